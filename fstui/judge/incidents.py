@@ -128,13 +128,14 @@ def _waits(records: Records) -> Iterator[Wait]:
     """Yield the stalls, and the windows in which all syncs of a program took far longer than in most others."""
     # A wait in progress is in each window until it ends, longer each time. Only the last of them is yielded, and none
     # if the wait is then among the stalls.
-    open_: dict[tuple[str, int, str], Wait] = {}
+    in_progress: dict[tuple[str, int, str], Wait] = {}
     for window in records.windows:
-        was_open, open_ = open_, {}
+        from_before, in_progress = in_progress, {}
         for row in window.waits:
             if row.kernel:
                 continue
-            key, place = (row.program, row.pid, row.file), row.below or (row.mount_point or row.fstype or row.device,)
+            key = (row.program, row.pid, row.file)
+            place = row.below or (row.mount_point or row.fstype or row.device,)
             typical_us = records.typical_sync_us.get((row.program, row.device), 0.0)
             limit_ms = stall_limit_ns(int(typical_us * 1000)) / 1e6
             stalls = [(ago, ms) for ago, ms, _ in row.slow if ms >= limit_ms]
@@ -144,12 +145,14 @@ def _waits(records: Records) -> Iterator[Wait]:
             if not stalls and slower and row.waited_ms >= NOTICED * (window.traced_s or 0.0) * 1000:
                 yield Wait(window.at - window.elapsed_s, window.at, place, row, row.waited_ms / 1000)
             if row.in_flight_ms >= limit_ms:
-                open_[key] = Wait(window.at - row.in_flight_ms / 1000, window.at, place, row, row.in_flight_ms / 1000)
-                was_open.pop(key, None)
+                in_progress[key] = Wait(
+                    window.at - row.in_flight_ms / 1000, window.at, place, row, row.in_flight_ms / 1000
+                )
+                from_before.pop(key, None)
             elif stalls:
-                was_open.pop(key, None)
-        yield from was_open.values()
-    yield from open_.values()
+                from_before.pop(key, None)
+        yield from from_before.values()
+    yield from in_progress.values()
 
 
 def _slow_devices(records: Records) -> Iterator[Wait]:

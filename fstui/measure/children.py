@@ -1,7 +1,7 @@
 """Child processes: start, read, stop, reap, abandon.
 
-Everything that can block on storage runs in a child process. A thread that is stuck in the kernel keeps its process
-from ending, but a child process can be left behind. A child ends by itself when its stdin closes, so it also ends after
+Everything that can block on storage runs in a child process, because a process with a thread that is stuck in the
+kernel cannot end. A stuck child is left behind. A child ends by itself when its stdin closes, so it also ends after
 kill -9 of fstui.
 """
 
@@ -30,13 +30,13 @@ _START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
 _POLL_S = 0.005
-CALL_S, REAP_S, LOOK_S, MAX_S = 2.0, 0.5, 0.1, 60.0
-"""Time for a call without progress, time for a child to end, time between two looks at its progress, and the additional
-time for a call that makes progress."""
+CALL_S, MAX_S = 2.0, 60.0
+"""Time limit for a call that makes no progress, and the additional time for one that does."""
+REAP_S, LOOK_S = 0.5, 0.1
+"""Time limit for the end of a child, and time between two looks at its progress."""
 HOME = "the state directory"
 HURRIED_S, AGAIN_S = 0.5, 0.2
-"""How long a child may make no progress after a stop: HURRIED_S, but AGAIN_S once another child was abandoned on the
-same disk."""
+"""How long a child may make no progress after a stop, and how long if another child was abandoned on the same disk."""
 Result = TypeVar("Result")
 WaitedDisk = Literal["home", "target"]
 
@@ -50,26 +50,26 @@ class NoAnswer(Refused):
 
 
 class ShutdownDeadline(NamedTuple):
-    """How long children are waited for after the user has stopped fstui."""
+    """How long to wait for children after the user has stopped fstui."""
 
     requested: Callable[[], bool]
     """Whether a stop was requested."""
     moved: Callable[[WaitedDisk], object]
-    """Returns something that changes as long as that disk ('home' or 'target') still works."""
+    """Returns a value that changes as long as the disk works."""
     given_up: set[WaitedDisk]
     """Disks on which a child was abandoned."""
 
-    def limit_s(self, of: WaitedDisk) -> float:
+    def limit_s(self, disk: WaitedDisk) -> float:
         """Return how long a child may make no progress."""
-        return AGAIN_S if of in self.given_up else HURRIED_S
+        return AGAIN_S if disk in self.given_up else HURRIED_S
 
 
 SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_deadline", default=None)
-"""The deadline of the task that waits for a child, and of the tasks that it has started."""
+"""That of the current task, which the tasks that it starts inherit."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command line of a child program. It starts isolated, from a checkout, an installation or a zip."""
+    """Return the command line of a child program. It is isolated from the user's Python. fstui may be a zip file."""
     return [sys.executable, "-I", "-S", "-c", _START, _ROOT, f"fstui.{module}", *arguments]
 
 
@@ -94,7 +94,7 @@ class Child:
     ) -> Child:
         """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError.
 
-        ``read_from``: if this is stderr, the child inherits fstui's stdout.
+        ``read_from``: with ``stderr``, the child inherits fstui's stdout.
         """
         process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
             command(module, *arguments),
@@ -122,7 +122,7 @@ class Child:
         return self._process.pid
 
     def send(self, line: str) -> None:
-        """Send a line to its stdin. Nothing happens if it has ended."""
+        """Send a line to the child's stdin. Nothing happens if it has ended."""
         self.send_bytes(line.encode() + b"\n")
 
     def send_bytes(self, data: bytes) -> None:
@@ -130,7 +130,7 @@ class Child:
             self._stdin.write(data)
 
     def hang_up(self) -> None:
-        """Close its stdin: it cleans up and ends."""
+        """Close the child's stdin, so that it cleans up and ends."""
         self._stdin.close()
 
     async def read_line(self) -> bytes:
@@ -140,14 +140,15 @@ class Child:
         return await self._stdout.read()
 
     async def read_frames(self) -> AsyncIterator[frames.Frame | frames.Samples]:
-        """Yield its frames as they arrive. Raises ValueError if it prints anything else."""
+        """Yield the frames of the child as they arrive. Raises ValueError if it prints anything else."""
         decoder = frames.Decoder()
         while data := await self._stdout.read(_READ_BYTES):
             for frame in decoder.feed(data):
                 yield frame
 
     async def reap(self, timeout_s: float) -> int | None:
-        """Hang up and wait for its end. Return the exit status (negative: a signal), or None if it did not end."""
+        """Hang up and wait at most ``timeout_s`` for the end. Return the exit status (negative: a signal); None if the
+        child did not end."""
         self.hang_up()
         try:
             return await asyncio.wait_for(self._ended(), timeout_s)
@@ -159,24 +160,23 @@ class Child:
             await asyncio.sleep(_POLL_S)
         return status
 
-    async def answer(self, timeout_s: float, where: str, of: WaitedDisk) -> bytes:
-        """Return its next line. Raises NoAnswer if it made no progress for ``timeout_s`` (less after a stop), or
-        did not answer within MAX_S + timeout_s."""
-        return await _before_timeout(self, self.read_line(), timeout_s, where, of)
+    async def answer(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
+        """Return the next line of the child. Raises NoAnswer as ``_before_timeout`` does."""
+        return await _before_timeout(self, self.read_line(), timeout_s, where, disk)
 
-    async def answers(self, timeout_s: float, where: str, of: WaitedDisk) -> AsyncIterator[bytes]:
-        """Yield its lines as they arrive, until its end. Raises NoAnswer as ``answer`` does."""
+    async def answers(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
+        """Yield the lines of the child as they arrive, until it ends. Raises NoAnswer as ``_before_timeout`` does."""
         rest = b""
-        while data := await _before_timeout(self, self._stdout.read(_READ_BYTES), timeout_s, where, of):
+        while data := await _before_timeout(self, self._stdout.read(_READ_BYTES), timeout_s, where, disk):
             *lines, rest = (rest + data).split(b"\n")
             for line in lines:
                 yield line
 
-    async def end(self, timeout_s: float, of: WaitedDisk) -> int | None:
-        """Hang up and wait for its end, as long as it makes progress. Return None if it did not end."""
+    async def end(self, timeout_s: float, disk: WaitedDisk) -> int | None:
+        """Hang up and wait for the end as long as the child makes progress. Return as ``reap`` does."""
         self.hang_up()
         try:
-            return await _before_timeout(self, self._ended(), timeout_s, "", of)
+            return await _before_timeout(self, self._ended(), timeout_s, "", disk)
         except NoAnswer:
             return None
 
@@ -192,14 +192,14 @@ async def in_child(
 ) -> Result:
     """Call a function of a module in a child process, because the disk that it reads or writes may hang.
 
-    Raises what the function raises, NoAnswer as ``Child.answer`` does, and OSError if the child was killed or could
-    not be started. ``where``: what the function reads or writes.
+    ``where``: what the function reads or writes. Raises what the function raises, NoAnswer as ``_before_timeout`` does,
+    and OSError if the child was killed or could not be started.
     """
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
 
 
 async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_S, where: str = HOME) -> Any:
-    """Call ``module.function`` of a child program, which fstui must not import. Raises what ``in_child`` raises."""
+    """Call ``module.function`` of a child program. The caller must not import it. Raises what ``in_child`` raises."""
     return await _call([], f"fstui.{name}", arguments, timeout_s, where)
 
 
@@ -223,14 +223,13 @@ async def _call(path: list[str], function: object, arguments: object, timeout_s:
 
 
 async def _before_timeout(
-    child: Child, answer: Coroutine[Any, Any, Result], timeout_s: float, where: str, of: WaitedDisk = "home"
+    child: Child, answer: Coroutine[Any, Any, Result], timeout_s: float, where: str, disk: WaitedDisk = "home"
 ) -> Result:
     """Return the answer of a child.
 
-    Time in which the child makes progress does not count, however slow the host is or however much there is to read.
-    After a stop the child is waited for as long as its disk works.
-    Raises NoAnswer if it neither computed nor called the kernel for ``timeout_s``, or did not finish within
-    MAX_S + timeout_s.
+    Raises NoAnswer if the child made no progress for ``timeout_s``, or did not answer within MAX_S + timeout_s. A child
+    that computes or calls the kernel makes progress, however slow the host is or however much there is to read. After a
+    stop, ShutdownDeadline.limit_s is the limit, and a disk that works counts as progress.
     """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
@@ -240,13 +239,13 @@ async def _before_timeout(
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, timeout_s)))[0]:
             stopping = deadline if deadline and deadline.requested() else None
             now, before = time.monotonic(), seen
-            seen = _work_of(child.pid), stopping and stopping.moved(of)
+            seen = _work_of(child.pid), stopping and stopping.moved(disk)
             since = since if seen == before else now
-            limit_s = min(timeout_s, stopping.limit_s(of)) if stopping else timeout_s
+            limit_s = min(timeout_s, stopping.limit_s(disk)) if stopping else timeout_s
             idle_s, total_s = now - since, now - began
             if idle_s >= limit_s or total_s > MAX_S + timeout_s:
                 if stopping:
-                    stopping.given_up.add(of)
+                    stopping.given_up.add(disk)
                 raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
         return waiting.result()
     finally:
@@ -254,7 +253,7 @@ async def _before_timeout(
 
 
 def _work_of(pid: int) -> tuple[str, ...]:
-    """Return figures that change while a process or one of its children makes progress: CPU time, being runnable
+    """Return figures that change while a process or one of its children makes progress: whether it can run, CPU time
     (proc_pid_stat(5)) and system calls (proc_pid_io(5))."""
     found = proc.stat(pid)
     if found is None:

@@ -1,7 +1,7 @@
-"""Latencies in constant memory: a log-linear histogram, percentiles, and a timeline of them.
+"""Latencies in constant memory: a log-linear histogram with percentiles, and a timeline of histograms.
 
-Each power of two has 64 buckets. A bucket is at most 1/64 of its value wide, so its middle is wrong by less than 1 %.
-Minimum, maximum and mean are exact.
+Each power of two has 64 buckets, so the middle of a bucket differs from its values by less than 1 %. Minimum, maximum
+and mean are exact.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from fstui.model.steps import Latency, StallSummary, TimelinePoint
 _SUB_BITS = 6
 _EXACT = 2 << _SUB_BITS
 _CELL_BITS = _SUB_BITS - 2
-"""A cell of a picture contains 2 to the power of this many buckets, so there are four cells per octave."""
+"""A cell of a picture contains 2 to the power of this many buckets, so there are four cells for each power of two."""
 _MAX_LOOSE = 16384
-"""Most different values that are counted exactly before they are put into buckets."""
+"""Maximum number of different values that are counted exactly before they are put into buckets."""
 _MAX_FRESH = 8
-"""Most stretches with values that are not merged yet. The samples of several writers arrive in turn and belong to the
-same few stretches, so merging after each arrival would be a waste."""
+"""Maximum number of stretches with values that are not merged yet. The samples of several writers arrive in turn and
+belong to the same few stretches, so merging after each arrival would be a waste."""
 STALL_NS = 250_000_000
 STALL_TIMES_P50 = 10
 
 
 def bucket_of(value: int) -> int:
-    """Return the bucket's number: below 128 the value itself, then its seven leading bits and their position."""
+    """Return the bucket of a value: up to 127 the value itself, then its seven leading bits and their position."""
     if value < _EXACT:
         return max(value, 0)
     shift = value.bit_length() - _SUB_BITS - 1
@@ -49,8 +49,8 @@ def lower_edge(bucket: int) -> int:
 class Histogram:
     """The number of values in each bucket. All values are in ns.
 
-    New values are counted exactly. They are put into buckets when there are many different values, or when a result is
-    requested. Fast storage has many operations but few different values, so this saves most of the work.
+    New values are counted exactly, and put into buckets when there are many different values or a result is requested.
+    Fast storage has many operations but few different values, so this saves most of the work.
     """
 
     def __init__(self) -> None:
@@ -112,8 +112,8 @@ class Histogram:
         self._loose.clear()
 
     def percentiles(self, shares: Iterable[float]) -> list[int]:
-        """Return for each share (0 to 1, ascending) the value that this share of the values does not exceed. Empty if
-        there are none."""
+        """Return for each share (0 to 1, ascending) the value that this share of the values does not exceed. Return an
+        empty list if there are no values."""
         if not self.total:
             return []
         found: list[int] = []
@@ -128,7 +128,7 @@ class Histogram:
         return found
 
     def latency(self) -> Latency | None:
-        """Return the summary, or None without values. p99 needs 100 values and p99_9 needs 1 000."""
+        """Return the summary; None if there are no values. p99 requires 100 values and p99_9 requires 1 000."""
         if not self.total:
             return None
         p50, p90, p95, p99, p99_9 = self.percentiles((0.5, 0.9, 0.95, 0.99, 0.999))
@@ -144,7 +144,7 @@ class Histogram:
         )
 
     def spread(self) -> tuple[tuple[int, int], ...]:
-        """Return (upper edge in ns, count) of cells of a quarter of an octave, or 16 ns below 128 ns, for a picture."""
+        """Return (upper edge in ns, count) of each cell of a picture. Cells below 128 ns are 16 ns wide."""
         cells: dict[int, int] = {}
         for bucket, times in self.counts.items():
             cells[bucket >> _CELL_BITS] = cells.get(bucket >> _CELL_BITS, 0) + times
@@ -168,14 +168,14 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time in at most ``2 × points`` stretches. When there are more, neighbours are merged.
+    """Latencies over time, in at most ``2 × points`` stretches. If there would be more, two neighbours become one.
 
-    New values are first counted in a fresh histogram of their stretch. Later this histogram is merged into that of the
+    New values are first counted in a fresh histogram of their stretch. Later it is merged into the histogram of the
     stretch and into that of the whole time.
     """
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
-        # without a known length, begin with short stretches: they become longer when there are too many
+        # if the length is not known, begin with short stretches, which become longer when there are too many
         self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
         self.most = 2 * points
         self._whole = Histogram()
@@ -183,7 +183,7 @@ class Timeline:
         self._stretches: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
         self._points: dict[int, TimelinePoint] = {}
-        """Results for the stretches that have not changed since: usually all but the newest."""
+        """The results of ``points``, for the stretches that have not changed since: usually all but the newest."""
 
     @property
     def whole(self) -> Histogram:
@@ -191,9 +191,9 @@ class Timeline:
         return self._whole
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
-        """Add operations of one writer: when they ended, ascending, and how long they took.
+        """Add operations of one writer: end times (ascending) and durations.
 
-        ``start_ns``: the start of the step on the same clock.
+        ``start_ns``: the start of the step on the clock of ``ends_ns``.
         """
         at = 0
         while at < len(ends_ns):

@@ -24,7 +24,7 @@ MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
-    """Yield every 2 seconds who writes and which databases run. A child reads it, which may hang. Raises OSError."""
+    """Yield every 2 seconds who writes and which databases run, read by a child that may hang. Raises OSError."""
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}

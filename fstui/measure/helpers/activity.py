@@ -1,11 +1,11 @@
-"""Program: report again and again which processes write, and which database servers run. It reads only /proc.
+"""Program: report again and again which processes write, and which database servers run.
 
-stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``settings``
-(names of options that decide a server's durability). It ends when stdin closes. stdout: a line of JSON per look, the
-fields of fstui.model.activity.
+stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``settings`` (names of
+options that decide a server's durability). The program ends when stdin closes. stdout: a line of JSON for each sample,
+with the fields of fstui.model.activity.
 
-Reading cmdline, environ or maps locks the memory of the process (proc(5)), and its option files are on its disk: both
-can hang in the kernel. A thread reads them once per server, so that only this server is affected.
+Reading cmdline, environ or maps locks the memory of a server (proc(5)), and its option files are on its disk, so either
+may hang in the kernel. A thread of its own reads them, once for each server.
 """
 
 from __future__ import annotations
@@ -25,14 +25,13 @@ from fstui.measure.wire.stdio import ignore_signals, say
 
 EVERY_S = 2.0
 SHARE = 0.02
-"""Most processor time that the program may use, as a share of one processor. On a host with many processes each look
-takes longer, so the program looks less often."""
+"""Share of the time to spend on samples. With many processes a sample takes longer, so there are fewer."""
 MIN_BYTES_PER_S = 4096
 MAX_WRITERS, MAX_FILES = 8, 512
 
 
 class Mounts:
-    """Find the mount points of this process for the mounts of another process, by the device that both show."""
+    """Find where the mounts of another process are mounted for this process. Both show the same device."""
 
     def __init__(self) -> None:
         self.points: dict[str, list[str]] = defaultdict(list)
@@ -40,18 +39,22 @@ class Mounts:
             self.points[mount.device].append(mount.mount_point)
 
     def of(self, pid: int, numbers: set[int]) -> list[str]:
-        """Return the mount points for these mount numbers of another process."""
+        """Return this process's mount points for these mount numbers of another process."""
         devices = {mount.device for mount in proc.mounts(pid) if mount.number in numbers}
         return sorted(point for device in devices for point in self.points[device])
 
     def holding(self, pid: int, path: str) -> list[str]:
-        """Return the mount points for the mount that contains a path of another process."""
+        """Return this process's mount points for the mount with a path of another process."""
         points = ((mount.mount_point, mount.number) for mount in proc.mounts(pid))
         above = [(len(point), number) for point, number in points if f"{path}/".startswith(point.rstrip("/") + "/")]
-        return self.of(pid, {max(above)[1]}) if above else []
+        if not above:
+            return []
+        _, deepest = max(above)
+        return self.of(pid, {deepest})
 
 
 def mounts_written_to(pid: int) -> set[int]:
+    """Return the numbers of the mounts on which a process has files open for writing."""
     try:
         files = os.listdir(f"/proc/{pid}/fdinfo")[:MAX_FILES]
     except OSError:
@@ -65,9 +68,9 @@ class ServerReader:
     def __init__(self, pid: int, name: str, request: dict[str, Any]) -> None:
         self.pid = pid
         self.fields: dict[str, Any] = {"pid": pid, "name": name, "kind": request["servers"][name], "readable": False}
-        threading.Thread(target=self._look, args=(request,), daemon=True).start()
+        threading.Thread(target=self._read, args=(request,), daemon=True).start()
 
-    def _look(self, request: dict[str, Any]) -> None:
+    def _read(self, request: dict[str, Any]) -> None:
         pid = self.pid
         words = proc.read_text(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
         try:
@@ -89,11 +92,11 @@ class ServerReader:
 
 
 class ActivitySampler:
-    """The state that is kept from one sample to the next."""
+    """What one sample needs from the one before."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
-        self.before: dict[int, int] = {}
+        self.written_before: dict[int, int] = {}
         self.at_s = time.monotonic()
         self.databases: dict[int, ServerReader] = {}
 
@@ -104,13 +107,13 @@ class ActivitySampler:
         names = {pid: proc.read_text(f"/proc/{pid}/comm").rstrip("\n") for pid in proc.pids()}
         for pid in names:
             count = proc.written_bytes(pid)
-            hidden = hidden or count is None  # the process has ended, or belongs to another user
+            hidden = hidden or count is None  # it belongs to another user, or has ended
             if count is not None:
                 now[pid] = count
-        # a process that was not there before has no rate yet
-        rates = {pid: (count - self.before.get(pid, count)) / elapsed_s for pid, count in now.items()}
+        # a new process has no rate yet
+        rates = {pid: (count - self.written_before.get(pid, count)) / elapsed_s for pid, count in now.items()}
         busiest = sorted((pid for pid in rates if rates[pid] >= MIN_BYTES_PER_S), key=lambda pid: -rates[pid])
-        self.before = now
+        self.written_before = now
         mounts = Mounts() if busiest else None
         writers = [
             {
@@ -125,7 +128,7 @@ class ActivitySampler:
         return {"writers": writers, "databases": self.servers(names), "hidden": hidden and os.geteuid() != 0}
 
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
-        """Return the fields of each server. A server's child processes have its name, and are not listed again."""
+        """Return the fields of each server. Child processes with a server's name belong to that server."""
         serving = {pid for pid, name in names.items() if name in self.request["servers"]}
         first = {pid for pid in serving if parent(pid) not in serving}
         self.databases = {

@@ -1,7 +1,7 @@
 """Program: call one function in a process that can be abandoned.
 
-stdin: two pickles, the search path for modules (empty: unchanged) and then (function, arguments). A function that fstui
-does not import is given as its name, ``module.name``. stdout: a pickle, (True, result) or (False, exception).
+stdin: two pickles: the search path for modules (empty: unchanged), and (function, arguments). The function may also be
+given by its name, ``module.name``. stdout: a pickle, (True, result) or (False, exception).
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from importlib import import_module
 
 
 def main() -> None:
-    # signals are meant for the app; a function that has begun to write is not interrupted
+    # signals are meant for the app, and must not interrupt a function that writes
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    gc.disable()  # it ends after one call, and a history of thousands of runs would be searched for garbage many times
+    gc.disable()  # the collector would search a history of thousands of runs many times
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the function prints goes to stderr, so that it does not spoil the answer
+    os.dup2(2, 1)  # what the function prints goes to stderr, not into the answer
     path = pickle.load(sys.stdin.buffer)
     if path:
         sys.path[:] = path

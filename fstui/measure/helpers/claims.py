@@ -1,8 +1,8 @@
 """Program: run commands that only read, in parallel and each with a time limit.
 
-stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a JSON line
-per answer, in the order in which they arrive: "command" as a shell command, and "output" or "error". A tool can hang in
-the kernel on a dead device, where it cannot even be killed. It is then left running, so it does not delay the others.
+stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a line of
+JSON for each answer as it arrives: "command" as a shell command, and "output" or "error". On a dead device a command
+may hang in the kernel, where it cannot even be killed. It is left behind, and does not delay the others.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ AT_ONCE = 8
 EACH_S = 4.0
 ALL_S = 6.0
 MAX_BYTES = 100_000
-"""Limit for one answer: the reader accepts lines of up to a quarter of a megabyte."""
+"""Maximum length of an output. The parent reads lines of at most 256 KiB."""
 PRINTING = threading.Lock()
-OWN = {"nvme": "nvme_admin.py"}
-"""Programs of which fstui contains a replacement, so that they need not be installed."""
+REPLACED = {"nvme": "nvme_admin.py"}
+"""Programs that need not be installed, because fstui has its own."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
-"""The programs that may run: all of them can be called so that they only read."""
+"""The programs that may run. The callers use them only to read."""
 SMARTCTL_FAILED = 0b11
-"""Bits of smartctl's exit status: there is no answer. The other bits report the state of the disk: smartctl(8), EXIT
-STATUS."""
+"""The bits of smartctl's exit status for a failure. The other bits report the state of the disk (smartctl(8))."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -53,11 +52,11 @@ def run(command: list[str]) -> dict[str, str]:
     if command[0] not in PROGRAMS:
         return {"error": f"fstui does not run {command[0]}"}
     installed = shutil.which(command[0], path=PATH)
-    if installed is None and command[0] not in OWN:
+    if installed is None and command[0] not in REPLACED:
         return {"error": f"{command[0]} is not installed"}
     try:
         child = subprocess.Popen(
-            [*(own(command[0]) if command[0] in OWN else [installed or ""]), *command[1:]],
+            [*(replacement(command[0]) if command[0] in REPLACED else [installed or ""]), *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -78,9 +77,9 @@ def run(command: list[str]) -> dict[str, str]:
     return {"output": output}
 
 
-def own(name: str) -> list[str]:
-    """Return the command line of a program of fstui. Its source is passed on, because it may be in a zip file."""
-    source = pkgutil.get_data("fstui.measure.helpers", OWN[name])
+def replacement(name: str) -> list[str]:
+    """Return the command line of fstui's program, with its source, because its file may be in a zip file."""
+    source = pkgutil.get_data("fstui.measure.helpers", REPLACED[name])
     assert source is not None, "it is part of the package"
     return [sys.executable, "-I", "-S", "-c", source.decode()]
 

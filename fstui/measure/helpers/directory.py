@@ -1,13 +1,13 @@
-"""Functions and programs for a directory whose storage may hang; the process can be abandoned.
+"""Functions and programs for directories whose storage may hang, in a process that can be abandoned.
 
 ``inspect``, ``remove`` and ``dismantle`` are called by ``fstui.measure.children.call_helper``.
 Programs:
-``space``  stdin: a line per mount point; stdout: an empty object at the start, then a JSON line per answer, in the
-           order in which the answers arrive
-``keep``   stdin: the path of a directory that does not exist yet. The program makes it (mode 0700), holds it, and
-           prints ``ready`` and its ``identity`` (device and inode). When stdin closes it removes the directory, and
-           then the directory's entry in the ledger (an argument), because the app may be dead
-Paths are JSON strings with surrogate escapes, so that a name that is not UTF-8 survives.
+``space``  stdin: a line for each mount point; stdout: an empty object at the start, then a line of JSON for each answer
+           as it arrives
+``keep``   stdin: the path of a directory that does not exist yet. The program makes it (mode 0700), holds it open, and
+           prints ``ready`` and its ``identity`` (device and inode). When stdin closes, the program removes the
+           directory and then its entry in the ledger (an argument): fstui may have been killed
+Paths are JSON strings with surrogate escapes, so names that are not UTF-8 survive.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, err
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
-"""By letter of lsattr(1). S is FS_SYNC_FL: every write is synced. C is FS_NOCOW_FL: btrfs overwrites the file in place,
-without checksums. A new file inherits both from its directory."""
+"""By letter of lsattr(1). S (FS_SYNC_FL): every write is synced. C (FS_NOCOW_FL): btrfs overwrites the file in place,
+without checksums. A new file inherits them from its directory."""
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 
 
 def say(**fields: Any) -> None:
-    with contextlib.suppress(BrokenPipeError):  # the app was killed; the work is done nevertheless
+    with contextlib.suppress(BrokenPipeError):  # fstui was killed, but the work must be done
         stdio.say(**fields)
 
 
@@ -60,9 +60,9 @@ def failure(error: OSError) -> dict[str, Any]:
 
 
 def space(mount_points: list[str]) -> None:
-    """Call statvfs for each mount point in a few threads: a dead server blocks only one of them.
+    """Print the space of each mount point. A dead server blocks only one of the threads that call statvfs.
 
-    While nothing is answered, the number of threads doubles.
+    While there are no new answers, double the number of threads.
     """
     waiting = iter(mount_points)
     taking = threading.Lock()
@@ -107,7 +107,7 @@ def ask(mount_point: str) -> None:
 def inspect(path: str) -> dict[str, Any]:
     """Return where a path leads, whether it is a writable directory, and how much space there is. Raises OSError."""
     real = os.path.realpath(path, strict=True)
-    # /proc/PID/root, /proc/PID/cwd and the working directory may be where no path leads
+    # they differ if no path leads to the /proc/PID/root, /proc/PID/cwd or working directory with which the path begins
     if not os.path.samestat(os.stat(path), os.stat(real)):
         raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
     found = os.statvfs(real)
@@ -125,7 +125,7 @@ def inspect(path: str) -> dict[str, Any]:
 
 
 def is_mounted(path: str) -> bool:
-    """Return whether its mount belongs to this mount namespace."""
+    """Return whether the mount that contains a path is in this mount namespace."""
     fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
         number = proc.mount_id(fd)
@@ -135,10 +135,10 @@ def is_mounted(path: str) -> bool:
 
 
 def renamers(path: str) -> str | None:
-    """Return who, besides root and this user, could replace this directory or what is made in it; None: no user.
+    """Return who, besides root and this user, can replace this directory or what is made in it; None: no user.
 
-    The entries of a directory can be renamed by its owner, and by all who may write to it. If it has the sticky bit,
-    only the owner of each entry can (rename(2), EPERM).
+    Entries of a directory can be renamed by its owner and by all who may write to it; with the sticky bit, only by the
+    owner of the directory or of the entry (rename(2), EPERM).
     """
     while True:
         found = os.stat(path)
@@ -157,7 +157,7 @@ def renamers(path: str) -> str | None:
 
 
 def has_acl(path: str) -> bool:
-    """Return whether an ACL names further users or groups; the group bits then limit their rights (acl(5))."""
+    """Return whether an ACL names further users or groups. The group bits limit their rights (acl(5))."""
     try:
         return len(os.getxattr(path, "system.posix_acl_access")) > 0
     except OSError:
@@ -165,7 +165,7 @@ def has_acl(path: str) -> bool:
 
 
 def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
-    """Return the name of a user or a group. ``entry_of`` may query a directory server."""
+    """Return the name of a user or group; the number if it has none."""
     try:
         return str(entry_of(number)[0])
     except KeyError:
@@ -173,7 +173,7 @@ def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
 
 
 def statx(directory: int, name: str) -> bytes:
-    """Return the answer of statx(2) for a file, with what it says of O_DIRECT; zeros if the call is not possible."""
+    """Return what statx(2) reports for a file, with the fields for O_DIRECT; zeros if there is no such call."""
     import ctypes  # noqa: PLC0415  only needed here
 
     answer = ctypes.create_string_buffer(256)
@@ -183,22 +183,20 @@ def statx(directory: int, name: str) -> bytes:
 
 
 def dio_alignment(answer: bytes) -> int | None:
-    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: no O_DIRECT here; None: unknown.
-
-    Before Linux 6.1, and on many filesystems, the kernel does not report it.
-    """
+    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: no O_DIRECT here; None: not reported
+    (before Linux 6.1, and on many filesystems)."""
     mask = int.from_bytes(answer[0:4], sys.byteorder)
     return int.from_bytes(answer[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
 
 def untorn_bytes(answer: bytes) -> int:
-    """Return the largest write that RWF_ATOMIC keeps whole there (STATX_WRITE_ATOMIC, Linux 6.11); 0: none stated."""
+    """Return the largest write that RWF_ATOMIC keeps whole (STATX_WRITE_ATOMIC, Linux 6.11); 0: not reported."""
     mask = int.from_bytes(answer[0:4], sys.byteorder)
     return int.from_bytes(answer[0xAC:0xB0], sys.byteorder) if mask & STATX_WRITE_ATOMIC else 0
 
 
 def keep(path: str, entry: str | None) -> None:
-    """Make the directory, hold it until stdin closes, and remove it and its entry in the ledger."""
+    """Make a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
     try:
         held = own_directory.make(path)
     except OSError as error:
@@ -208,7 +206,8 @@ def keep(path: str, entry: str | None) -> None:
     say(ready=True, identity=[found.st_dev, found.st_ino], **properties_of_file(held, MARK))
     while os.read(0, 4096):
         pass
-    if child := os.fork():  # if the disk hangs, the child is left behind; it continues when the disk does
+    # if the disk hangs, the child is left behind and continues when the disk does
+    if child := os.fork():
         os.waitpid(child, 0)
         return
     try:
@@ -223,7 +222,7 @@ def keep(path: str, entry: str | None) -> None:
 
 
 def properties_of_file(directory: int, name: str) -> dict[str, Any]:
-    """Write to the file and return the alignment that O_DIRECT requires there, and the file's flags."""
+    """Write to a file, and return what the kernel then reports about O_DIRECT, RWF_ATOMIC and the file's flags."""
     try:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
@@ -241,7 +240,7 @@ def properties_of_file(directory: int, name: str) -> dict[str, Any]:
 
 
 def file_flags(fd: int) -> str:
-    """Return the flags of the file that are in FLAGS, as letters of lsattr(1) (ioctl_iflags(2))."""
+    """Return the letters of those FLAGS that a file has (ioctl_iflags(2))."""
     flags = bytearray(8)
     try:
         fcntl.ioctl(fd, GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else GETFLAGS, flags)
@@ -252,7 +251,7 @@ def file_flags(fd: int) -> str:
 
 
 def remove_held(held: int) -> None:
-    """Remove a directory; retry for some seconds, as an ending probe or server may still change it. Raises OSError."""
+    """Remove a directory. Retry for some seconds, because an ending probe or server may use it. Raises OSError."""
     until = time.monotonic() + REMOVE_S
     free_shared_memory(held)
     while True:
@@ -267,29 +266,28 @@ def remove_held(held: int) -> None:
 
 
 def free_shared_memory(held: int) -> None:
-    """Remove the System V segments of killed PostgreSQL servers whose data is in this directory, if no process is
-    attached.
+    """Remove the System V shared memory of killed PostgreSQL servers with data in this directory, unless it is in use.
 
-    Line 7 of postmaster.pid has the key and id of a segment (src/include/utils/pidfile.h).
+    Line 7 of postmaster.pid has the key and id of the segment (src/include/utils/pidfile.h).
     """
     for path in glob.glob(f"/proc/self/fd/{held}/*/postmaster.pid"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                owner, (key, number) = os.fstat(file.fileno()).st_uid, map(int, file.read(4096).splitlines()[6].split())
+                owner = os.fstat(file.fileno()).st_uid
+                key, segment = map(int, file.read(4096).splitlines()[6].split())
             with open("/proc/sysvipc/shm", "rb") as table:
                 rows = [[int(word) for word in line.split()] for line in table.readlines()[1:]]
-            # the file has the key as an unsigned number; fields 6 and 7: number of attached processes, owner
-            if any(row[1] == number and (row[0] - key) % (1 << 32) == 0 and row[6:8] == [0, owner] for row in rows):
+            # fields 0 and 1: key (signed here, unsigned in the file) and id; 6 and 7: attached processes and owner
+            if any((row[0] - key) % (1 << 32) == 0 and row[1] == segment and row[6:8] == [0, owner] for row in rows):
                 import ctypes  # noqa: PLC0415  only needed here
 
-                ctypes.CDLL(None).shmctl(number, IPC_RMID, None)
+                ctypes.CDLL(None).shmctl(segment, IPC_RMID, None)
 
 
 def remove(path: str) -> dict[str, Any]:
-    """Remove what an earlier run left: only a directory with fstui's name, this user as owner, and the mark.
+    """Remove a directory that an earlier run left: only if it has fstui's name, this user as owner, and the mark.
 
-    Returns an empty dict. If the directory does not exist: ``absent``, the inode of the directory above it, and the
-    f_fsid of the filesystem there. Raises OSError.
+    Returns what ``dismantle`` returns. Raises OSError.
     """
     if not os.path.basename(path).startswith(PREFIX):
         raise OSError(None, f"its name does not begin with {PREFIX}")
@@ -297,7 +295,11 @@ def remove(path: str) -> dict[str, Any]:
 
 
 def dismantle(path: str) -> dict[str, Any]:
-    """Remove a directory with fstui's mark, whatever its name. Raises OSError."""
+    """Remove a directory with fstui's mark, whatever its name.
+
+    Returns an empty dict. If there is no such directory: ``absent``, and inode and f_fsid of the directory above it.
+    Raises OSError.
+    """
     try:
         held = own_directory.hold(path)
     except FileNotFoundError:
@@ -317,7 +319,7 @@ def inode(path: str) -> int:
 
 
 def fsid(path: str) -> int:
-    """Return f_fsid of the filesystem that holds the path, or would hold it; 0 if that cannot be read."""
+    """Return f_fsid of the filesystem on which the path is or would be; 0 if that cannot be read."""
     try:
         return os.statvfs(path).f_fsid
     except FileNotFoundError:

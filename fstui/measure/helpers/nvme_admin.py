@@ -1,8 +1,8 @@
-"""Program: ask an NVMe controller about its volatile write cache and its health, as ``nvme id-ctrl``,
-``nvme get-feature -f 6`` and ``nvme smart-log`` do.
+"""Program: read the volatile write cache and the health of an NVMe controller, instead of ``nvme id-ctrl``,
+``nvme get-feature -f 6`` and ``nvme smart-log``.
 
-Arguments: those of nvme(1). stdout: ``{"vwc": 1}``, the value of the feature, or the values of the log page. Needs
-root; only reads.
+Arguments: those of nvme(1). stdout: ``{"vwc": 1}``, ``Current value:0x00000001``, or the values of the log page as
+JSON. Needs root.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
 """opcode, flags, rsvd1, nsid, cdw2, cdw3, metadata, addr, metadata_len, data_len, cdw10 … cdw15, timeout_ms, result."""
 GET_FEATURES, IDENTIFY, GET_LOG_PAGE = 0x0A, 0x06, 0x02
 CONTROLLER, VOLATILE_WRITE_CACHE = 1, 6
-"""The data structure to identify (CNS), and the feature."""
+"""The data structure to return (CNS), and the number of the feature."""
 VWC_AT = 525
-"""Byte of the volatile write cache in Identify Controller (NVM Express base specification)."""
+"""Offset of the volatile write cache in Identify Controller (NVM Express base specification)."""
 HEALTH, HEALTH_BYTES, EVERY_NAMESPACE = 2, 512, 0xFFFFFFFF
-"""The log page on health, its size, and the namespace ID that means all."""
+"""Number and size of the log page on health, and the namespace ID that means all."""
 HEALTH_AT = {
     "critical_warning": (0, 1),
     "percent_used": (5, 1),
     "unsafe_shutdowns": (144, 16),
     "media_errors": (160, 16),
 }
-"""First byte and length of each value, little-endian."""
+"""Offset and length of each value, little-endian."""
 IDENTIFY_BYTES, TIMEOUT_MS = 4096, 3000
 
 
@@ -42,9 +42,8 @@ def main() -> None:
         data = ctypes.create_string_buffer(HEALTH_BYTES)
         # cdw10: the size in 4-byte words minus 1, and the number of the log page
         submit(fd, GET_LOG_PAGE, (HEALTH_BYTES // 4 - 1) << 16 | HEALTH, data, EVERY_NAMESPACE)
-        print(
-            json.dumps({name: int.from_bytes(data.raw[at : at + n], "little") for name, (at, n) in HEALTH_AT.items()})
-        )
+        values = {name: int.from_bytes(data.raw[at : at + size], "little") for name, (at, size) in HEALTH_AT.items()}
+        print(json.dumps(values))
     elif action == "id-ctrl":
         data = ctypes.create_string_buffer(IDENTIFY_BYTES)
         submit(fd, IDENTIFY, CONTROLLER, data)

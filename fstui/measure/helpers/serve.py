@@ -1,19 +1,19 @@
 """Program: keep one throwaway database server, and end it when stdin closes, so that kill -9 of fstui also ends it.
 
-stdin: one line of JSON, and another with a new ``argv`` for each restart on the same data.
-stdout: JSON lines: ``started`` (the server's pid) with ``data`` (the path that the server uses for its data directory),
-or ``error``; later ``ended``, if the server ends by itself. The first line of stdin contains:
+stdout: a line of JSON with ``started`` (the server's pid) and ``data`` (the path that the server uses for its data
+directory), or with ``error``; later one with ``ended``, if the server ends by itself. stdin: a line of JSON, and later
+one with a new ``argv`` for each restart on the same data. The first line contains:
 ``directory``, ``identity``  the run's directory, which this program enters
 ``name``       the data directory to make there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
-``socket``     the name of the server's unix socket among its data
-``user``       the user to run as, if this is root
-``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``. In this and
-               the next command line, ``{data}`` is the data directory
-``argv``       the server's command line; ``program``, its first word
-``ready``      a file among its data, and a word: the last line of the file begins with it once the server is ready
-               (PostgreSQL); null: the server is ready once its socket accepts connections
-``signal``     the signal that ends it; SIGKILL follows after five seconds
-``restart_signal``  the signal that ends it before a restart, with all that was committed
+``socket``     the name of the server's unix socket in the data directory
+``user``       the user to run as, if this program is root
+``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``
+``argv``       the server's command line; here and in ``prepare``, ``{data}`` stands for the data directory
+``program``    the first word of ``argv``
+``ready``      a file in the data directory, and a word: the server is ready when the last line of the file begins with
+               the word (PostgreSQL); null: it is ready when its socket accepts connections
+``signal``     the signal that ends the server; SIGKILL follows after five seconds
+``restart_signal``  the signal that ends the server before a restart, without loss of what was committed
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ended_children() -> int:
 
 
 class Keeper:
-    """One server and what was made for it."""
+    """One server and its data directory."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
@@ -68,7 +68,6 @@ class Keeper:
         self.server = ServerProcess(self.name, f"{self.name}.log", user, self.read_request)
 
     def make_data_directory(self) -> None:
-        """Make it in the run's directory, which no other user may enter."""
         enter(self.request["directory"], self.request["identity"])
         os.mkdir(self.name, 0o700)
         self.made = True
@@ -83,14 +82,17 @@ class Keeper:
         say(started=self.server.process.pid, data=self.server.inside)
 
     def read_request(self, timeout_s: float | None = None) -> bytes:
-        """Return a line from fstui, or nothing after ``timeout_s`` or when a child has ended. Raises HungUp."""
+        """Wait for a line from fstui and return it. Return an empty line after ``timeout_s`` or when a child has ended.
+
+        Raises HungUp.
+        """
         ready = select.select([0, self.woken], [], [], timeout_s)[0]
         if self.woken in ready:
             os.read(self.woken, PIPE_BYTES)
         return next_line() if 0 in ready else b""
 
     def watch(self) -> None:
-        """Wait until stdin closes. Report once if the server ends before, and restart it on request."""
+        """Wait until stdin closes. Restart the server on request, and report once if it ends by itself."""
         reported = False
         while True:
             if line := self.read_request():
@@ -102,7 +104,7 @@ class Keeper:
                 reported = True
 
     def restart(self, request: dict[str, Any]) -> None:
-        """End the server, however long that takes, and start it on its data with another ``argv``. Raises Trouble."""
+        """End the server, however long that takes, and start it again with another ``argv``. Raises Trouble."""
         self.server.signal(self.request["restart_signal"])
         assert self.server.process is not None
         while self.server.process.poll() is None:
@@ -111,7 +113,7 @@ class Keeper:
         self.serve()
 
     def with_hint(self, complaint: str) -> str:
-        """Name the AppArmor profile as the likely cause of a refusal. Permissions are not the cause, because the
+        """Name the AppArmor profile as the likely cause of a refusal. Permissions cannot be the cause, because the data
         directory belongs to the server's user."""
         name = os.path.basename(self.request["program"])
         if "ermission denied" not in complaint or not is_confined(name):
@@ -133,7 +135,7 @@ class Keeper:
 
 
 def main() -> None:
-    # fstui ends this program by closing stdin. The signals are not ignored, because the server would inherit that
+    # fstui ends this program by closing stdin. These signals have a handler, because a server inherits ignored ones
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):

@@ -1,6 +1,6 @@
-"""The options with which a database server was started: its command line, and the option files that it has read.
+"""The options with which a database server was started, from its command line and its option files.
 
-Names are written with ``_``, and the last value wins, as for the servers:
+Names are written with ``_``. As in the servers, the last value of an option counts:
 https://dev.mysql.com/doc/refman/8.4/en/option-files.html, https://www.postgresql.org/docs/current/config-setting.html
 """
 
@@ -17,16 +17,16 @@ from itertools import pairwise
 MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
 DEEPEST = 4
-"""Most levels of files that include other files. There is a limit because files may include each other."""
+"""Maximum number of levels of files that include files, because files may include each other."""
 MAX_BYTES = 1 << 20
 OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 """The system call has the same number on every architecture (openat2(2), Linux 5.6)."""
 
 
 def options(driver: str, words: list[str], data: str, root: str) -> dict[str, str]:
-    """Return the options of a server by name. Empty for a driver of sysbench other than ``mysql`` and ``pgsql``.
+    """Return the options of a server by name; none if its ``driver`` of sysbench is neither ``mysql`` nor ``pgsql``.
 
-    ``root``: the root directory of the server's process, to which the names of its files belong.
+    ``words``: its command line. ``data``: its data directory. ``root``: its root directory, in which all its paths are.
     """
     if driver == "mysql":
         return mysql(words, root)
@@ -40,20 +40,21 @@ def mysql(words: list[str], root: str) -> dict[str, str]:
     found: dict[str, str] = {}
     if "no_defaults" not in given:
         for file in files:
-            found |= dict(grouped(root, file, 0))
+            found |= dict(in_server_groups(root, file, 0))
     return found | given
 
 
-def grouped(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the options of the server's groups in a file and in those that it includes."""
+def in_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the options in the server's groups of a file and of the files that it includes."""
     group = ""
     for line in lines(root, file):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line.startswith("!include") and depth < DEEPEST:
             word, _, path = line.partition(" ")
-            for included in option_files(root, path.strip()) if word == "!includedir" else [path.strip()]:
-                yield from grouped(root, included, depth + 1)
+            files = option_files(root, path.strip()) if word == "!includedir" else [path.strip()]
+            for included in files:
+                yield from in_server_groups(root, included, depth + 1)
         elif MYSQL_GROUPS.match(group):
             name, _, value = line.partition("=")
             yield plain(name), unquoted(value.partition("#")[0])
@@ -76,7 +77,7 @@ def postgresql(words: list[str], data: str, root: str) -> dict[str, str]:
 
 
 def long_options(words: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield name and value of ``--name=value``. An option without a value is on."""
+    """Yield name and value of each ``--name=value``. The value of ``--name`` is ON."""
     for word in words:
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
@@ -119,10 +120,10 @@ def lines(root: str, file: str) -> list[str]:
 
 
 def open_in_root(root: str, path: str) -> int:
-    """Open a path (O_PATH) below the root directory of a container. Raises OSError, also for a relative path.
+    """Open a path (O_PATH) in the root directory of a container. Raises OSError, also for a relative path.
 
-    A symbolic link leads where it leads inside the container, and never out of it, even if a process inside changes it
-    at that moment. Before Linux 5.6 the kernel cannot do that: the call fails with ENOSYS.
+    Symbolic links never lead out of the container, even if a process inside changes them at that moment. Linux can do
+    this since 5.6; before, the call fails with ENOSYS.
     """
     if not path.startswith("/"):
         raise OSError(errno.EINVAL, "it is relative to an unknown directory", path)

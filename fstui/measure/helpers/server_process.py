@@ -1,8 +1,7 @@
-"""A database server as a child process: initialise its data directory, start it, wait for its answer, read its log,
-end it.
+"""A database server as a child process: initialise its data directory, start it, read its log, end it.
 
-It runs under ``setpriv`` (util-linux): it ends with the program that started it, runs as its own user if that program
-is root, and has no capabilities and hardly any of the environment. Whoever breaks into it gets nothing else.
+The server runs under ``setpriv`` (util-linux). It ends with the program that started it. If that program is root, the
+server runs as a user of its own and without capabilities. It inherits hardly any of the environment.
 """
 
 from __future__ import annotations
@@ -29,32 +28,33 @@ LOG_BYTES = 65536
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
-"""These variables are passed on, because a library that stubs syncs is part of what is measured."""
+"""Variables that the server inherits, because a library that stubs syncs is part of what is measured."""
 NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
+"""What precedes an error in a server's log."""
 MOUNT_POINT = "/media"
-"""A directory that servers do not use. In this process's mount namespace, the data directory is mounted there."""
+"""Where ``mount_apart`` mounts the data directory. Servers use nothing in it."""
 SHARED_MEMORY = "/dev/shm"
 """Where shm_open(3) makes its files."""
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
 
 
 DATA_FD = 64
-"""The number under which the server and its children have the data directory open. It is higher than the numbers of
-their other files."""
+"""The descriptor of the data directory in the server and its children, higher than those of their other files."""
 
 
 def is_full() -> bool:
-    """Return whether less space is left than a log grows by. Some filesystems report no sizes."""
-    found = os.statvfs(".")
+    """Return whether the filesystem has too little space left for the growth of a log."""
+    found = os.statvfs(".")  # some filesystems report no sizes
     return bool(found.f_blocks) and found.f_bavail * found.f_frsize < FULL_BYTES
 
 
 class ServerProcess:
-    """One server. ``wait`` is called with seconds while the server prepares or starts; it raises to give up."""
+    """One server."""
 
     def __init__(self, name: str, log: str, user: str | None, wait: Callable[[float], object]) -> None:
-        """``name``: the data directory, which command lines call ``{data}``."""
+        """``name``: the data directory, ``{data}`` in command lines. ``wait``: waits for some seconds while the server
+        prepares or starts, or raises to give up."""
         self.name = name
         self.log = log
         self.user = user
@@ -67,7 +67,7 @@ class ServerProcess:
     def hand_over(self) -> None:
         """Pass the data directory on as DATA_FD, and let the server's user reach it. Raises Trouble.
 
-        The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no link can replace it.
+        The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no user can put a link there.
         """
         data = os.open(self.name, OWN)
         os.dup2(data, DATA_FD)
@@ -81,7 +81,7 @@ class ServerProcess:
             self.inside = MOUNT_POINT
             return
         os.chmod(".", 0o711)
-        # servers resolve the real path of what they open, so they must be able to walk down it
+        # servers resolve the real paths of their files, so they must be able to enter each directory on the way
         real = os.path.realpath(self.name)
         if subprocess.run([*privileges(self.user), "test", "-d", real], check=False).returncode:
             raise Trouble(
@@ -98,7 +98,7 @@ class ServerProcess:
                     stdin=stdin,
                     stdout=log,
                     stderr=log,
-                    cwd="/",  # PostgreSQL changes its directory and must be able to come back
+                    cwd="/",  # PostgreSQL leaves this directory and must be able to return
                     env={**ENVIRONMENT, **{name: os.environ[name] for name in LOADER if name in os.environ}},
                     pass_fds=self._fds,
                     process_group=0,
@@ -108,8 +108,8 @@ class ServerProcess:
         return self.process
 
     def prepare(self, step: dict[str, Any]) -> None:
-        """Run one command that helps to initialise the data directory: ``argv``, with ``text`` and then ``files`` on
-        its stdin. Raises Trouble with its error."""
+        """Run a command that initialises the data directory: ``argv``, with ``text`` and then ``files`` on its stdin.
+        Raises Trouble with its error."""
         process = self.run(step["argv"], subprocess.PIPE)
         assert process.stdin is not None
         try:
@@ -126,6 +126,7 @@ class ServerProcess:
             raise Trouble(self.reason(f"{step['argv'][0]} ended with status {process.returncode}"))
 
     def start(self, argv: Iterable[str], answers: Callable[[], bool]) -> None:
+        """Start the server and wait until it answers. Raises Trouble."""
         process = self.run(argv)
         while not answers():
             self.pause(POLL_S)
@@ -133,14 +134,14 @@ class ServerProcess:
                 raise Trouble(self.reason(f"it ended with status {process.returncode} at once"))
 
     def pause(self, seconds: float) -> None:
-        """Wait. Raises Trouble if the disk is full, because MariaDB would then wait until a user frees space."""
+        """Wait. Raises Trouble if the disk is full, because MariaDB waits until a user frees space."""
         self.wait(seconds)
         if is_full():
             raise Trouble(self.reason("the server waits for space"))
 
     def answers(self, socket_name: str, ready: Sequence[str] | None) -> bool:
-        """Return whether it is ready. ``ready``: a file in the data directory, and the word with which its last
-        line starts once the server is ready."""
+        """Return whether the server is ready: its socket accepts connections or, if ``ready`` names a file in the data
+        directory and a word, the last line of the file begins with the word."""
         if not ready:
             return self.takes_connections(socket_name)
         name, word = ready
@@ -155,7 +156,7 @@ class ServerProcess:
             return client.connect_ex(f"{self.name}/{name}") == 0
 
     def signal(self, name: str) -> None:
-        """Send SIGKILL to its whole process group, any other signal to the server, which passes it on."""
+        """Send SIGKILL to the whole process group, any other signal to the server, which passes it on."""
         # not after it was reaped: its pid may belong to another process by then
         if self.process is not None and self.process.poll() is None:
             number = signal.Signals[name]
@@ -163,14 +164,14 @@ class ServerProcess:
                 (os.killpg if name == "SIGKILL" else os.kill)(self.process.pid, number)
 
     def reason(self, otherwise: str) -> str:
-        """Return the server's last error, after the sentence about a full disk if there is one."""
+        """Return the server's last error, or ``otherwise``, after FULL if the disk is full."""
         complaint = self.complaint() or otherwise
         full = is_full() or any(word in complaint.lower() for word in NO_SPACE)
         return f"{FULL}: {complaint}" if full else complaint
 
     def complaint(self) -> str:
-        """Return the last error in its log without its timestamp. If there is an error about a full disk, return that
-        error, because it explains the errors after it."""
+        """Return the last error in the log without its timestamp, or the last one about a full disk, which explains
+        those after it."""
         try:
             with open(self.log, "rb") as log:
                 log.seek(0, os.SEEK_END)
@@ -190,7 +191,7 @@ class ServerProcess:
 
 
 def privileges(user: str | None) -> list[str]:
-    """Return the words to put before a command, so that it ends with this process and runs as ``user``, if given."""
+    """Return the words before a command with which it ends with this process and, if given, runs as ``user``."""
     words = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:
         found = pwd.getpwnam(user)
@@ -201,24 +202,24 @@ def privileges(user: str | None) -> list[str]:
 def mount_apart(directory: str) -> bool:
     """Mount the directory at MOUNT_POINT, visible only to this process and its children (mount_namespaces(7)).
 
-    The server's user reaches it there without access to root's directories, and no user can rename it. Later mounts
-    and unmounts on the host stay visible. The server's shared memory is freed when this process ends.
-    Returns False if root is not allowed to mount, as in a container.
+    There the server's user reaches it without access to root's directories, and no user can rename it. Later mounts and
+    unmounts on the host stay visible. The server also gets shared memory of its own, which is freed when this process
+    ends. Returns False if root is not allowed to mount, as in a container.
     """
     libc = ctypes.CDLL(None)
     libc.unshare(CLONE_NEWIPC)
-    flags = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
+    follow_host, bind = ctypes.c_ulong(MS_REC | MS_SLAVE), ctypes.c_ulong(MS_BIND)
     return (
         os.path.isdir(MOUNT_POINT)
         and libc.unshare(CLONE_NEWNS) == 0
-        and libc.mount(None, b"/", None, flags[0], None) == 0
-        and libc.mount(directory.encode(), MOUNT_POINT.encode(), None, flags[1], None) == 0
+        and libc.mount(None, b"/", None, follow_host, None) == 0
+        and libc.mount(directory.encode(), MOUNT_POINT.encode(), None, bind, None) == 0
         and (not os.path.isdir(SHARED_MEMORY) or libc.mount(None, SHARED_MEMORY.encode(), b"tmpfs", 0, None) == 0)
     )
 
 
 def is_confined(name: str) -> bool:
-    """Return whether an AppArmor profile for that program is loaded and enforced (apparmor(7))."""
+    """Return whether an AppArmor profile for a program is loaded and enforced (apparmor(7))."""
     try:
         with open("/sys/kernel/security/apparmor/profiles", encoding="utf-8", errors="replace") as file:
             profiles = [line.rstrip().rpartition(" ") for line in file]

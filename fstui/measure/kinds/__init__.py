@@ -1,7 +1,7 @@
 """The parent's side of each kind of step: its settings, its figures, what it writes and which syncs it does.
 
-Each kind has a module here with a settings struct and, if it returns more than samples, a figures struct. The program
-that does the I/O has the same name in ``fstui.measure.probes``; this name is also the tag of the structs.
+Each kind has a module here with a settings struct and, if its probe returns more than samples, a figures struct. The
+module, the probe in ``fstui.measure.probes`` and the tag of the structs have the same name.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):
         return msgspec.structs.asdict(self)
 
     def as_sync_writes(self) -> SyncWrites | None:
-        """Return the settings of ``sync_writes`` that cause the same writes and syncs in the filesystem.
-
-        None if there are none: then the number of flushes that an operation should cause is unknown.
-        """
+        """Return the settings of ``sync_writes`` with the same writes and syncs. If there are none, return None: then
+        the number of flushes that an operation should cause is unknown."""
         return None
 
 
@@ -61,20 +59,20 @@ def figures_kinds() -> dict[str, type[StepFigures]]:
 
 
 def settings_from(fields: Mapping[str, Any]) -> Settings:
-    """Return the settings in a document. Raises msgspec.ValidationError if they do not fit their kind."""
+    """Return the settings in a run document. Raises msgspec.ValidationError if they do not fit their kind."""
     kind = settings_kinds().get(str(fields.get(TAG)))
     # a step that never began has only the tag
     return UnknownSettings(fields) if kind is None or fields.keys() == {TAG} else msgspec.convert(fields, kind)
 
 
 def figures_from(fields: Mapping[str, Any]) -> Figures:
-    """Return the figures of a document or a probe. Raises msgspec.ValidationError if they do not fit their kind."""
+    """Return the figures of a run document or a probe. Raises msgspec.ValidationError if they do not fit their kind."""
     kind = figures_kinds().get(str(fields.get(TAG)))
     return UnknownFigures(fields) if kind is None else msgspec.convert(fields, kind)
 
 
 def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSettings:
-    """Return the settings of a step in a scenario file. Raises Refused, which names the step and the wrong key."""
+    """Return the settings of step ``name`` in a scenario file. Raises Refused, which names the step and the mistake."""
     kinds = {known: kind for known, kind in settings_kinds().items() if kind.in_scenarios}
     kind = kinds.get(probe)
     if kind is None:
@@ -91,23 +89,24 @@ def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSe
 
 
 def takes_server(probe: str) -> bool:
-    """Return whether a step of that kind names a server, which the scenario may name once for all steps."""
+    """Return whether steps of that kind have a server. A scenario may name one server for all its steps."""
     kind = settings_kinds().get(probe)
     return kind is not None and {"server", "options"} <= set(kind.__struct_fields__)
 
 
 def with_key(error: Exception) -> str:
-    """Return msgspec's ``… - at `$.server.kind``` as ``server.kind: …``."""
+    """Return msgspec's message ``… - at `$.server.kind``` as ``server.kind: …``."""
     what, _, key = str(error).partition(" - at `$.")
     return f"{key.rstrip('`')}: {what}" if key else what
 
 
 def _allowed(kind: type[StepSettings], error: Exception) -> str:
+    """Return a sentence with the allowed words of the setting that the error names; empty if it takes other values."""
     key = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
-    kinds = [get_type_hints(kind).get(key)]
-    while kinds and (inner := [kind for kind in get_args(kinds[0]) if get_origin(kind) is Literal]):
-        kinds = inner  # a list of words
-    words = [word for word in get_args(kinds[0]) if isinstance(word, str)]
+    hint = get_type_hints(kind).get(key)
+    # the type of a list of words contains the Literal
+    literal = next((inner for inner in get_args(hint) if get_origin(inner) is Literal), hint)
+    words = [word for word in get_args(literal) if isinstance(word, str)]
     return f". It takes {', '.join(words)}" if words else ""
 
 

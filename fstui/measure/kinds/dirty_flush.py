@@ -1,4 +1,4 @@
-"""Flush times after growing amounts of unsynced O_DIRECT writes."""
+"""Flushes after growing amounts of unsynced O_DIRECT writes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
 _TIMES = 10
-"""A step writes at most this many times the size of its file: (1 + 4 + 16 + 32) MiB in two patterns and three rounds
-are 318 MiB for a file of 32 MiB."""
+"""A step writes at most this × file_bytes. For 32 MiB: (1 + 4 + 16 + 32) MiB × 2 patterns × 3 rounds = 318 MiB."""
 _MAX = 1e18
-"""Largest time in ns, about 30 years. A document with a longer time is damaged."""
+"""Largest time in ns, about 30 years. If a document has a longer time, it is damaged."""
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
-    """The settings of operations that grow: each writes more than the one before."""
+    """The settings. Each operation writes more than the one before."""
 
     seconds: float = 2.0
     file_bytes: int = 33554432
@@ -42,19 +41,19 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
 
 
 class GrowthPoint(Base, frozen=True, kw_only=True):
-    """The flush after writes of one size: the medians of all rounds."""
+    """The flush after one amount of unsynced writes: the medians of all rounds."""
 
     bytes: Count
     sync_ns: Count
     arrived_share: Share | None = None
     """Share of the amount that had reached the lowest devices before the flush."""
     flush_ms: dict[str, Amount] | None = None
-    """Time that each lowest device spent on its flushes."""
+    """By lowest device: the time that it spent on flushes."""
     rounds: Count = 1
 
 
 class Growth(Base, frozen=True, kw_only=True):
-    """The flush times by number of unsynced bytes, and the straight line through their medians."""
+    """The flush times by amount, and the straight line through them."""
 
     slope_ns_per_mib: Annotated[float, Meta(ge=-_MAX, le=_MAX)]
     intercept_ns: Annotated[float, Meta(ge=-_MAX, le=_MAX)]
@@ -62,8 +61,8 @@ class Growth(Base, frozen=True, kw_only=True):
 
     @property
     def slope(self) -> str:
-        """``+400 µs/MiB``: the growth from the smallest to the largest amount, as in the finding. The slope of the line
-        is shown only if the points are not known. More data never makes a flush shorter, so a falling line is noise."""
+        """``+400 µs/MiB``: the growth from the smallest to the largest amount, as in the finding; without points, the
+        slope of the line. More data never makes a flush shorter, so a negative growth is noise."""
         per_mib_ns = round(self.slope_ns_per_mib)
         by_amount = {point.bytes: point for point in self.points}
         if len(by_amount) > 1:
@@ -72,7 +71,7 @@ class Growth(Base, frozen=True, kw_only=True):
 
 
 def per_mib(first: GrowthPoint, last: GrowthPoint) -> float:
-    """Return by how many ns per MiB a flush grows from one amount to another."""
+    """Return by how many ns per MiB the flush grows from one amount to another."""
     return (last.sync_ns - first.sync_ns) / ((last.bytes - first.bytes) / (1 << 20))
 
 

@@ -1,7 +1,8 @@
 """Read run documents, and return their schema.
 
-``fstui.run/2`` has the kind of a step as the tag ``probe`` in its ``settings`` and ``figures``; ``fstui.run/1`` has it
-next to them. Unknown fields are kept in settings and figures of an unknown kind, and ignored elsewhere.
+In ``fstui.run/2``, the ``settings`` and ``figures`` of a step contain its kind as the tag ``probe``; in ``fstui.run/1``
+the kind is next to them. Settings and figures of an unknown kind keep all their fields; elsewhere, unknown fields are
+ignored.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSetti
 
 READABLE = ("fstui.run/1", SCHEMA)
 CHECK = "fstui.check/1"
-"""The schema of the result of a check, which contains run documents."""
+"""The schema of the result of ``fstui check``, which contains run documents."""
 _DEFINED = "#/$defs/{name}"
 _Fields = TypeVar("_Fields", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
-    """Return a document of any version. Raises Refused with the mistake."""
+    """Return the run in a document of any version. Raises Refused with the mistake."""
     with _refusing():
         return _run_from(msgspec.json.decode(data))
 
 
 def split_file(data: bytes) -> list[bytes]:
-    """Return the documents in a file: one, or those of a check. Raises Refused if the file is broken."""
+    """Return the run documents in a file: one, or those of a check. Raises Refused if the file is damaged."""
     with _refusing():
         if data.lstrip().startswith(b"["):  # the result of a check by an older version
             return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
@@ -46,14 +47,14 @@ def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
         try:
             found = msgspec.json.decode(data, type=fields)
         except msgspec.ValidationError:
-            _check(msgspec.json.decode(data, type=Version).schema)  # if the schema is another one, that is the error
+            _check(msgspec.json.decode(data, type=Version).schema)  # report an unknown schema rather than a field
             raise
         _check(found.schema)
         return found
 
 
 def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of a document that is one of these types, and the definitions that it refers to."""
+    """Return the JSON Schema of a document of one of these types, and the definitions to which it refers."""
     settings, figures = measures.settings_kinds().values(), measures.figures_kinds().values()
     open_kinds: set[type] = set()
 
@@ -101,7 +102,7 @@ def _refusing() -> Iterator[None]:
 
 
 class _FirstStep(msgspec.Struct, frozen=True):
-    """The fields of a step that ``fstui.run/2`` has in another place."""
+    """The fields of a step in ``fstui.run/1`` that are elsewhere in ``fstui.run/2``."""
 
     probe: str
     settings: dict[str, Any] = {}
@@ -124,7 +125,7 @@ def _step_from_first(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_edges(run: Run) -> Run:
-    """Return the run with the roles of ``fstui.run/2``: one for each layer above, instead of one per layer."""
+    """Return the run with a role for each layer above a layer, as in ``fstui.run/2``, instead of one role."""
     if run.target is None:
         return run
     roles = {node.id: role for node in run.target.stack if (role := node.value("role"))}
@@ -142,7 +143,7 @@ def _typed(kind: type, fields: Any) -> Settings | Figures:
 
 
 def _typed_or_kept(kind: type, fields: dict[str, Any]) -> Settings | Figures:
-    """Return the struct that the tag names, or the fields as they are: ``fstui.run/1`` was written without a check."""
+    """Return as ``_typed`` does, or the fields as they are if they do not fit: ``fstui.run/1`` did not check them."""
     try:
         return _typed(kind, fields)
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""Blocks of a file are rewritten through a shared mapping, and each is made durable by msync(MS_SYNC)."""
+"""Writes of blocks of a file through a shared mapping. msync(MS_SYNC) makes each block durable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.settings import Amounts, Figures
 
 MAX_MAPPED_BYTES = 1 << 30
-"""The file is read into memory before the clock starts."""
+"""The limit is low, because the file is read into memory before the clock starts."""
 
 
 class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
@@ -34,7 +34,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
         return timed_ops * self.block_bytes
 
     def as_sync_writes(self) -> SyncWrites:
-        """For the filesystem msync(MS_SYNC) is an fdatasync of a range (mm/msync.c: vfs_fsync_range, datasync)."""
+        """msync(MS_SYNC) is an fdatasync of a range for the filesystem (mm/msync.c: vfs_fsync_range, datasync)."""
         return SyncWrites(
             seconds=self.seconds,
             block_bytes=self.block_bytes,

@@ -1,4 +1,4 @@
-"""Numbered records, whose acknowledgements a witness on another host receives until the power is cut."""
+"""Power-cut tests: numbered records are written, and a witness on another host receives their acknowledgements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
     writers: int = 1
     """Writers per combination of sync and write."""
     pace: float = 1000.0
-    """Maximum of records per second and writer; 0: no limit."""
+    """Maximum number of records per second and writer; 0: no limit."""
     block: int = 4096
     file: int = 4194304
     """Bytes per writer."""
@@ -43,11 +43,11 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     cut: str
     """The writer's run id. It identifies the cut, which may be verified several times."""
     identity: str
-    """Identity of the target when it was written to. Survived cuts are counted per identity."""
+    """Identity of the target during the writes. Survived cuts are counted for each identity."""
     cuts_before: Count = 0
-    """Earlier cuts that this identity has survived since its last loss."""
+    """Earlier cuts that this target has survived since its last loss."""
     rebooted: bool = False
-    """The boot id of the writing host has changed since the writes."""
+    """The writing host has another boot id than during the writes."""
     storage_was_cut: bool = False
     """According to the user, the storage lost power and the host did not."""
     cut_kind: CutKind = "power"
@@ -68,25 +68,25 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """Acknowledged records that must exist, because no newer record was written in their place."""
     present: Count = 0
     newer: Count = 0
-    """Of the present records: those with a newer record in their place, whose acknowledgement did not arrive."""
+    """Part of ``present``: a newer record is there instead, whose acknowledgement did not arrive."""
     missing: Count = 0
     stale: Count = 0
-    """An older record is in its place."""
+    """An older record is there instead."""
     torn: Count = 0
     """The record is damaged."""
     misplaced: Count = 0
-    """A record that was written elsewhere is in its place."""
+    """A record is there that was written to another place."""
     unreadable: Count = 0
     not_recovered: str = ""
-    """Why a database server did not start again with its data: the end of its log. Its records count as unreadable."""
+    """The end of the log of a database server that did not start again. Its records count as unreadable."""
     reordered: Count = 0
-    """Lost records, although a later record of the same writer exists."""
+    """Lost records of writers from which a later record exists."""
     in_flight: Count = 0
-    """Places that are damaged because a newer record was being written when the power was cut. They are no loss."""
+    """Places that are damaged because a newer record was being written when the power was cut. That is no loss."""
     unpromised: Count = 0
-    """Missing new files whose directory was not synced: no loss according to POSIX."""
+    """Missing new files whose directory was not synced. According to POSIX that is no loss."""
     oldest_lost_s: Amount = 0.0
-    """Time between the acknowledgement of the oldest lost record and the last acknowledgement."""
+    """Time from the acknowledgement of the oldest lost record to the last acknowledgement."""
     by_claim: dict[str, dict[str, Count]] = {}
     """``"fdatasync, append"`` → ``acknowledged``, ``checked``, ``lost``."""
 
@@ -105,7 +105,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def any_lost(self) -> bool:
-        """Whether acknowledged records or, after a cut, the whole directory or filesystem are lost."""
+        """Whether acknowledged records are lost, or the whole directory or filesystem after a cut."""
         return self.lost > 0 or (self.acknowledged > 0 and self.cut_seen and (self.gone or self.unmountable))
 
     @property
@@ -115,10 +115,10 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def survived(self) -> bool:
-        """Whether something was cut, and no record was lost."""
+        """Whether a cut of any kind cost no record."""
         return self.cut_seen and not self.any_lost and self.checked > 0
 
     @property
     def survived_power_cut(self) -> bool:
-        """Whether the storage survived a power cut without a loss."""
+        """Whether a power cut cost no record."""
         return self.survived and self.cut_kind == "power"

@@ -1,4 +1,4 @@
-"""A primary with a replica ends suddenly: which acknowledged transactions does each server have afterwards?"""
+"""The sudden end of a primary with a replica: which acknowledged transactions does each server have afterwards?"""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fstui.model.settings import Amounts, Figures
 Durability = Literal["high", "low"]
 MAX_CLIENTS = 64
 _BYTES_PER_S = 16 << 20
-"""Logs of both servers at 20 000 small transactions a second."""
+"""The logs of both servers grow by this at 20 000 small transactions per second."""
 _IMAGES = 3
-"""The image as it was made, and a copy for each server."""
+"""The template of a server's filesystem, and a copy for each server."""
 
 
 class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
@@ -30,7 +30,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
     durability: Durability = "high"
     replica_durability: Literal["high", "low", "same"] = "same"
     sync_relay_log: int = 10_000
-    """The replica syncs its relay log after this many events; 0: never. The default of both servers."""
+    """The replica syncs its relay log after this many events; 0: never. This is the default of both kinds of server."""
     cut: Literal["kill -9", "power cut", "power cut of both"] = "kill -9"
     clients: int = 4
 
@@ -50,8 +50,8 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
 
     def amounts(self) -> Amounts:
         """Return estimates, because the servers decide what they write."""
-        held = _IMAGES * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
-        return Amounts(held + self.pair.held_bytes, held)
+        held_bytes = _IMAGES * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
+        return Amounts(held_bytes + self.pair.held_bytes, held_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         """No syncs are counted: two servers share the devices, and their clients share syncs."""
@@ -70,14 +70,14 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     title: str = ""
     """``MariaDB 10.11.19``."""
     primary_settings: tuple[str, ...] = ()
-    """``name = value``, before the cut."""
+    """``name = value`` of those that decide durability, before the cut."""
     replica_settings: tuple[str, ...] = ()
     acknowledged: Count = 0
     on_primary: Count | None = None
-    """Transactions after its recovery, acknowledged or not; None if it did not recover."""
+    """Transactions of the primary after its recovery, acknowledged or not; None if it did not recover."""
     on_replica: Count | None = None
-    """Transactions after it has applied all that it received. After a cut of both servers it starts without replication
-    (``--skip-slave-start``) and applies nothing more."""
+    """Transactions of the replica after it has applied all that it received. After a cut of both servers it starts
+    without replication (``--skip-slave-start``) and applies nothing more."""
     lost_on_primary: Count = 0
     """Acknowledged transactions that the primary does not have."""
     lost_on_replica: Count = 0
@@ -102,5 +102,5 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
 
     @property
     def promised(self) -> bool:
-        """Whether an acknowledged commit survives a power cut according to the primary's settings: all are 1."""
+        """Whether acknowledged commits survive a power cut according to the primary's settings: each must be 1."""
         return bool(self.primary_settings) and all(setting.endswith(" = 1") for setting in self.primary_settings)

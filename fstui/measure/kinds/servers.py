@@ -19,16 +19,17 @@ _SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec", "
 
 
 class Risk(NamedTuple):
-    """Values of a variable with which the server may lose an acknowledged commit. A missing variable is no risk."""
+    """A variable of a server, and the values with which an acknowledged commit may be lost."""
 
     variable: str
     lossy: frozenset[str] = frozenset()
     safe: frozenset[str] = frozenset()
-    """If set, every other value is lossy."""
+    """If given, all other values are lossy."""
     only_with: str = ""
     """The risk exists only if this variable is on."""
 
     def exists(self, variables: Mapping[str, str]) -> bool:
+        """Return whether the server has a lossy value. ``variables`` may lack the variable."""
         if self.variable not in variables:
             return False
         if self.only_with and variables.get(self.only_with, "off").lower() in OFF:
@@ -41,11 +42,11 @@ class ReplicaPair(NamedTuple):
     """The space and time that ``replica-cut`` needs for two servers of a kind."""
 
     image_bytes: int
-    """Size of the filesystem of one server. It is a sparse file."""
+    """Size of the sparse file with the filesystem of one server."""
     held_bytes: int
-    """Space that a server occupies there, without its logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7 (du)."""
+    """Space that a server needs there, without its logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7 (du)."""
     prepare_s: float
-    """Approximate duration of a step besides its measured time, on two processors."""
+    """Approximate time that a step needs in addition to its measured time, on two processors."""
 
 
 class ServerKind(NamedTuple):
@@ -59,29 +60,29 @@ class ServerKind(NamedTuple):
     directories: tuple[str, ...]
     """Directories to search besides PATH, as glob patterns."""
     driver: Driver
-    """The driver of sysbench that reaches it."""
+    """The driver of sysbench for this server."""
     durable: tuple[str, ...]
     """The variables that decide whether a commit is durable."""
     methods: tuple[str, ...]
-    """The variables that decide how it becomes durable: calls, open flags, and protection against torn pages."""
+    """The variables that decide how a commit becomes durable: calls, open flags, and protection against torn pages."""
     risks: tuple[Risk, ...]
     logs_bytes: int
-    """Largest space for the logs of a throwaway server. A binary log is purged, a WAL is recycled at max_wal_size."""
+    """Largest space for the logs of a throwaway server. It purges the binary log, or recycles the WAL."""
     version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
-    """Without --no-defaults MySQL would first read option files from the home directory, which may hang."""
+    """Without --no-defaults, MySQL would first read option files in the home directory, which may hang."""
     version_word: str = ""
     """A word that only this server prints in ``--version`` and ``version_comment``."""
     login: str = "login path"
-    """What the setting ``login_path`` names."""
+    """What the setting ``login_path`` is called for this server."""
     keeps_old_rows: bool = False
-    """An update leaves the old row for a later vacuum."""
+    """An update keeps the old row until a vacuum."""
     schemas_in_database: bool = False
     """One database holds several schemas; in MySQL a schema is a database."""
     log_off_by_default: bool = False
     """The binary log is off by default; fstui turns it on in a throwaway server."""
     pair: ReplicaPair | None = None
     """None: ``replica-cut`` does not support it."""
-    doublewrite_in_data: bool = False
+    pages_twice_in_data: bool = False
     """The doublewrite pages are in the file of the system tablespace."""
 
     def lossy(self, variables: Mapping[str, str]) -> list[str]:
@@ -108,7 +109,7 @@ MARIADB = ServerKind(
     version_word="MariaDB",
     pair=ReplicaPair(image_bytes=512 << 20, held_bytes=40 << 20, prepare_s=6.0),
     log_off_by_default=True,
-    doublewrite_in_data=True,
+    pages_twice_in_data=True,
 )
 MYSQL = ServerKind(
     title="MySQL",
@@ -152,8 +153,8 @@ COMMANDS = {
     "clickhouse-serv": "clickhouse",
     "ceph-osd": "ceph",
 }
-"""Kind of each program that stores and syncs data for other programs, by command name. /proc/PID/comm shows at most 15
-characters of a name."""
+"""The programs that store and sync data for other programs: command name → kind. /proc/PID/comm shows at most 15
+characters of a command name."""
 DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durable)
 """Options that decide whether a commit is durable, and nothing else."""
 DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
@@ -162,6 +163,7 @@ _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
 def kind_of(driver: Driver, version: str) -> str:
+    """Return the name of the kind of a server that has this driver and prints this version."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
     named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in version.lower()]
     return named[0] if named else next(name for name, kind in kinds.items() if not kind.version_word)
@@ -181,26 +183,26 @@ class Server(Base, frozen=True, kw_only=True):
     title: str = ""
     """``MariaDB 10.11.19``."""
     where: str = ""
-    """``throwaway``: started for the run; ``existing``: it was already running."""
+    """``throwaway``: fstui started it for the run; ``existing``: it was already running."""
     reached: str = ""
     """``socket /run/mysqld/mysqld.sock`` or ``db7:3306``."""
     data_directory: str | None = None
     on_target: bool = True
-    """Its data is on the measured filesystem, so that the devices below count its I/O."""
+    """Its data is on the measured filesystem, so the devices below count its I/O."""
     located: bool = True
-    """False: the server's process was not found on this machine, so where its data is stored is not known."""
+    """False: its process was not found on this host, so it is not known where its data is stored."""
     variables: dict[str, str] = {}
     preloads: tuple[str, ...] = ()
-    """Libraries that stub syncs, from the memory map of its process."""
+    """Libraries that stub syncs, in the memory map of its process."""
 
     @property
     def _kind(self) -> ServerKind:
-        """The kind. Old documents do not name it: their servers belong to MySQL's family."""
+        # old documents have no kind, and only servers of MySQL's family
         return KINDS.get(self.kind, MYSQL)
 
     @property
     def pages_twice_in_data(self) -> bool:
-        return self._kind.doublewrite_in_data
+        return self._kind.pages_twice_in_data
 
     @property
     def existing(self) -> bool:
@@ -208,18 +210,18 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def binary_log_turned_on(self) -> bool:
-        """Whether fstui turned on the binary log of this throwaway server. By default the log is off, and then
-        sync_binlog would have no effect."""
+        """Whether fstui turned on the binary log, which a throwaway server of this kind does not have by default.
+        Without it, sync_binlog would have no effect."""
         return self._kind.log_off_by_default and self.where == "throwaway"
 
     @property
     def logs_for_replicas(self) -> bool:
-        """Whether it was already running and has a binary log: then its replicas repeat what the step does."""
+        """Whether replicas may repeat what the step does: an existing server has a binary log."""
         return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property
     def durability(self) -> tuple[str, ...]:
-        """The settings that decide whether its commits are durable: ``name = value``, as the server has them."""
+        """The settings that decide whether commits are durable: ``name = value``."""
         return self._stated(self._kind.durable)
 
     @property
@@ -231,7 +233,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def introduction(self) -> tuple[str, ...]:
-        """Its version, the settings of its commits, where its data is stored, and whether it keeps a binary log."""
+        """Phrases: version, settings of commits, where the data is stored, and whether there is a binary log."""
         stored = (
             f"its data is stored in {self.data_directory}"
             if self.data_directory
@@ -254,7 +256,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def log_flags(self) -> tuple[OpenFlag, ...]:
-        """The open flags of the log that a commit waits for (binary log or WAL); empty if a call syncs it."""
+        """The open flags of the log for which a commit waits (binary log or WAL); empty if a call syncs the log."""
         have = self.variables
         logged = have.get("log_bin", "off").lower() == "on"
         method = have.get("wal_sync_method") or ("" if logged else have.get("innodb_flush_method", ""))
@@ -265,7 +267,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def synced_by_writes(self) -> frozenset[str]:
-        """The files, as FileWaits names them, that are opened with O_DSYNC or O_SYNC: each write is also a sync.
+        """The files (named as in FileWaits) that are opened with O_DSYNC or O_SYNC, so that each write is also a sync.
 
         https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_method
         """

@@ -1,4 +1,4 @@
-"""Commits of an embedded database: SQLite rewrites one row of a table in each transaction."""
+"""Commits of an embedded database. Each transaction of SQLite rewrites one row of a table."""
 
 from __future__ import annotations
 
@@ -54,11 +54,9 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
 
 
 class SqliteCommitsFigures(StepFigures, frozen=True, kw_only=True, tag="sqlite_commits"):
-    """The probe's own counts."""
-
     commits: Count = 0
     commits_per_s: Amount = 0.0
     written_bytes: Count = 0
-    """Bytes that its process passed to write(2) and similar calls."""
+    """Bytes that the probe passed to write(2) and similar calls."""
     sqlite: str = ""
     """SQLite's version."""

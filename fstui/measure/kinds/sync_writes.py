@@ -1,4 +1,4 @@
-"""Blocks of a file are written and made durable, by a call or by the flags with which the file was opened."""
+"""Writes of blocks of a file, which a call or the flags of open(2) make durable."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     max_bytes_per_s: int = 268435456
     """The step ends early when it has written this × its seconds. The plan shows that product as its limit."""
     enough_ops: int = 0
-    """It ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
+    """The step ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
 
     @property
     def syncs_rarely(self) -> bool:
@@ -87,7 +87,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
             yield f"file_bytes ({self.file_bytes}) is smaller than block_bytes ({self.block_bytes})"
         if self.block_bytes > 8 << 20:
             yield f"block_bytes must be at most 8 MiB, not {self.block_bytes}"
-        if "direct" in self.open_flags and self.block_bytes % 512:
+        if self.direct and self.block_bytes % 512:
             yield f"O_DIRECT requires blocks of a multiple of 512 bytes, not {self.block_bytes}"
         if self.offsets == "append" and self.writers > 1:
             yield "append requires one writer"

@@ -1,4 +1,4 @@
-"""Transactions of a database server, driven by one of sysbench's OLTP scripts."""
+"""Transactions of sysbench's OLTP scripts on a database server."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from fstui.model.steps import Latency, TimelinePoint
 
 MAX_THREADS = 1024
 PROCESSOR_BOUND = 0.85
-"""The processor, not the storage, limits a step that uses at least this share of the processor time that its clients
-could use."""
+"""The processor limits a step that uses at least this share of the processor time that its clients can use."""
 CROWDED = 0.9
-"""Processes wait for a processor if at least this share of the host's processor time is used."""
+"""If at least this share of the host's processor time is used, processes wait for a processor."""
 HOST_BOUND, SHARED = 0.95, 0.3
-"""The processor also limits a step if the host used at least the share HOST_BOUND of its processor time, and the step
-at least the share SHARED of the time that its clients could use."""
+"""The processor also limits a step if all processes use at least the share HOST_BOUND of the host's processor time, and
+the step at least the share SHARED of the time that its clients can use."""
 SILENT_TIMES = 10
-"""A silence lasts at least as long as this many transactions usually take."""
+"""A time without a transaction is a silence if it is as long as this many transactions usually take."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _ROW_BYTES_HELD = 240
 """Bytes of a row and its index entries."""
 _SERVER_BYTES = 256 << 20
-"""Space for an empty server: system tables, redo logs, temporary tablespaces. 170 MiB for MariaDB,
-220 MiB for MySQL 9, 40 MiB for PostgreSQL."""
+"""Space for an empty server: system tables, redo logs, temporary tablespaces. It is 170 MiB for MariaDB, 220 MiB for
+MySQL 9 and 40 MiB for PostgreSQL."""
 _LOGS_BYTES_PER_S = 32 << 20
 """Growth of the binary log or WAL of a server that does not wait for its disk: 30 000 small transactions per second."""
 _ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
-"""Rows that may be added per second, by all clients and by one client."""
+"""Maximum number of rows that all clients, and that one client, add per second."""
 _GROWING = frozenset({"oltp_insert"})
 _OPTION = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -48,7 +47,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     seconds: float = 10.0
     warmup_s: float = 0.0
-    """Time for which the same work is done before the measurement starts."""
+    """How long the same transactions are done before the measurement starts."""
     workload: Literal[
         "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
         "oltp_update_non_index", "oltp_point_select", "oltp_delete",
@@ -65,16 +64,15 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     options: dict[str, bool | int | float | str] = {}
     """Further options of the server."""
     host: str = ""
-    """If host, port, socket or login_path is set, the server is one that is already running. Its options are read, but
-    never changed."""
+    """If host, port, socket or login_path is set, an existing server is used: its options are read, but not changed."""
     port: int = 0
     socket: str = ""
     user: str = ""
     login_path: str = ""
-    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL: each names host, port, socket and user."""
+    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL, with host, port, socket and user."""
     session: Literal["own", "shared"] = "own"
-    """Whether server and clients run in sessions of their own or in that of fstui. The kernel first divides CPU time
-    among sessions (sched(7), autogroup), so in one session they share the time of a single session."""
+    """Whether server and clients have sessions of their own or share that of fstui. The kernel first divides CPU time
+    among sessions (sched(7), autogroup)."""
 
     @property
     def kind(self) -> ServerKind:
@@ -108,16 +106,17 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def server_key(self) -> tuple[str | int, ...]:
-        """What steps must have in common to share a server. It is restarted if their options differ."""
+        """Steps with the same key share a server. If their ``start_options`` differ, it is restarted between them."""
         return self.server, self.host, self.port, self.socket, self.user, self.login_path, self.session
 
     @property
     def start_options(self) -> tuple[object, ...]:
-        """Options that a throwaway server only accepts at its start."""
+        """Options that a throwaway server accepts only at its start."""
         return self.pool_bytes, self.options
 
     @property
     def data(self) -> tuple[int, int, int]:
+        """Steps with the same data can use the same tables."""
         return self.schemas, self.tables, self.rows
 
     @property
@@ -131,15 +130,15 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     def amounts(self) -> Amounts:
         """Return estimates, because the server decides what it writes."""
-        data = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
+        data_bytes = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
         running_s = self.seconds + self.warmup_s
-        logged = int(running_s * _LOGS_BYTES_PER_S)
-        kept = logged if self.existing_server else min(logged, self.kind.logs_bytes)
-        grown = int(running_s * min(_ROWS_PER_S, self.threads * _ROWS_PER_S_OF_ONE)) * _ROW_BYTES_HELD
+        logged_bytes = int(running_s * _LOGS_BYTES_PER_S)
+        kept_bytes = logged_bytes if self.existing_server else min(logged_bytes, self.kind.logs_bytes)
         grows = self.workload in _GROWING or (self.kind.keeps_old_rows and not self.read_only)
-        left = grown if grows else 0
-        held = _SERVER_BYTES + data * 3 // 2 + kept + left
-        return Amounts(_SERVER_BYTES + 2 * data + 3 * logged, held, left)
+        new_rows = int(running_s * min(_ROWS_PER_S, self.threads * _ROWS_PER_S_OF_ONE)) if grows else 0
+        left_bytes = new_rows * _ROW_BYTES_HELD
+        held_bytes = _SERVER_BYTES + data_bytes * 3 // 2 + kept_bytes + left_bytes
+        return Amounts(_SERVER_BYTES + 2 * data_bytes + 3 * logged_bytes, held_bytes, left_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.commit_settings(figures).durable else 0
@@ -204,9 +203,10 @@ class ReportedLatency(Base, frozen=True, kw_only=True):
 
 
 class Interval(Base, frozen=True, kw_only=True):
-    """One line of ``--report-interval=1``; ``t_s`` is the end of the interval."""
+    """One line of ``--report-interval=1``."""
 
     t_s: Amount
+    """Its end, in seconds since the start."""
     tps: Amount
     qps: Amount
     p95_ms: Amount
@@ -215,7 +215,7 @@ class Interval(Base, frozen=True, kw_only=True):
 
 
 class FileWaits(Base, frozen=True, kw_only=True):
-    """The server's own counters for one kind of its files. None: the server has no such counter."""
+    """The server's counters for one kind of its files. None: the server has no such counter."""
 
     file: str
     """``redo log``, ``binary log``, ``doublewrite``, ``data``; ``WAL``."""
@@ -243,14 +243,14 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     """Empty if the server does not report them."""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
-    """Processor time of server and clients, as a share of what this number of clients can use."""
+    """Processor time of server and clients, as a share of what these clients can use."""
     host_cpu_share: Share | None = msgspec.field(default=None, name="box_cpu_share")
     """Processor time of all processes, as a share of what the host has."""
     others_cpu_share: Share | None = None
-    """The part of ``host_cpu_share`` that processes other than server and clients used."""
+    """The part of ``host_cpu_share`` of processes other than server and clients."""
     autogroup: bool | None = None
-    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). If it does, programs in one
-    session get less of it when other sessions are busy."""
+    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). Then programs in one session get
+    less of it when other sessions are busy."""
 
     @property
     def ops(self) -> int:
@@ -258,7 +258,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def newest(self) -> tuple[float, str] | None:
-        """Transactions per second, and ``1 260 qps, p95 2.4 ms``."""
+        """Of the last interval: transactions per second, and ``1 260 qps, p95 2.4 ms``."""
         if not self.intervals:
             return None
         last = self.intervals[-1]
@@ -267,7 +267,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def limited_by_processor(self) -> bool:
-        """Whether clients and server nearly always used or waited for a processor, and hardly ever for storage."""
+        """Whether clients and server nearly always used a processor or waited for one, and hardly ever for storage."""
         own, host = self.cpu_share or 0.0, self.host_cpu_share or 0.0
         return own >= PROCESSOR_BOUND or (host >= HOST_BOUND and own >= SHARED)
 
@@ -277,7 +277,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         return (self.host_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
-        """Return the intervals. Their p50 is sysbench's p95, because it prints the p50 only at the end."""
+        """Return the intervals. Their p50 is sysbench's p95, because sysbench prints a p50 only at the end."""
         return tuple(
             TimelinePoint(
                 t_s=part.t_s - part.length_s, ops=round(part.tps * part.length_s), p50_ns=round(part.p95_ms * 1e6)
@@ -286,7 +286,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         )
 
     def silences(self) -> tuple[Silence, ...]:
-        """Return the times without a transaction. A disk that needs a second for each one is slow, and not silent."""
+        """Return the times without a transaction that are too long for a disk that is only slow."""
         groups = [(moves, list(parts)) for moves, parts in groupby(self.intervals, lambda part: part.tps > 0)]
         busy_s = sum(part.length_s for moves, parts in groups for part in parts if moves)
         least_s = SILENT_TIMES * busy_s / max(self.transactions, 1)

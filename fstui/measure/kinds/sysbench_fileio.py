@@ -1,4 +1,4 @@
-"""Random writes to one file by the real ``sysbench fileio``."""
+"""Random writes to a file by the real ``sysbench fileio``."""
 
 from __future__ import annotations
 

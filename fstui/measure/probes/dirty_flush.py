@@ -1,13 +1,13 @@
 """Probe: how long a flush takes after growing amounts of unsynced O_DIRECT writes.
 
-Emptying a cache takes longer the more it contains. If a flush always takes the same time, it has nothing left to
-write (a protected cache, a host that keeps the data), or it is ignored. The amounts are written in sequence, then
-scattered, in rounds until time is up; each figure is the median of its rounds.
+The more a cache contains, the longer it takes to empty it. If a flush always takes the same time, it has nothing to
+write (a protected cache, a host that keeps the data) or is ignored.
 
-An operation is "write an amount, then fdatasync". The ``stat`` files of the lowest devices (``stat_paths``) show how
-much had reached them before the sync: if a layer above cached the data, the time of the flush says nothing about the
-devices. They also show how long each device took for its flushes, so that the filesystem's own work, which also
-grows (btrfs: with every extent), can be told apart.
+An operation writes an amount and then calls fdatasync. All amounts are written in rounds, first in sequence, then
+scattered; each figure is the median of its rounds. The ``stat`` files of the lowest devices (``stat_paths``) show how
+much had reached them before the fdatasync: if a layer above cached the data, the duration says nothing about the
+devices. They also show how long each device flushed. The rest is work of the filesystem, which may also grow (btrfs:
+with every extent).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 ROUNDS = 3
 CLEAR_GROWTH = 4.0
-"""If the flush of the largest amount takes this many times that of no data, further rounds are not needed."""
+"""If the flush of the largest amount takes this many times as long as that of no data, stop after two rounds."""
 SECTOR_BYTES = 512
 
 
@@ -49,6 +49,8 @@ class DeviceStat(NamedTuple):
 
 
 class Point:
+    """The flushes after one amount of writes, one per round."""
+
     def __init__(self, amount: int) -> None:
         self.amount = amount
         self.sync_ns: list[int] = []
@@ -66,7 +68,7 @@ class Point:
                 self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
 
     def summary(self) -> dict[str, Any]:
-        """Return the medians. Without counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
+        """Return the medians. If there are no counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
         return {
             "bytes": self.amount,
             "sync_ns": round(statistics.median(self.sync_ns)),
@@ -77,7 +79,7 @@ class Point:
 
 
 def line(points: list[Point]) -> tuple[float, float]:
-    """Return the least-squares line through (bytes, median ns): slope in ns per MiB, and ns without writes."""
+    """Return slope (ns per MiB) and intercept (ns) of the least-squares line through the medians of the flush times."""
     xs = [point.amount / (1 << 20) for point in points]
     ys = [statistics.median(point.sync_ns) for point in points]
     if len(set(xs)) < 2:
@@ -99,8 +101,7 @@ class Flushes:
         self.ops = 0
 
     def try_direct(self) -> None:
-        """Do one write before the clock starts: some FUSE filesystems accept O_DIRECT in open(2) and refuse the write.
-        Raises CallError."""
+        """Do one write before the clock starts: some FUSE filesystems refuse O_DIRECT only then. Raises CallError."""
         calling("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
 
     def run(self) -> None:
@@ -124,7 +125,7 @@ class Flushes:
         send("figures", written_bytes=self.written)
 
     def grow(self, pattern: str, until_ns: int) -> list[Point]:
-        """Measure all amounts, round by round, until time is up. Return the amounts that were measured."""
+        """Measure all amounts, round by round, until time is up. Return the points that were measured."""
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
             for point in points:
@@ -137,7 +138,7 @@ class Flushes:
         return points
 
     def measure_once(self, pattern: str, point: Point) -> None:
-        """Write the amount, read how much of it has reached the devices, sync, and send the operation."""
+        """Write an amount, read how much of it has reached the devices, sync, and send the operation."""
         calling("fdatasync", os.fdatasync, self.fd)
         before = self.counted()
         start = clock()
@@ -155,7 +156,7 @@ class Flushes:
             point.count(before, arrived, synced)
         self.written += point.amount
         self.ops += 1
-        marks = (written, written + sync_ns)  # without the time to read the counters
+        marks = (written, written + sync_ns)  # without the time in which the counters were read
         for frame in frames.encode_samples(0, 2, start, marks):
             write_frame(frame)
 
@@ -170,9 +171,9 @@ class Flushes:
             yield fresh.pop(), offset
 
     def counted(self) -> dict[str, DeviceStat]:
-        """Return fields 7, 16 and 17 of /sys/block/X/stat for each lowest device; empty if one cannot be read.
+        """Return the counters in /sys/block/X/stat of each lowest device; none if one cannot be read.
 
-        A sector has 512 bytes; before Linux 5.5 flushes were not counted (Documentation/block/stat.rst).
+        Before Linux 5.5, flushes are not counted: there are only 15 fields (Documentation/block/stat.rst).
         """
         found: dict[str, DeviceStat] = {}
         for path in self.stat_paths:

@@ -24,25 +24,26 @@ LISTEN_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TIMEOUT_NS = 30_000_000_000
 SLOWEST_NS_PER_BYTE = 1000
-"""1 MB/s. A file that takes longer than this and the timeout is given up."""
+"""1 MB/s. A file that would take TIMEOUT_NS longer than at this rate is given up."""
 UNIT = 4096
+"""Deduplicating storage may compare pieces of this size."""
 STEP = 17 * 64
-"""Distance of the blocks in the pool, in bytes. Blocks overlap, but the units of one block begin where those of another
-begin only if the blocks are 64 steps, which are 17 units, apart. Only such blocks could have a unit in common."""
+"""Distance in bytes of the blocks in the pool. Blocks overlap, but for a unit in common, their distance must be a
+multiple of UNIT: 64 steps are 17 units."""
 NEVER_SHARED_BYTES = 16 * UNIT
-"""Blocks up to this size end before the block 17 units further on begins."""
+"""Blocks up to this size are shorter than 64 steps, so no two blocks have a unit in common."""
 NEVER_SHARED_SLOTS = 64
-"""Larger blocks have no unit in common if there are at most this many of them."""
-SLOTS = 252  # the samples of one batch fit into one frame
+"""If the pool has at most this many blocks, the distance of any two is less than 64 steps."""
+SLOTS = 252  # so many samples fit into one frame
 POOL_BYTES = 8 << 20
 
 
 def make_file(settings: dict[str, Any]) -> None:
     """Make the file, fill it, and sync it and the run's directory. An existing file is not changed.
 
-    If the blocks are whole pages, so that no write has to read one, the page cache is dropped: large writes leave large
-    folios in it, and in those a write and its sync cost more (ext4 on Linux 6.18: 4 KiB with fdatasync 18 % slower).
-    fio drops it, too.
+    If the blocks are whole pages, so that no write has to read a page, drop the file from the page cache, as fio does.
+    The large writes that fill the file leave large folios in the cache, in which a write and its sync cost more (ext4
+    on Linux 6.18: 4 KiB with fdatasync 18 % slower).
     """
     path, size = settings["path"], settings["file_bytes"]
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -75,8 +76,7 @@ def sync_directory() -> None:
 
 
 def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
-    """``bytes_per_s``: limit of the rate. With a limit each piece is synced, because otherwise the kernel would write
-    all of them at the end, without a limit."""
+    """Fill the file. If ``bytes_per_s`` limits the rate, sync each piece, or the kernel would write all at the end."""
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
@@ -91,7 +91,7 @@ def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
             exit_if_interrupted()
             chunk = random.randbytes(min(most, size - done))
             wrote = calling("pwrite", os.pwrite, fd, chunk, done)
-            # after a short write, the next turn reports the cause; if nothing was written, this loop would not end
+            # the next turn reports the cause of a short write; if nothing is written, this loop would not end
             if not wrote:
                 raise CallError("pwrite", cut_short(fd, chunk, done, wrote))
             done += wrote
@@ -99,20 +99,21 @@ def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
 
 
 def wait_until(due_ns: int) -> None:
-    """Wait until then, or until the engine hangs up or stops the probe."""
+    """Wait until ``due_ns``, or until the engine hangs up or sends ``stop``."""
     while (left_ns := due_ns - clock()) > 0 and not interrupted():
         time.sleep(min(left_ns, LISTEN_NS) / 1e9)
 
 
 def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
-    """Raises CallError if the file would take minutes: a step of seconds would measure nothing there."""
-    # at this speed, the whole file would take longer than the timeout and the time at the lowest speed
-    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > done * (TIMEOUT_NS + size * SLOWEST_NS_PER_BYTE):
+    """Raises CallError if the whole file would take too long, because a short step would measure nothing there."""
+    limit_ns = TIMEOUT_NS + size * SLOWEST_NS_PER_BYTE
+    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > done * limit_ns:  # expected time: elapsed_ns * size / done
         said = f"{done} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
         raise CallError("pwrite", OSError(errno.ETIMEDOUT, said))
 
 
 def try_direct(directory: str) -> None:
+    """Make and remove a file that is opened with O_DIRECT. Raises CallError."""
     path = os.path.join(directory, "direct")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -126,15 +127,15 @@ def remove(path: str) -> None:
         if stat.S_ISREG(os.lstat(path).st_mode):
             os.unlink(path)
     except OSError:
-        pass  # the keeper of the run's directory removes the rest, or reports that it could not
+        pass  # the keeper of the run's directory removes what is left, or reports an error
 
 
 class Blocks:
-    """Blocks of random bytes, with a stamp in every unit of 4 KiB. New stamps make all blocks new.
+    """Blocks of random bytes, with a stamp in every unit. New stamps make all blocks new.
 
-    Blocks for buffered writes overlap in one pool at steps of about 1 KiB, so that the pool stays in the processor's
-    cache. Blocks for O_DIRECT must be aligned, so they do not overlap. No unit is ever written twice with the same
-    contents, so deduplicating storage finds no equal ones.
+    No unit is ever written twice with the same contents, so deduplicating storage finds no equal ones. Blocks for
+    buffered writes overlap in one pool, so that it stays in the processor's cache. Blocks for O_DIRECT must be aligned,
+    so they do not overlap.
     """
 
     def __init__(self, block_bytes: int, direct: bool) -> None:
@@ -144,9 +145,9 @@ class Blocks:
         pool = mmap.mmap(-1, slots * step + block_bytes)
         pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
-        page = block_bytes % UNIT or UNIT  # the shortest page of a block: it must contain a stamp, too
-        # distance of the stamps: at most one page, so that every page of every block contains a stamp
-        apart = page // step * step or max(8, min(step, page) // 8 * 8)
+        shortest = block_bytes % UNIT or UNIT  # the last unit of a block, which may be incomplete
+        # distance of the stamps, so that every unit of every block contains one
+        apart = shortest // step * step or max(8, min(step, shortest) // 8 * 8)
         self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: apart // 8]
         self._stamp = random.getrandbits(62)
         self.blocks = [view[slot * step : slot * step + block_bytes] for slot in range(slots)]
@@ -159,7 +160,7 @@ class Blocks:
 
 
 def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
-    """Yield the offset of each write: block-aligned within the file, or ever larger for an append."""
+    """Yield the offset of each write: a multiple of the block within the file, or ever larger for an append."""
     block, size = settings["block_bytes"], settings["file_bytes"]
     if settings["offsets"] == "append":
         return iter(range(0, sys.maxsize, block))
@@ -169,5 +170,6 @@ def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
     if settings["offsets"] == "random":
         choose = random.Random(seed)
         chosen = choose.choices(within, k=max(8192, min(len(within), 65536)))
-        within = array("q", chosen).tolist()  # new int objects in the order of their use, for the processor's cache
+        # new int objects, in memory in the order of their use, which the processor's cache prefers
+        within = array("q", chosen).tolist()
     return cycle(within)

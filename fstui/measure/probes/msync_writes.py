@@ -1,7 +1,7 @@
 """Probe: rewrite blocks of a file through a shared mapping, and make each durable by msync(MS_SYNC), as LMDB does.
 
-A block's write is a copy into the page cache, with the page fault by which the kernel notices that a clean page is
-written to. Its sync is an msync of the pages that contain the block.
+The write of a block is a copy into the page cache, including the page fault with which the kernel notes that the page
+is dirty. The sync is an msync of the pages with the block.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class MappedWriter(BlockWriter):
                 mapping[offset : offset + size] = block
                 put(tick())
                 into_page = offset % PAGE
-                msync(offset - into_page, into_page + size)  # msync takes whole pages
+                msync(offset - into_page, into_page + size)  # the address must be that of a page
                 now = tick()
                 put(now)
                 if now >= until_ns:

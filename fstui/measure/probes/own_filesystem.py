@@ -1,6 +1,6 @@
-"""A filesystem in a file, mounted where only this process and its children see it, and cut as by a power failure.
+"""A filesystem in a file, visible only to this process and its children, that can be cut as by a power failure.
 
-It requires root. It disappears when the last process ends, also after kill -9: the mount disappears with its namespace
+Requires root. When the last process has ended, also by kill -9, the mount disappears with its namespace
 (mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).
 """
 
@@ -24,8 +24,7 @@ SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 """``EXT4_IOC_SHUTDOWN``: the filesystem writes nothing more, not even what its journal had not written yet
 (linux/fs/ext4/ioctl.c, ext4_force_shutdown)."""
 MOUNT_POINTS = ("/media", "/mnt", "/srv")
-"""Directories that every user may enter. The first that exists is mounted over, but only for this process and its
-children: all other processes still see its contents."""
+"""Directories that every user may enter. This process and its children see the tmpfs on the first one that exists."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
@@ -50,7 +49,7 @@ def _run(package: str, *words: str) -> None:
 
 
 def set_apart() -> str:
-    """Give this process its own mounts and its own 127.0.0.1. Return the directory to mount in. Raises OSError."""
+    """Give this process mounts and a 127.0.0.1 of its own. Return a directory for mount points. Raises OSError."""
     libc = _libc()
     _check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
     _check(libc.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_SLAVE), None), "mount")
@@ -80,14 +79,14 @@ def copy_image(source: str, path: str) -> None:
 
 
 def mount(image: str, directory: str, *options: str) -> None:
-    """Mount the image; its journal is replayed. Raises OSError."""
+    """Mount the image, which replays its journal. Raises OSError."""
     os.makedirs(directory, 0o755, exist_ok=True)
-    # -n: mount keeps no record in /run, which is shared with the host
+    # -n: write no record to /run, which is that of the host
     _run("mount", "mount", "-n", "-t", "ext4", "-o", ",".join(("loop", "nosuid", "nodev", *options)), image, directory)
 
 
 def cut_power(directory: str) -> None:
-    """Lose all that the kernel has not written of the filesystem. Raises OSError."""
+    """Lose everything that the kernel has not written to the filesystem yet. Raises OSError."""
     held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.ioctl(held, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))

@@ -1,9 +1,9 @@
-"""Probe: clients commit to a primary with a replica, the primary ends suddenly, and both servers are compared.
+"""Probe: let clients commit to a primary with a replica, end the primary suddenly, and compare both servers.
 
-Settings: those of its kind of step, what ``fstui.databases.replicas.settings_of`` adds, ``directory`` and its
-``identity`` (the run's directory, which it enters). The witness is the client: sysbench prints ``ack CLIENT NUMBER``
-after each answer, and these lines survive both servers. A power cut is SIGKILL and then at once the shutdown of the
-server's filesystem: no commit is acknowledged after it.
+The witness is sysbench: it prints ``ack CLIENT NUMBER`` after each answer, and its output survives both servers. A
+power cut is SIGKILL and, immediately after it, the shutdown of the server's filesystem, so no commit is acknowledged
+after the cut. Settings: those of the step, those of ``fstui.databases.replicas.settings_of``, and ``directory`` and its
+``identity`` (the run's directory, which the probe enters).
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ LATE_S = 60
 LOOK_S = 0.25
 POLL_S = 0.05
 START_S = 180.0
-"""Time limit for the start of a server, also in an empty directory or after a cut. It is long, because a slow disk does
-only ten syncs per second."""
+"""Time limit for a start of a server. It is long, because a slow disk does only ten syncs per second."""
 ANSWER_S = 60.0
 SOCKET = "socket"
 TEMPLATE_STEPS = 5
@@ -33,9 +32,10 @@ TEMPLATE_STEPS = 5
 
 
 class ReplicaServer:
-    """The primary or the replica, on its own filesystem. ``check`` raises SystemExit if the engine hangs up."""
+    """The primary or the replica, on a filesystem of its own."""
 
     def __init__(self, settings: dict[str, Any], role: str, mounted: str, check: Callable[[], None]) -> None:
+        """``check``: raises SystemExit if the engine hung up."""
         self.settings = settings
         self.role = role
         self.mounted = mounted
@@ -54,8 +54,8 @@ class ReplicaServer:
         time.sleep(POLL_S)
 
     @contextlib.contextmanager
-    def named(self) -> Iterator[None]:
-        """Give the server START_S for what is done here, and name it in errors."""
+    def within_time(self) -> Iterator[None]:
+        """Limit the time of the block to START_S, and name the server in its errors."""
         self.deadline = time.monotonic() + START_S
         try:
             yield
@@ -67,15 +67,15 @@ class ReplicaServer:
         found = pwd.getpwnam(self.settings["user"])
         os.chown(self.data, found.pw_uid, found.pw_gid)
         for step in self.settings["prepare"]:
-            with self.named():
+            with self.within_time():
                 self.process.prepare(step)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.data}/auto.cnf")  # MySQL's id of the server, which its copy must not have
+            os.unlink(f"{self.data}/auto.cnf")  # MySQL's id of the server, which must differ in the copies
 
     def start(self, again: str = "") -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{self.data}/{SOCKET}")  # of the server that was killed
-        with self.named():
+        with self.within_time():
             argv = self.settings["argv"][f"{self.role}{again}"]
             self.process.start(argv, lambda: self.process.takes_connections(SOCKET))
 
@@ -92,7 +92,7 @@ class ReplicaServer:
 
     def query(self, *statements: str) -> list[tuple[str, ...]]:
         client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
-        with self.named():
+        with self.within_time():
             return query(client, *statements, limit_s=ANSWER_S, check=self.check)
 
     def wait_for(self, statement: str, otherwise: str) -> None:
@@ -109,8 +109,7 @@ class ReplicaServer:
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
-        """Return the settings that decide its durability. Raises Trouble if the server does not have the values with
-        which it was started."""
+        """Return the settings that decide durability. Raises Trouble if they differ from those that were requested."""
         wanted: dict[str, str] = self.settings["expected"][self.role]
         (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
         if list(found) != list(wanted.values()):
@@ -132,7 +131,7 @@ class Pair:
         self.done = 0
 
     def check(self) -> None:
-        """Raises SystemExit if the engine hung up or sent ``stop``."""
+        """Report progress before ``ready``. Raises SystemExit if the engine hung up or sent ``stop``."""
         if self.commands is None:
             send("preparing", done=self.done, total=TEMPLATE_STEPS)
             exit_if_interrupted()
@@ -172,7 +171,7 @@ class Pair:
         )
 
     def make(self, template: str) -> None:
-        """Make an image with an empty server. It gets its name when it is complete."""
+        """Make an image with an empty server. Rename it to ``template`` when it is complete."""
         own_filesystem.make_image("new.image", self.settings["image_bytes"])
         self.step()
         mounted = self.primary.mounted
@@ -189,7 +188,7 @@ class Pair:
         for server in dying:
             server.kill()
         if cut != "kill -9":
-            for server in dying:  # before reaping, because meanwhile the kernel may write dirty pages
+            for server in dying:  # before reaping, during which the kernel may write dirty pages
                 own_filesystem.cut_power(server.mounted)
         for server in dying:
             server.reap()
@@ -200,8 +199,8 @@ class Pair:
     def recover(self) -> None:
         """Start the primary again, without its replica.
 
-        A replica that was not cut first applies all that it has received. A replica that was cut starts again without
-        replication and applies nothing more.
+        Before that, a replica that was not cut applies all that it has received. A replica that was cut starts again
+        without replication, and applies nothing more.
         """
         if self.replica.running:
             self.replica.query(self.settings["no_more"])
@@ -217,7 +216,7 @@ class Pair:
         for server in self.both:
             server.reap()
             with contextlib.suppress(OSError):
-                own_filesystem.cut_power(server.mounted)  # saves the time to write what is not needed any more
+                own_filesystem.cut_power(server.mounted)  # so that the unmount writes nothing
                 own_filesystem.unmount(server.mounted)
 
 
@@ -240,7 +239,7 @@ class Clients:
         return is_ack
 
     def run_for(self, seconds: float, commands: CommandLines) -> None:
-        """Let the clients commit for ``seconds``. Raises Trouble if they end before, SystemExit on ``stop``."""
+        """Let the clients commit for ``seconds``. Raises Trouble if they end by themselves, SystemExit on ``stop``."""
         until_ns = self.started_ns + int(seconds * 1e9)
         limit_ns = until_ns + LATE_S * 1_000_000_000
         while (now_ns := clock()) < until_ns or not self.acknowledged:
@@ -281,7 +280,7 @@ def run(pair: Pair, settings: dict[str, Any]) -> None:
         raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
     ended_ns = clock()
     pair.cut()
-    clients.program.finish()  # reads the remaining acknowledgements; the clients end because the primary has ended
+    clients.program.finish()  # the clients end with the primary; read the remaining acknowledgements
     pair.recover()
     send("figures", **compared(clients.acknowledged, pair))
     send("done", start_ns=clients.started_ns, end_ns=ended_ns, delayed_ns=0)

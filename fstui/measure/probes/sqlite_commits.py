@@ -1,8 +1,8 @@
 """Probe: commits of an embedded database, through the standard library's SQLite.
 
-Each operation rewrites one row of a prefilled table in its own transaction. Settings: those of its kind of step, plus
-``directory`` and its ``identity`` (the run's directory, which it enters), ``path`` (the database to make there) and
-``facts``.
+Each operation rewrites one row of a prefilled table in a transaction of its own. Settings: those of the step, plus
+``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path`` (the database to make there)
+and ``facts``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ FILES = ("", "-journal", "-wal", "-shm")
 
 
 class SqliteError(CallError):
-    """A failure of SQLite. Its error code shows whether fsync failed, and which errno to report, if any
-    (https://sqlite.org/rescode.html)."""
+    """A failure of SQLite, whose error code shows the call and the errno (https://sqlite.org/rescode.html)."""
 
     def __init__(self, call: str, error: sqlite3.Error) -> None:
         name = getattr(error, "sqlite_errorname", "")
-        # not CallError.__init__, which takes an OSError
+        # not CallError.__init__, which requires an OSError
         Exception.__init__(self, f"{error} ({name})" if name else str(error))
         self.call = "fsync" if name.endswith(("_FSYNC", "_DIR_FSYNC")) else call
         self.errno = errno.EIO if name.startswith("SQLITE_IOERR") else ERRNO.get(name)
@@ -52,8 +51,8 @@ class Committer(WriteLoop):
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
-        # SQLite resolves its paths to absolute ones and may open its journals at any time. chroot into the run's
-        # directory keeps them there even if a user replaces it. Only root can chroot, and only root is at risk.
+        # SQLite makes its paths absolute and may open a journal at any time. After a chroot, all its files are in the
+        # run's directory, even if a user replaces that path. Only root can chroot, and only for root it is a danger.
         with suppress(PermissionError):
             os.chroot(".")
         try:
@@ -68,7 +67,7 @@ class Committer(WriteLoop):
     @staticmethod
     def clean_up(settings: dict[str, Any]) -> None:
         for suffix in FILES:
-            with suppress(OSError):  # the keeper of the run's directory removes the rest, or reports that it could not
+            with suppress(OSError):  # the keeper of the run's directory removes what is left, or reports an error
                 os.unlink(settings["path"] + suffix)
 
     def run(self) -> None:
@@ -112,7 +111,7 @@ class Committer(WriteLoop):
 
 
 def bytes_written() -> int:
-    """Return what this process has passed to write(2) and similar calls so far (proc_pid_io(5), wchar)."""
+    """Return the bytes that this process has passed to write(2) and similar calls (proc_pid_io(5), wchar)."""
     for line in read_text("self/io").splitlines():
         name, _, value = line.partition(": ")
         if name == "wchar":
@@ -121,7 +120,7 @@ def bytes_written() -> int:
 
 
 def connect(settings: dict[str, Any]) -> sqlite3.Connection:
-    """Open the database with the durability of the settings. Raises sqlite3.Error."""
+    """Open the database and set its two pragmas. Raises sqlite3.Error."""
     connection = sqlite3.connect(settings["path"], isolation_level=None)
     mode = connection.execute(f"PRAGMA journal_mode = {settings['journal_mode']}").fetchone()[0]
     if mode.upper() != settings["journal_mode"]:  # WAL needs shared memory, which some filesystems do not support

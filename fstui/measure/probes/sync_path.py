@@ -1,8 +1,8 @@
 """The sync path of the measuring process: do its syncs reach the kernel's filesystems?
 
-Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter answers them instead of the kernel. Four
-signs show it: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the flag, the library is in
-/proc/self/maps, and pages are still dirty after a sync.
+Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter may answer system calls instead of the
+kernel. Four signs show it: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the flag, the library
+is in /proc/self/maps, or pages are still dirty after a sync.
 """
 
 from __future__ import annotations
@@ -32,20 +32,21 @@ CALLS = {
     "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
 }  # fmt: skip
 TRIES, MAX_S = 24, 0.3
-"""How many syncs are checked for dirty pages, and for how long; at least MIN_TRIES, however slow the storage is."""
+"""Maximum number of syncs to check for dirty pages, and time limit for them."""
 MIN_TRIES = 4
+"""This many syncs are checked however slow the storage is."""
 SEARCHES, MAX_SEARCH_S = 88, 1.3
-"""The same limits after one sync has left its page dirty. Then a second such sync is looked for, because a single one
-may be chance: btrfs reports the end of a write a moment late."""
+"""The same limits after one sync has left its page dirty. A second such sync is then looked for, because btrfs reports
+the end of a write a moment late, so a single one may be chance."""
 CONTROLS = 3
-"""After a call of libc has left the page dirty, this many raw system calls are made. Only if all of them leave the page
-clean does the call of libc count as one that did not sync."""
+"""If a call of libc leaves the page dirty, this many raw system calls must leave it clean. Only then does the call of
+libc count as one that did not sync."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
 _HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 Sync = Callable[[int], object]
 _CALLS: dict[str, Sync] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-"""Open from the start: a probe that changes its root directory still reads there."""
+"""Opened at the start, so that a probe can read there after a chroot."""
 
 
 def facts(directory: str) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def _is_invalid(call: Callable[[int], object], fd: int) -> bool:
 
 
 def dsync_flag_kept(path: str) -> bool:
-    """Return whether the file has O_DSYNC each time that it was opened with this flag (F_GETFL)."""
+    """Return whether the file, each time it is opened with O_DSYNC, has this flag (F_GETFL)."""
     for _ in range(OPENED):
         fd = os.open(path, os.O_WRONLY | os.O_DSYNC)
         try:
@@ -100,7 +101,7 @@ def dsync_flag_kept(path: str) -> bool:
 
 
 def raw_fdatasync() -> Callable[[int], int] | None:
-    """Return fdatasync as a system call without libc's wrapper, or None if its number is not known."""
+    """Return fdatasync as a system call, without libc's wrapper; None if its number is not known."""
     number = FDATASYNC.get(os.uname().machine)
     if number is None:
         return None
@@ -111,7 +112,7 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def call_of(pid: int) -> str | None:
-    """Return the name of the system call in which a child is blocked, or None while it runs."""
+    """Return the name of the system call in which a process is blocked; None if it runs."""
     first = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not first.lstrip("-").isdigit():
         return None
@@ -128,33 +129,35 @@ def read_text(name: str) -> str:
 
 
 def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
-    """Return by call how many syncs were checked, and how many of them left the page written before dirty.
+    """Return by name of a call how many syncs were checked, and how many of them left the written page dirty.
 
-    ``path``: a new file. ``raw``: fdatasync as a system call. A sync is not counted if the raw call leaves the page
+    ``path``: a file to make. ``raw``: fdatasync as a system call. A sync is not counted if the raw call leaves the page
     dirty as well (in memory, in some journals), or if no page was dirty before (FUSE, a mount that syncs each write).
     """
     tally: dict[str, tuple[int, int]] = {}
     if raw is None:
         return tally
-    with ExitStack() as closing, suppress(OSError, ValueError):  # the step that follows meets the same error
+    with ExitStack() as closing, suppress(OSError, ValueError):  # the step itself will report the error
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         closing.callback(os.unlink, path)
         closing.callback(os.close, fd)
         is_dirty, began = dirty_check(closing, fd, os.path.basename(path)), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
-            searching = sum(left for _, left in tally.values()) == 1
-            most, longest_s = (SEARCHES, MAX_SEARCH_S) if searching else (TRIES, MAX_S)
+            is_searching = sum(left for _, left in tally.values()) == 1
+            most, longest_s = (SEARCHES, MAX_SEARCH_S) if is_searching else (TRIES, MAX_S)
             if number >= most or (number >= MIN_TRIES and time.monotonic() - began > longest_s):
                 break
-            left = _leaves_dirty(fd, is_dirty, sync)
-            if left is False or (left and not any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROLS))):
-                tried, before = tally.get(name, (0, 0))
-                tally[name] = (tried + 1, before + left)
+            stays_dirty = _leaves_dirty(fd, is_dirty, sync)
+            if stays_dirty and any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROLS)):
+                continue
+            if stays_dirty is not None:
+                tried, left = tally.get(name, (0, 0))
+                tally[name] = (tried + 1, left + stays_dirty)
     return tally
 
 
 def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | None:
-    """Return whether the page is dirty after the sync, or None if it was not reported as dirty before."""
+    """Return whether the page is dirty after a write and the sync; None if it was not dirty before the sync."""
     os.pwrite(fd, os.urandom(mmap.PAGESIZE), 0)
     if not is_dirty():
         return None
@@ -163,10 +166,10 @@ def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | N
 
 
 def dirty_check(closing: ExitStack, fd: int, name: str) -> Callable[[], bool]:
-    """Return a function that says whether the first page of a file of that name is dirty, and writes nothing back.
+    """Return a function that returns whether the first page of the file is dirty, and writes nothing back.
 
-    /proc/self/smaps reports mapped pages on every kernel, on FUSE as clean. Raises OSError if the filesystem does not
-    support mappings.
+    It reads /proc/self/smaps, which exists on every kernel, but shows pages of FUSE as clean. ``name``: the last part
+    of the file's path. Raises OSError if the filesystem does not support mappings.
     """
     os.pwrite(fd, b"\0", 0)  # an empty file cannot be mapped
     mapped = closing.enter_context(mmap.mmap(fd, 1, prot=mmap.PROT_READ))
@@ -179,6 +182,7 @@ def dirty_check(closing: ExitStack, fd: int, name: str) -> Callable[[], bool]:
 
 
 def dirty_kb(smaps: str, name: str) -> int:
+    """Return the kB of dirty pages in the mappings of files with this name."""
     total, matches = 0, False
     for line in smaps.splitlines():
         if _HEADER.match(line):

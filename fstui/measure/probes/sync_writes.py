@@ -1,4 +1,4 @@
-"""Probe: write blocks of a file and sync them, from one or more writers, and time both parts."""
+"""Probe: write blocks of a file and sync them, with one or more writers, and time both parts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SyncWriter(BlockWriter):
         return now
 
     def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
-        """Sync after every N-th write. The sync part of the other writes takes no time."""
+        """Sync only every N-th write. The sync part of the other writes has no duration."""
         now = clock()
         start = now
         marks: list[int] = []
@@ -99,7 +99,7 @@ class SyncWriter(BlockWriter):
         return now
 
     def paced_batch(self, until_ns: int, ops_left: int) -> int:
-        """Do one operation at its due time. Sleep in short pieces, so that a stop is noticed."""
+        """Do one operation when it is due. Sleep in short pieces, so that a stop is noticed."""
         due = self.state[0] + self.ops * self.pause_ns
         while (left := due - clock()) > 0 and not self.shared.stopping:
             if clock() >= until_ns:

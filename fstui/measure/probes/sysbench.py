@@ -1,9 +1,12 @@
-"""Probe: drive sysbench's OLTP scripts against a database server, and report what it prints.
+"""Probe: run one of sysbench's OLTP scripts on a database server, and report what it prints.
 
-Settings: those of its kind of step, what ``sysbench_program.sysbench`` reads, and: ``tls`` (files that sysbench looks
-for by their names in its directory), ``scripts`` (fstui's Lua scripts: text by name), ``fill`` (make the tables first),
-``drop`` (drop them before), ``waits`` (one query per line: each row is a name and counters), ``directory`` and its
-``identity`` (the run's directory, which it enters) and ``facts``.
+Settings: those of the step, those that ``sysbench_program.sysbench`` reads, and:
+``directory``, ``identity``  the run's directory, which the probe enters
+``tls``      files that sysbench expects under fixed names in its working directory: path by name
+``scripts``  fstui's Lua scripts: text by name
+``fill``     whether to make the tables; ``drop``: whether to drop them first
+``waits``    queries for the server's counters, one per line; each row of a result is a name and counters
+``facts``    whether to examine the sync path of this process
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_inter
 
 ROW_BYTES = 240  # of sysbench's table, with its index
 FULL_INTERVALS = 2
-"""After this many intervals without a transaction, it is checked whether the disk is full."""
+"""Number of intervals without a transaction after which the probe checks whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
 HISTOGRAM_ROWS = 100
 PROGRESS_NS = 250_000_000
@@ -37,15 +40,14 @@ def bytes_of(settings: dict[str, Any]) -> int:
 
 
 def check_space() -> None:
-    """Raises Trouble if the disk is full, because MariaDB waits until space is freed; SystemExit if the engine hangs
-    up."""
+    """Raises Trouble if the disk is full, because MariaDB would wait for space; SystemExit if the engine hung up."""
     exit_if_interrupted()
     if is_full():
         raise Trouble(DISK_FULL)
 
 
 def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
-    """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hangs up."""
+    """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hung up."""
     if status := program.finish(check=check):
         raise Trouble(reason(program.text, status))
 
@@ -82,7 +84,7 @@ def warm_up(settings: dict[str, Any]) -> None:
 
 
 def file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
-    """Return the server's counters for each kind of its files; empty if it does not report them."""
+    """Return the server's counters by kind of file; none if it does not report them."""
     if not settings["waits"]:
         return {}
     try:
@@ -97,7 +99,7 @@ def grown(after: int | None, before: int | None) -> int | None:
 
 
 class Measurement:
-    """One ``run`` and what it printed."""
+    """The measured run of sysbench."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -137,8 +139,7 @@ class Measurement:
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
 
     def conclude(self, text: list[str]) -> None:
-        """Send the final figures. The end of the step follows from sysbench's figures, so that the step has the rate
-        that sysbench printed."""
+        """Send the final figures, and set the end of the step so that it has the rate that sysbench printed."""
         self.ended_ns = clock()
         totals = sysbench_program.totals(text)
         if totals is None:
@@ -159,7 +160,7 @@ class Measurement:
 
 @contextlib.contextmanager
 def naming_full_disk() -> Iterator[None]:
-    """Add to a Trouble that the disk is full, if it names no error of the kernel: on a full disk PostgreSQL ends
+    """If the disk is full, add that to a Trouble that does not name an error of the kernel: PostgreSQL then ends
     without an error, and sysbench 1.0 crashes."""
     try:
         yield
@@ -194,7 +195,7 @@ def measure(settings: dict[str, Any]) -> None:
 
 
 def errno_in(message: str) -> int | None:
-    """Return the kernel's error that the server's message names."""
+    """Return the errno that a server's message names; None if it names none."""
     words = message.lower()
     if "no space left" in words or "errcode: 28" in words or "is full" in words:
         return errno.ENOSPC

@@ -1,7 +1,7 @@
 """Probe: the real ``sysbench fileio``, random writes to one file.
 
-Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's directory, which it enters),
-``path`` (a directory to make there for the test file, which sysbench names relative to it) and ``facts``.
+Settings: those of the step, plus ``directory`` and its ``identity`` (the run's directory, which the probe enters),
+``path`` (a directory to make there for the test file) and ``facts``.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def measure(settings: dict[str, Any]) -> None:
             run(settings, commands)
             commands.wait_for_end()
     finally:
-        # errors do not matter: whatever is left is removed together with the run's directory
+        # what cannot be removed here is removed with the run's directory
         shutil.rmtree(settings["path"], ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""sysbench as a child of a probe, and what sysbench 1.x prints (src/sysbench.c and its reports)."""
+"""Run sysbench 1.x as a child of a probe, and parse what it prints (src/sysbench.c)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from fstui.measure.wire.stdio import Trouble, die_with_parent
 
 ANSWER_S = 10.0
 LATE_S = 20
-"""Extra time for sysbench to end after its own time is over."""
+"""Time limit for the end of sysbench after its measured time."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 _QUERY = re.compile(r" for query '.*")
 _NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
-"""A longer number, or one with two points, is not from sysbench, so it must not match."""
+"""Longer numbers, or numbers with two points, are not from sysbench and do not match."""
 _INTERVAL = re.compile(
     rf"\[ {_COUNT}s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
     rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
@@ -31,7 +31,7 @@ _LATENCY_MS = {"min": "min", "avg": "avg", "max": "max", "p95": "95th percentile
 
 
 class RunningProgram:
-    """A running program whose output is read line by line. It ends with the probe."""
+    """A program whose output is read line by line. It ends when the probe ends."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class RunningProgram:
         directory: str | None = None,
         fds: Sequence[int] = (),
     ) -> None:
-        """``on_line`` is called with each line as it arrives. A line for which it returns True is not kept."""
+        """``on_line``: called with each line as it arrives. If it returns True, the line is not kept in ``text``."""
         self.on_line = on_line
         self.text: list[str] = []
         self._rest = b""
@@ -60,7 +60,7 @@ class RunningProgram:
         self.fd = self.process.stdout.fileno()
 
     def read(self) -> bool:
-        """Read what it has printed, or wait for it. Return False at its end."""
+        """Read what the program has printed, or wait for output. Return False at the end of the output."""
         data = os.read(self.fd, 65536)
         *lines, self._rest = (self._rest + data).split(b"\n")
         if not data and self._rest:
@@ -75,9 +75,8 @@ class RunningProgram:
         self.process.kill()
 
     def finish(self, limit_s: float = math.inf, check: Callable[[], object] = lambda: None) -> int:
-        """Read its output to the end and return its status. It is killed after ``limit_s``, and if ``check`` raises.
-
-        ``check`` is called every 50 ms.
+        """Read the output to the end, and return the exit status. Kill the program after ``limit_s``, or if ``check``
+        raises, which is called every 50 ms.
         """
         until = time.monotonic() + limit_s
         try:
@@ -99,15 +98,15 @@ def sysbench(
     script: str = "",
     environment: dict[str, str] | None = None,
 ) -> RunningProgram:
-    """Start sysbench. ``script``: one of fstui's, instead of the workload's.
+    """Start sysbench. ``script``: one of fstui's scripts, instead of that of the workload.
 
-    ``settings``: ``sysbench``, its path; ``connection``, its options; ``secrets``, lines of a configuration file that
-    it reads from a pipe; ``environment``; ``schemas`` and ``workload``.
+    Reads from the settings ``sysbench`` (the program's path), ``connection`` (options), ``secrets`` (lines of a
+    configuration file, which sysbench reads from a pipe), ``environment``, ``schemas`` and ``workload``.
     """
     config, writer = os.pipe()
     os.write(writer, settings["secrets"].encode())
     os.close(writer)
-    # any OLTP script makes the tables of all of them
+    # all OLTP scripts make the same tables
     workload = "oltp_read_write" if command != "run" else settings["workload"]
     own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
@@ -121,7 +120,7 @@ def sysbench(
 def query(
     settings: dict[str, Any], *statements: str, limit_s: float = ANSWER_S, check: Callable[[], object] = lambda: None
 ) -> list[tuple[str, ...]]:
-    """Run SQL statements, one per line, and return the rows of all of them. Raises Trouble with the server's error."""
+    """Run SQL statements of one line each. Return the rows of all of them. Raises Trouble with the server's error."""
     program = sysbench(settings, "query", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
     status = program.finish(limit_s, check)
     if status:
@@ -130,9 +129,9 @@ def query(
 
 
 def reason(text: list[str], status: int = 1) -> str:
-    """Return the error in sysbench's output: the server's error in its last FATAL line, without the query.
+    """Return the error in sysbench's output: that of the server in the last FATAL line, without the query.
 
-    sysbench 1.0 crashes without such a line when PostgreSQL does.
+    When PostgreSQL crashes, sysbench 1.0 crashes without such a line.
     """
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
@@ -167,7 +166,7 @@ def totals(text: list[str]) -> dict[str, Any] | None:
 
 
 def reported(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the numbers of a final report by their names, and those per second: ``queries: 12 (3.40 per sec.)``."""
+    """Return the numbers of a final report by name, and those per second by name: ``queries: 12 (3.40 per sec.)``."""
     lines = [match.groups() for line in reversed(text) if (match := _REPORTED.match(line))]
     numbers = {name: float(number) for name, number, _ in lines}
     return numbers, {name: float(number) for name, _, number in lines if number}
@@ -182,9 +181,10 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers of each row by its name; an empty field is None. Skip rows without ``columns`` numbers.
+    """Return the numbers of each row by its name; an empty field is None. Skip rows that do not have ``columns``
+    numbers.
 
-    Numbers may be negative: some are the difference of two counters of the server.
+    Numbers may be negative, because some are the difference of two counters of the server.
     """
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]

@@ -1,10 +1,11 @@
 """The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
-The first process coordinates: it makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports the
-system call in which a silent writer is stuck. A probe is a subclass of WriteLoop.
-Settings: those of its kind of step, plus ``directory`` and its ``identity`` (the run's directory, which it enters),
-``path`` (the file to make there) and ``facts`` (examine the sync path of this process first).
-The file is removed when stdin closes, whatever happened to the engine.
+The first process is the coordinator: it makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports
+the system call in which a silent writer is stuck. When stdin closes, it removes the file. A probe is a subclass of
+WriteLoop.
+
+Settings: those of the step, plus ``directory`` and its ``identity`` (the run's directory, which the probe enters),
+``path`` (the file to make there) and ``facts`` (whether to examine the sync path of this process first).
 """
 
 from __future__ import annotations
@@ -34,40 +35,39 @@ from fstui.measure.wire.stdio import (
 )
 
 LOOK_NS = 50_000_000
-"""How often a writer checks whether it was stopped or waited for a CPU."""
+"""Time between two checks of a writer: was it stopped, and did it wait for a CPU?"""
 HAND_OVER_NS = 250_000_000
-"""How often it sends its samples. Each time the engine wakes up, which may delay the next operation."""
+"""Time between two hand-overs of samples. Each wakes up the engine, which may delay the next operation."""
 MAX_PENDING = 128
-"""Half of the frames that the pipe can hold. A writer sends its pending frames early when it has its share of these."""
+"""Maximum number of frames that all writers together keep: half of what the pipe can hold."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
 SILENT_NS = 500_000_000
-"""If a writer has not looked at the clock for this long, the system call that blocks it is reported."""
+"""If a writer has not looked at the clock for this time, the system call that blocks it is reported."""
 WRITER_WORDS = 7
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STEAL = 8
 Batch = Callable[[int, int], int]
-"""(until_ns, ops_left) → the time of its last operation."""
+"""(until_ns, ops_left) → the time at which the last operation ended."""
 
 
 class Starvation:
-    """Time in which this process was ready to run and had no CPU: an operation is then slow on any storage.
+    """The time in which this process was ready to run and had no CPU, so that an operation is slow on any storage.
 
-    The second field of /proc/self/schedstat is the time spent waiting on a run queue, with throttling by a CPU quota
-    (Documentation/scheduler/sched-stats.rst); the eighth of each CPU in /proc/stat is the time for which a hypervisor
-    ran something else (proc_stat(5)).
+    The second field of /proc/self/schedstat is the time on a run queue, including throttling by a CPU quota
+    (Documentation/scheduler/sched-stats.rst). The eighth field of a CPU in /proc/stat is the time for which the
+    hypervisor ran something else (proc_stat(5)).
     """
 
     def __init__(self) -> None:
         self._first = self._latest = run_queue_ns()
         self._stolen = stolen_ns()
         self.longest_ns = UNKNOWN if self._first == UNKNOWN else 0
-        """The longest wait between two calls of ``update``: one wait explains a stall, not the sum of all waits."""
+        """The longest wait between two calls of ``update``. Only a single long wait explains a stall."""
 
     def update(self) -> None:
-        """Update ``longest_ns``. Cheap enough for every 50 ms."""
         waited = run_queue_ns()
         if UNKNOWN not in (waited, self._latest):
             self.longest_ns = max(self.longest_ns, waited - self._latest)
@@ -78,7 +78,7 @@ class Starvation:
         return UNKNOWN if UNKNOWN in (self._latest, self._first) else self._latest - self._first
 
     def stolen_ns(self) -> int:
-        """Return the time that the CPU with the largest loss lost to the hypervisor."""
+        """Return the largest time that a CPU lost to the hypervisor."""
         return max((now - before for now, before in zip(stolen_ns(), self._stolen, strict=False)), default=UNKNOWN)
 
 
@@ -93,7 +93,7 @@ def stolen_ns() -> list[int]:
 
 
 class Shared:
-    """Memory that coordinator and writers share: a stop flag and seven numbers per writer."""
+    """Memory that coordinator and writers share: a stop flag, and WRITER_WORDS numbers per writer."""
 
     def __init__(self, writers: int) -> None:
         self.words = memoryview(mmap.mmap(-1, 8 * (1 + WRITER_WORDS * writers))).cast("q")
@@ -106,8 +106,8 @@ class Shared:
         self.words[0] = 1
 
     def of(self, writer: int) -> memoryview:
-        """Return the numbers of a writer: started_ns, ended_ns, delayed_ns, when it last looked at the clock, and three
-        times without a CPU: all waits, the longest wait, and what a hypervisor took."""
+        """Return the numbers of a writer: started_ns, ended_ns, delayed_ns, the last time that it looked at the clock,
+        and three times without a CPU: all waits, the longest wait, and the time that a hypervisor took."""
         first = 1 + WRITER_WORDS * writer
         return self.words[first : first + WRITER_WORDS]
 
@@ -116,9 +116,9 @@ class WriteLoop(ABC):
     """The measured loop of one writer."""
 
     parts = 2
-    """2: an operation is a write and then a sync; 1: it is a single call."""
+    """2: an operation is a write and a sync; 1: it is a single call."""
     making = "open"
-    """The call that is reported if the file cannot be made."""
+    """The call to report if the file cannot be made."""
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         self.number = number
@@ -131,13 +131,13 @@ class WriteLoop(ABC):
         self.most_pending = MAX_PENDING // settings["writers"]
         self.pending: list[bytes] = []
         self.apart: list[int] = []
-        """Clock readings of operations with pauses between them, for the frames of the next hand-over."""
+        """Clock readings of operations with pauses between them, since the last hand-over."""
         self.ops = 0
         self.delayed_ns = 0
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
-        """Make what the writers write to, or leave nothing. Raises CallError, OSError."""
+        """Make the file. Raises CallError or OSError, and then leaves nothing behind."""
         make_file(settings)
 
     @staticmethod
@@ -146,13 +146,13 @@ class WriteLoop(ABC):
 
     @abstractmethod
     def batch(self) -> Batch:
-        """Return the function that measures a batch of operations and keeps it. It raises CallError."""
+        """Return a function that does some operations and keeps their times. It raises CallError."""
 
     def report(self) -> None:  # noqa: B027  most writers have no figures
-        """Send figures after a hand-over."""
+        """Send figures. Called after each hand-over."""
 
     def run(self) -> None:
-        """Write until time is up, the bytes are used up or the coordinator stops it. Raises CallError."""
+        """Do operations until the time or the bytes are used up, or a stop. Raises CallError."""
         batch, starvation = self.batch(), Starvation()
         started = now = handed_over = clock()
         self.state[0] = started
@@ -171,7 +171,7 @@ class WriteLoop(ABC):
                     handed_over = now
                 now = clock()
         except CallError:
-            self.state[1] = clock()  # the failed operation took time, too
+            self.state[1] = clock()  # include the time of the operation that failed
             raise
         finally:
             self.state[4], self.state[6] = starvation.waited_ns(), starvation.stolen_ns()
@@ -180,7 +180,8 @@ class WriteLoop(ABC):
             self.state[2] = self.delayed_ns
 
     def over(self, elapsed_ns: int) -> bool:
-        if self.shared.stopping or self.ops >= self.most_ops or os.getppid() != self.coordinator:  # it was killed
+        was_orphaned = os.getppid() != self.coordinator
+        if self.shared.stopping or self.ops >= self.most_ops or was_orphaned:
             return True
         if not self.length_ns or elapsed_ns < self.length_ns:
             return False
@@ -188,17 +189,16 @@ class WriteLoop(ABC):
 
     def keep(self, start_ns: int, marks: list[int]) -> None:
         self.ops += len(marks) // self.parts
-        # encoded at once: the numbers of a hand-over would not stay in the processor's cache
+        # encode at once: until the hand-over, the numbers would not stay in the processor's cache
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
     def keep_apart(self, start_ns: int, marks: list[int]) -> None:
-        """Keep one operation after a pause. It is sent at the next hand-over, in a frame with others: a frame for each
-        operation would wake the engine every time."""
+        """Keep an operation after a pause. It is sent with others, because each frame wakes the engine."""
         self.ops += 1
         self.apart += (start_ns, *marks)
 
     def hand_over(self) -> None:
-        """Send what is pending. Only the time spent waiting for space in the pipe counts as delay."""
+        """Send what is pending. Count the time spent waiting for space in the pipe as delay."""
         pending = [*self.pending, *frames.encode_samples_apart(self.number, self.parts, self.apart)]
         self.pending, self.apart = [], []
         for frame in pending:
@@ -213,7 +213,7 @@ class BlockWriter(WriteLoop):
         self.offsets = offsets(settings, seed=number + 1)
         most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
         self.most_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
-        if enough := settings.get("enough_ops"):  # such a step never takes longer than planned
+        if enough := settings.get("enough_ops"):  # such a step must not take longer than planned
             self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
 
 
@@ -237,7 +237,7 @@ def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, p
     status = 1
     try:
         writer = make(number)
-        gc.disable()  # a collection would look like a slow disk, and the loop makes no reference cycles
+        gc.disable()  # a collection would look like a slow disk; the loop makes no reference cycles
         os.write(pipes.ready[1], b".")
         os.close(pipes.ready[1])
         os.read(pipes.start[0], 1)
@@ -253,9 +253,9 @@ def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, p
 
 
 def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
-    """Fork the writers, wait for ``go``, watch them until all have ended, and send ``done``.
+    """Fork the writers, wait for ``go``, watch the writers until all have ended, and send ``done``.
 
-    Returns False if a writer could not begin: the engine then reads no counters.
+    Returns False if a writer failed before ``ready``. The engine then reads no counters.
     """
     writers = settings["writers"]
     shared = Shared(writers)
@@ -281,7 +281,7 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
 
 
 def reap(pids: list[int]) -> None:
-    """Report every writer that was ended from outside."""
+    """Wait for the writers to end, and report those that ended without reporting an error."""
     for number, pid in enumerate(pids):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status:
@@ -304,7 +304,7 @@ def send_done(states: list[memoryview]) -> None:
 
 
 def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines) -> None:
-    """Wait until every writer has ended. Pass a stop on, and report the system call of a silent writer."""
+    """Wait until all writers have ended. Pass ``stop`` on to them, and report the system call of a silent writer."""
     while not commands.wait_until_closed(watched, timeout_s=0.25):
         if commands.stop_wanted:
             shared.stop()
@@ -316,7 +316,7 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
 
 
 def main(kind: type[WriteLoop], **fixed: Any) -> NoReturn:
-    """Run the probe. ``fixed``: settings that all steps of its kind share."""
+    """Run the probe. ``fixed``: settings that are the same in all its steps."""
     run_probe(lambda settings: run(kind, {**fixed, **settings}), kind.making)
 
 

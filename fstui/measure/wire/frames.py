@@ -1,11 +1,10 @@
-"""The bytes between a probe and the engine.
+"""The bytes between a probe and the engine, the fstui process that started it.
 
-A frame is a header (payload length, kind) and a payload, which is JSON, except for ``samples``, which are binary. A
-frame never exceeds PIPE_BUF, so the writers of one probe share its stdout without a lock: such a write is atomic
-(pipe(7)).
+A probe sends frames: a header (payload length, kind) and a payload, which is JSON, or binary for ``samples``. A frame
+never exceeds PIPE_BUF. Such a write is atomic (pipe(7)), so the writers of a probe share its stdout without a lock.
 
-Probe → engine: ``facts`` ``preparing`` ``ready`` ``inflight`` ``samples`` ``figures`` ``error`` ``done``.
-Engine → probe: the settings as one line of JSON, then the lines ``go`` and ``stop``.
+The kinds of frames, in the usual order: ``facts`` ``preparing`` ``ready`` ``samples`` ``inflight`` ``figures``
+``error`` ``done``. The engine sends the settings as one line of JSON, then the lines ``go`` and ``stop``.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _TIME = "n" if struct.calcsize("n") == 8 else "q"
 """A time in ns. Packing a native word takes a third of the time of a ``q``."""
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
-# an even number, so that no frame separates a write from its sync
+# an even number, so that a write and its sync are in the same frame
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done")
@@ -39,23 +38,21 @@ class Frame(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Operations of one writer in order, each of two parts (a write and its sync) or of one.
-
-    An operation begins when the one before it ends, so both share a clock reading, except if they are ``apart``.
-    """
+    """Operations of one writer in order. Each has one part, or two: a write and its sync."""
 
     writer: int
     parts: int
     apart: bool
-    """There are pauses between them: each operation has its own clock reading for its start."""
+    """Whether there are pauses between operations. If not, an operation begins when the one before it ends, so both
+    share a clock reading."""
     readings_ns: memoryview
-    """The monotonic clock at the start, and at the end of each part."""
+    """The monotonic clock at the start of the operations, and at the end of each part."""
     spans_ns: tuple[int, ...]
     """The time from each reading to the next."""
 
     @classmethod
     def of(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
-        """``marks``: when each part ended. Raises BadFrame if the last one is earlier than the first."""
+        """``marks``: when each part ended. Raises BadFrame if the last part ended before the first."""
         return _samples(memoryview(_packed(writer, parts, False, start_ns, marks)))
 
     @property
@@ -91,8 +88,9 @@ def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int])
 
 
 def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
-    """Yield samples with pauses. ``readings``: the start and the end of each part, operation by operation."""
-    most = (_MARKS_PER_FRAME + 1) // (parts + 1) * (parts + 1)
+    """Yield samples with pauses. ``readings``: of each operation, the start and the end of each part."""
+    readings_per_op = parts + 1
+    most = (_MARKS_PER_FRAME + 1) // readings_per_op * readings_per_op
     for first in range(0, len(readings), most):
         yield _samples_frame(writer, parts, True, readings[first], readings[first + 1 : first + most])
 
@@ -146,8 +144,8 @@ def _samples(payload: memoryview) -> Samples:
         raise BadFrame(_NO_FRAME)
     writer, parts, apart, _ = _SAMPLES_HEADER.unpack_from(payload)
     readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")  # the header ends with the first reading
-    whole = parts in (1, 2) and apart in (0, 1) and (count + apart) % (parts + apart) == 0
-    if not whole or (count and not readings[0] <= readings[1] <= readings[-1]):
+    is_complete = parts in (1, 2) and apart in (0, 1) and (count + apart) % (parts + apart) == 0
+    if not is_complete or (count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NO_FRAME)
     spans = tuple(map(sub, readings[1:], readings))
     if min(spans, default=0) < 0:  # the clock went back

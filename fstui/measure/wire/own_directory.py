@@ -1,8 +1,8 @@
 """Make, enter and remove the directories of fstui, without following the path of a directory twice.
 
-A user who owns a directory further up may rename its contents at any moment and put something else there. So a path is
-used only once. After that the directory is held by a descriptor, or as the working directory, and all names are
-relative to it.
+A user who owns a directory on the path may rename its contents at any moment and put something else there. So a path is
+used only once. After that a descriptor holds the directory, or it is the working directory, and names are relative to
+it.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ from collections.abc import Sequence
 from fstui import proc
 
 MARK = "made-by-fstui"
-"""A file in every directory that fstui makes on a target. Only a directory that contains it is ever emptied."""
+"""A file in every directory that fstui makes on a target. fstui empties only directories with this file."""
 OWN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open such a directory. They do not follow a link."""
+"""Flags to open such a directory, but not a link to it."""
 ABOVE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+"""Flags to open the directory in which it is."""
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 OTHER = "it is not a directory of this user's"
 
 
 class NotOwn(OSError):  # noqa: N818  an expected outcome
-    """Another user or program made what is there."""
+    """fstui or this user did not make the directory."""
 
 
 def make(path: str) -> int:
-    """Make a private directory and return its descriptor. Raises FileExistsError, NotOwn if it was swapped, OSError."""
+    """Make a private directory and return its descriptor. Raises OSError: NotOwn if a user replaced it."""
     home, name = os.path.split(path)
     above = os.open(home, ABOVE)
     try:
@@ -49,8 +50,8 @@ def make(path: str) -> int:
 def is_own(held: int) -> bool:
     """Return whether the directory belongs to this user.
 
-    On a filesystem that shows another owner to everyone (vfat, NFS with squashed users), a new file in the directory
-    must have the same owner as the directory.
+    Some filesystems show another owner (vfat, NFS with squashed users). There, the owner of a new file in the directory
+    must be that of the directory.
     """
     owner = os.fstat(held).st_uid
     if owner == os.geteuid():
@@ -67,7 +68,7 @@ def is_own(held: int) -> bool:
 
 
 def enter(directory: str, identity: Sequence[int]) -> None:
-    """Make it the working directory. Raises OSError if it does not have this device and inode."""
+    """Make a directory the working directory. ``identity``: its device and inode; if they differ, raises OSError."""
     try:
         os.chdir(directory)
     except FileNotFoundError:
@@ -96,8 +97,7 @@ def hold(path: str) -> int:
 def remove(held: int) -> None:
     """Remove the directory with its contents, wherever it was moved to. Raises OSError.
 
-    A directory without the mark is removed only if it is empty. Either fstui was killed before it made the mark, or it
-    did not make the directory, and nothing is lost.
+    A directory without the mark is removed only if it is empty: fstui may have been killed before it made the mark.
     """
     names = names_in(held)
     if names and MARK not in names:
@@ -118,9 +118,9 @@ def remove(held: int) -> None:
 
 
 def _empty(held: int, mount: int | None) -> None:
-    """Remove its contents on the same mount, the mark last. Raises OSError.
+    """Remove the contents, the mark last. Raises OSError if something is mounted below.
 
-    A mount of the same filesystem has the same device number, but another mount number.
+    ``mount``: the mount number of the directory. The device number does not tell a second mount of the same filesystem.
     """
     for name in sorted(names_in(held), key=lambda name: name == MARK):
         if not stat.S_ISDIR(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode):
@@ -137,6 +137,6 @@ def _empty(held: int, mount: int | None) -> None:
 
 
 def names_in(held: int) -> list[str]:
-    """Return the names in the directory. They are read through a new descriptor, because on CIFS (Linux 6.12) a
-    descriptor from which names were read before returns the old names."""
+    """Return the names in the directory. Open it anew, because on CIFS (Linux 6.12) a descriptor that was read before
+    returns the old names."""
     return os.listdir(f"/proc/self/fd/{held}")

@@ -28,7 +28,7 @@ class CallError(Exception):
 
 
 class Trouble(Exception):  # noqa: N818  reported to the user as it is
-    """The error of a program that a child program runs, as a sentence."""
+    """An error of a program that was started by a child program, as a sentence."""
 
 
 def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -40,14 +40,14 @@ def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def write_whole(fd: int, block: Any, offset: int) -> None:
-    """Write all of the block at once. Raises OSError, also for a short write."""
+    """Write the block in one call. Raises OSError, also for a short write."""
     done = os.pwrite(fd, block, offset)
     if done < len(block):
         raise cut_short(fd, block, offset, done)
 
 
 def cut_short(fd: int, block: Any, offset: int, done: int) -> OSError:
-    """Return why a write was short, by writing the rest: only then does the kernel report the error."""
+    """Return why a write was short. Write the rest for that, because the kernel reports the error only then."""
     try:
         os.pwrite(fd, block[done:], offset + done)
     except OSError as error:
@@ -57,15 +57,15 @@ def cut_short(fd: int, block: Any, offset: int, done: int) -> OSError:
 
 def write_frame(frame: bytes) -> int:
     """Write a frame to the non-blocking stdout. Return the ns spent waiting for space in the pipe."""
-    held = 0
+    waited_ns = 0
     while True:
         try:
             os.write(1, frame)
-            return held
+            return waited_ns
         except BlockingIOError:
-            since = clock()
+            since_ns = clock()
             select.select([], [1], [], 1)
-            held += clock() - since
+            waited_ns += clock() - since_ns
 
 
 def ignore_signals() -> None:
@@ -75,12 +75,12 @@ def ignore_signals() -> None:
 
 
 def say(**fields: Any) -> None:
-    """Write a line of JSON: the answer of a child program that is no probe."""
+    """Write a line of JSON, the answer of a child program other than a probe."""
     write_line(json.dumps(fields).encode() + b"\n")
 
 
 def write_line(line: bytes) -> None:
-    """Write the whole line. A pipe that is nearly full takes only a part of a long one."""
+    """Write a line, in several calls if the pipe is nearly full."""
     while line:
         line = line[os.write(1, line) :]
 
@@ -94,27 +94,27 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 def interrupted() -> bool:
-    """Return whether there is input. Before ``ready``, input means that the engine hung up or sent ``stop``."""
+    """Return whether stdin has input or is closed. Unless a probe waits for ``go``, that is ``stop`` or a hang-up."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def exit_if_interrupted() -> None:
-    """Raises SystemExit if the engine hung up or sent ``stop``."""
+    """Raises SystemExit if the engine has hung up or sent ``stop``."""
     if interrupted():
         raise SystemExit(1)
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends, even after kill -9 of the parent (prctl(2))."""
+    """Let the kernel kill this process when its parent ends, even by kill -9 (prctl(2))."""
     import ctypes  # noqa: PLC0415  few programs need it
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def read_line() -> bytes:
-    """Read a line from stdin byte by byte, so that what follows stays in the pipe. Returns an empty line at its end."""
+    """Read a line from stdin byte by byte, so that later lines stay in the pipe. Returns an empty line at the end."""
     line = b""
     while not line.endswith(b"\n") and (letter := os.read(0, 1)):
         line += letter
@@ -127,7 +127,7 @@ def read_settings() -> dict[str, Any]:
 
 
 def enter_run_directory(settings: dict[str, Any]) -> None:
-    """Enter the run's directory; ``path`` and all other names are relative to it. Raises CallError."""
+    """Enter the run's directory, to which all names in the settings are relative. Raises CallError."""
     calling("chdir", enter, settings["directory"], settings["identity"])
 
 
@@ -137,11 +137,12 @@ def run_probe(
     program: str = "",
     errno_of: Callable[[str], int | None] = lambda words: None,
 ) -> NoReturn:
-    """Read the settings, enter the run's directory, measure and exit. Send an error that ends the probe.
+    """Read the settings, enter the run's directory, call ``measure`` and exit. Send the error if that fails.
 
-    A CallError names its own call. An OSError is reported as a failure of ``call``, and Trouble as one of ``program``.
+    A CallError names its call; any other OSError is reported as a failure of ``call``, and Trouble as one of
+    ``program``. ``errno_of``: finds an errno in the words of a Trouble.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is meant for the app
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the app
     settings = read_settings()
     os.set_blocking(1, False)
     try:
@@ -171,18 +172,18 @@ class CommandLines:
         return self._closed or "stop" in self._words
 
     def wait_for(self, word: str) -> bool:
-        """Return whether the word arrived before ``stop`` and before the end of stdin."""
+        """Wait for the word. Return False if ``stop`` or the end of stdin arrives instead."""
         while word not in self._words and not self.stop_wanted:
             self._read()
         return word in self._words and not self.stop_wanted
 
     def wait_for_end(self) -> None:
-        """Wait until the engine closes stdin. By then it has read the devices' counters, and files may be removed."""
+        """Wait until the engine closes stdin: it has read the devices' counters, so files may be removed."""
         while not self._closed:
             self._read()
 
     def wait_until_closed(self, watched: int, timeout_s: float) -> bool:
-        """Read commands for ``timeout_s``. Return True as soon as the other end of ``watched`` is closed."""
+        """Read commands for ``timeout_s``. Return True as soon as the other end of the pipe ``watched`` is closed."""
         return self.wait_until_readable(watched, timeout_s) and not os.read(watched, 1)
 
     def wait_until_readable(self, watched: int, timeout_s: float) -> bool:

@@ -82,8 +82,10 @@ class AtRiskTracker:
         self._caches = WriteCaches()
         self._rows: dict[OpenFile, RiskRow] = {}
         self._owners: dict[tuple[int, int], Owner] = {}
+        """By pid and start time."""
         self._names: list[tuple[Owner, NewNames]] = []
         self._directories: dict[FileNumber, str | None] = {}
+        """The path of each directory with new names; None: not found."""
         self._programs = ProcessCache(syncs.command_names if syncs else str)
         self._threads: dict[int, TracedProcess] = {}
         self._forget_threads_at = 0.0
@@ -132,7 +134,7 @@ class AtRiskTracker:
                 file is None or (not file.writeback and self._flushed_at(file) >= began_ns / 1e9)
             )
             if is_over or not os.path.exists(f"/proc/{thread}"):
-                syncs.end(began_ns, thread)
+                syncs.end(began_ns, thread)  # when it ended is not known
 
     def _open_file(self, key: FileNumber) -> OpenFile | None:
         device, inode = key

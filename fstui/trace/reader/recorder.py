@@ -44,14 +44,15 @@ MAX_TRACED_BYTES = 200_000
 MIN_TRACED_S = 0.1
 WALK_SHARE = 0.002
 """Share of the time to spend on reading how much every process has read and written."""
-MAX_DEVICES = 32  # of a second
-MAX_ROWS = 24  # of a window
-MAX_OF_A_PROGRAM = 4  # rows on one device
-MAX_WAITS = 20  # of a row
-MAX_PROCESSES = 8  # of a window
-MAX_FILES = 256  # descriptors of a process
+MAX_DEVICES = 32  # in the record of a second
+MAX_ROWS = 24  # in the record of a window
+MAX_OF_A_PROGRAM = 4  # rows of a program on one device
+MAX_WAITS = 20  # slow syncs in a row
+MAX_PROCESSES = 8  # in the record of a window
+MAX_FILES = 256  # descriptors of a process to examine
 MAX_LOOKS = 64  # per second, at threads that are left out
-BUSY_SHARE = 0.8  # of all syncs: those of the threads that are left out
+BUSY_SHARE = 0.8
+"""The threads that are left out make this share of all syncs."""
 MIN_BYTES = 256 << 10
 """A process that read and wrote less than this in a window is not recorded."""
 MAX_RECORD_BYTES = 1 << 20
@@ -68,9 +69,11 @@ SYNC_CALLS: Mapping[str, frozenset[str]] = {
 }
 """Numbers of the system calls in ``EVENTS["called"]``."""
 _IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
-_FIELDS, _SECTORS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8), (2, 6, 13)
-"""Positions in /proc/diskstats after the name (Documentation/admin-guide/iostats.rst) of the fields to record; those
-that count sectors, which are recorded as KiB. The last of _FIELDS is no counter but the requests in flight."""
+_FIELDS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8)
+"""Positions in /proc/diskstats, after the name, of the fields to record (Documentation/admin-guide/iostats.rst). The
+last one is the number of requests in flight, the others are counters."""
+_SECTORS = (2, 6, 13)
+"""Those of _FIELDS that count sectors. They are recorded as KiB."""
 Object = dict[str, Any]
 """A JSON object."""
 
