@@ -52,8 +52,6 @@ class Ended(NamedTuple):
 
 
 class TracingChild:
-    """A child program that traces."""
-
     def __init__(self, child: Child, entry: ledger.LedgerEntry | None) -> None:
         """``entry``: of its instance in the ledger; None if it does not trace."""
         self._child = child

@@ -50,8 +50,6 @@ def is_full() -> bool:
 
 
 class ServerProcess:
-    """One server."""
-
     def __init__(self, name: str, log: str, user: str | None, wait: Callable[[float], object]) -> None:
         """``name``: the data directory, ``{data}`` in command lines. ``wait``: waits for some seconds while the server
         prepares or starts, or raises to give up."""

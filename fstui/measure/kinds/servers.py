@@ -50,8 +50,6 @@ class ReplicaPair(NamedTuple):
 
 
 class ServerKind(NamedTuple):
-    """One kind of database server."""
-
     title: str
     package: str
     """The packages that contain the server, by distribution."""

@@ -41,8 +41,6 @@ SECTOR_BYTES = 512
 
 
 class DeviceStat(NamedTuple):
-    """The counters of a device."""
-
     written_bytes: int
     flushes: int
     flush_ms: int

@@ -28,8 +28,8 @@ SLOWEST_NS_PER_BYTE = 1000
 UNIT = 4096
 """Deduplicating storage may compare pieces of this size."""
 STEP = 17 * 64
-"""Distance in bytes of the blocks in the pool. Blocks overlap, but for a unit in common, their distance must be a
-multiple of UNIT: 64 steps are 17 units."""
+"""Distance in bytes of the blocks in the pool. Blocks overlap, but two have a unit in common only if their distance is
+a multiple of UNIT: 64 steps are 17 units."""
 NEVER_SHARED_BYTES = 16 * UNIT
 """Blocks up to this size are shorter than 64 steps, so no two blocks have a unit in common."""
 NEVER_SHARED_SLOTS = 64

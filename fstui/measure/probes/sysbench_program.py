@@ -75,9 +75,8 @@ class RunningProgram:
         self.process.kill()
 
     def finish(self, limit_s: float = math.inf, check: Callable[[], object] = lambda: None) -> int:
-        """Read the output to the end, and return the exit status. Kill the program after ``limit_s``, or if ``check``
-        raises, which is called every 50 ms.
-        """
+        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program if it
+        raises, and after ``limit_s``."""
         until = time.monotonic() + limit_s
         try:
             while not select.select([self.fd], [], [], 0.05)[0] or self.read():

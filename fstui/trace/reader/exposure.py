@@ -36,8 +36,7 @@ class DatedBytes:
         return self._marks[0][0] if self._marks else None
 
     def set(self, total: int, since: float) -> list[tuple[float, int]]:
-        """Set the total. New bytes were written at ``since``. If the total shrinks, remove the oldest bytes and return
-        them: time and number."""
+        """Set the total. Date new bytes ``since``. If it shrinks, remove the oldest bytes and return them."""
         taken: list[tuple[float, int]] = []
         self.add(since, total - self.total)
         while self.total > total:

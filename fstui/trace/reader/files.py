@@ -169,9 +169,7 @@ def device_numbers(pid: int | None = None) -> dict[int, int]:
 
 
 def block_device(number: int) -> str | None:
-    """Return the kernel name of a filesystem's block device. The number of a btrfs is invented: for it, return the name
-    of the device that was mounted.
-    """
+    """Return the kernel name of a filesystem's block device; for btrfs, whose number is invented, the mounted one."""
     with contextlib.suppress(OSError):
         return os.path.basename(os.readlink(f"/sys/dev/block/{number >> 20}:{number & 0xFFFFF}"))
     source = next((mount.source for mount in proc.mounts() if proc.device_number(mount.device) == number), "")
@@ -181,9 +179,7 @@ def block_device(number: int) -> str | None:
 
 
 def request_devices(device: str) -> set[str]:
-    """Return the devices whose drivers receive the requests for this one: itself; for a partition, its disk; for dm and
-    md, those of the members.
-    """
+    """Return the devices that receive the requests: this one, the disk of a partition, or the members of dm and md."""
     path = os.path.realpath(f"/sys/class/block/{device}")
     if os.path.isdir(f"{path}/mq"):
         return {device}

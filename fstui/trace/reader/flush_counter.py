@@ -93,6 +93,7 @@ class FlushCounter(EventRecording):
         self._added_until_ns = 0
         self._lost_before = 0
         self._missed = 0
+        """1 if events of the step were added up before it was announced."""
         self._requests_recorded = True
         self._began_bytes = 0
         self._lineage = Lineage()
@@ -145,7 +146,7 @@ class FlushCounter(EventRecording):
         self._sums = {device.number: DeviceSums(device) for device in self._devices}
         self.collect()
         self._from_ns, self._began_bytes = from_ns, self.collected_bytes
-        self._missed = int(from_ns < self._added_until_ns)  # some of its events were added up before
+        self._missed = int(from_ns < self._added_until_ns)
 
     def end(self, until_ns: int) -> list[dict[str, Any]]:
         os.setpriority(os.PRIO_PROCESS, 0, 0)

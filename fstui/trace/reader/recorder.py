@@ -547,7 +547,6 @@ class Recorder:
 
 
 def run(settings: Object) -> int:
-    """Record until a signal, or until the time is over. Returns the exit status."""
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     # before the lock, which this child must not hold

@@ -36,8 +36,7 @@ class EventSwitch:
         self._reads_left = 0
 
     def adapt(self, recording: EventRecording, seen: int) -> bool:
-        """Switch the events on or off, after ``seen`` events since the last read. Return whether they were switched off
-        just now."""
+        """Switch, after ``seen`` events since the last read. Return whether the events were switched off just now."""
         self._reads_left = PAUSE_READS if seen > MAX_PER_S else self._reads_left - 1
         before, self.on = self.on, self._reads_left <= 0
         if self.on != before:
