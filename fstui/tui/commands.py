@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 
 from fstui.model.errors import meant
 from fstui.tui.drawing.cells import ACTION, clickable, line
-from fstui.tui.styles import BUTTON, KEY, MAIN_BUTTON
+from fstui.tui.styles import KEY, MAIN_BUTTON
 
 if TYPE_CHECKING:
     from fstui.tui.screens.base_screen import BaseScreen
@@ -110,8 +110,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
         shown.remove(by_importance.pop())
     text = line(" ")
     for command in shown:
-        button = MAIN_BUTTON if command.keys == "enter" else BUTTON
-        named = line((keys[command.id], KEY), (f" {command.label} ", button))
+        named = line((keys[command.id], KEY), (f" {command.label} ", MAIN_BUTTON if command.keys == "enter" else ""))
         text.append_text(clickable(named, {ACTION: command.action})).append(" ")
     text.right_crop(1)
     return text

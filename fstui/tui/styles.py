@@ -23,8 +23,7 @@ HEAD = "bold"
 BRAND = "bold reverse cyan"
 SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
-BUTTON, MAIN_BUTTON = "dim reverse", BRAND
-KEY = "bold cyan"
+KEY, MAIN_BUTTON = "bold cyan", BRAND
 AREA, TIME = "cyan", "magenta"
 """Bars and areas: of amounts and rates, and of latencies. These colours mean neither good nor bad."""
 

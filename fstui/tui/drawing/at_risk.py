@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.at_risk import AtRisk, FileAtRisk
-from fstui.model.quantities import clock, count, seconds
+from fstui.model.quantities import clock, counted, seconds
 from fstui.model.storage import Target
 from fstui.report import at_risk
 from fstui.tui.drawing import io_path
@@ -55,7 +55,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
     most = max((one.bytes for one in state.files), default=0)
     cells = [_file(one, most) for one in state.files if one.bytes or one.direct]
     cells += [
-        (one.program, f"{count(one.count)} names", "", "", seconds(one.oldest_s), "", "", "", one.where)
+        (one.program, counted(one.count, "name"), "", "", seconds(one.oldest_s), "", "", "", one.where)
         for one in state.names
     ]
     exposed = len(cells)
