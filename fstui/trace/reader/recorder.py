@@ -348,7 +348,7 @@ class HostCounters:
             change[-1] = now[_FIELDS[-1]]
             if any(change):
                 moved.append([name, *change])
-        moved.sort(key=lambda row: -(row[1] + row[3] + row[5]))  # by reads, writes and ms of writes
+        moved.sort(key=lambda row: -(row[1] + row[3] + row[6]))  # by reads, writes and flushes
         pressure_ms = [
             None if after is None or before is None else (after - before) // 1000
             for after, before in zip(pressure, self._pressure, strict=True)
