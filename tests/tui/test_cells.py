@@ -89,3 +89,4 @@ def test_frame_around_the_selected_row_has_a_colour() -> None:
 ])  # fmt: skip
 def test_a_list_is_cut_between_its_parts(width: int, cut: str) -> None:
     assert fit_list("a 1, b 22, c 333", width) == cut
+    assert fit_list("some words", width - 4, " ") in {"some words", "some …", "…", ""}

@@ -82,8 +82,10 @@ def fit_right(text: str, width: int) -> str:
 def fit_list(text: str, width: int, between: str = ", ") -> str:
     """Cut a list that is too long at the end of one of its parts."""
     text = escape_controls(text)
-    while cell_len(text) > width and between in text:
-        text = text.rpartition(between)[0] + " …"
+    parts = text.split(between)
+    while cell_len(text) > width and len(parts) > 1:
+        parts.pop()
+        text = between.join(parts) + " …"
     return fit(text, width).rstrip()
 
 

@@ -25,6 +25,7 @@ from fstui.tui.drawing.cells import (
     distinct,
     drawn_width,
     fit,
+    fit_list,
     labelled,
     line,
     paragraph,
@@ -87,7 +88,7 @@ def verdict(run: Run, width: int) -> Text:
     title = "no power-cut test (w)" if run.verdict == "consistent" else title
     word = verdict_word(run.verdict)
     badge, why = f" {glyph} {word} ", f" {run.confidence} confidence   {title}"
-    return line((badge, f"reverse {style}"), fit(why, width - drawn_width(badge)).rstrip())
+    return line((badge, f"reverse {style}"), fit_list(why, width - drawn_width(badge), " "))
 
 
 def speed(run: Run, width: int) -> list[Text]:

@@ -184,7 +184,9 @@ def finding(progress: Progress, width: int) -> Text:
         found: list[Words | str] = [(" nothing found so far", FAINT)]
     else:
         glyph, style = verdict_style(worst.verdict)
-        found = [(f" {glyph} {verdict_word(worst.verdict)} so far ", f"reverse {style}"), f" {finding_title(worst)}"]
+        badge = f" {glyph} {verdict_word(worst.verdict)} so far "
+        title = fit_list(finding_title(worst), width - cell_len(badge) - 3, " ")
+        found = [(badge, f"reverse {style}"), f" {title}"]
     answer = progress.judgement.speed.answer
     glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
     return ends(found, f"{glyph} {answer}" if glyph else "", width, style)
