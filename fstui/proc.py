@@ -44,7 +44,6 @@ class Mount(NamedTuple):
     """The mounted directory of the filesystem; not ``/`` for a bind mount."""
     mount_point: str
     options: tuple[str, ...]
-    """Options of this mount."""
     fstype: str
     source: str
     super_options: tuple[str, ...]
@@ -65,12 +64,10 @@ class Mount(NamedTuple):
 
 
 def pids() -> list[int]:
-    """Return the ids of all visible processes."""
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
 def stat(pid: int) -> Stat | None:
-    """Return the state of a process, or None if there is no such process."""
     data = _read(f"/proc/{pid}/stat")
     # the name in brackets may contain brackets: the last one ends it
     before, bracket, after = data.rpartition(b")")
@@ -263,7 +260,6 @@ def _options(field: bytes) -> tuple[str, ...]:
 
 
 def read_text(path: str) -> str:
-    """Return the text of a file; empty if it cannot be read."""
     return _read(path).decode(errors="replace")
 
 

@@ -57,7 +57,6 @@ _OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
 """Words that users try, and the command line that they need."""
 
 SIMULATED = frozenset({"check", "fit", "list", "run", "serve", "watch"})
-"""Commands that accept --simulate."""
 
 APP = "DIR"
 """The name under which click knows the app. Users cannot call it, so a directory of this name can still be opened."""

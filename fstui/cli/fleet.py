@@ -83,7 +83,6 @@ _connection_options = together(
 )
 _write_options = together(yes_option, trust_option, fail_on_option())
 _more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
-"""Options of the remote command."""
 _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
 """Options that must not be passed on: with them, the remote command does not print the document that is read here."""
 

@@ -33,8 +33,6 @@ from fstui.runs.site import Site
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """The options of ``fstui run``."""
-
     scenario: str
     directory: str | None
     settings: dict[str, str]
@@ -80,7 +78,6 @@ class Headless:
         self._round = round_
         self._quiet = quiet
         self.run: Run | None = None
-        """Set after the run."""
 
     @property
     def interrupted(self) -> bool:
@@ -190,7 +187,6 @@ class Headless:
         return finished
 
     async def _conclude(self, finished: RunFinished) -> int:
-        """Print the result. Return the exit status."""
         run = self.run = finished.run
         for problem in filter(None, (finished.save_error, *run.left_behind)):
             say(f"fstui: {problem}")

@@ -99,8 +99,6 @@ async def _clean(pending: bool) -> int:
 
 
 class Printing(NamedTuple):
-    """How results are printed."""
-
     format: str
     output: Path | None
     began: float

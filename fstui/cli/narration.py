@@ -43,7 +43,6 @@ class Narration:
     """Prints a line when a step finishes."""
 
     def __init__(self, plan: Plan, target: Target, *, verdict: bool) -> None:
-        """``verdict``: also print the verdict at the end."""
         self._plan = plan
         self._target = target
         self._verdict = verdict

@@ -130,7 +130,6 @@ def pairs(settings: Sequence[str]) -> dict[str, str]:
 
 
 def _here_or_before_the_command(context: click.Context, param: click.Parameter, value: object) -> object:
-    """Also accept the option before the name of the command."""
     return value or context.find_root().params.get(str(param.name), value)
 
 

@@ -82,7 +82,6 @@ def _version(variables: Mapping[str, str]) -> str:
 
 
 def probe_settings(sysbench: str, connection: Connection, server: Server) -> dict[str, Any]:
-    """Return the further settings of ``measure.probes.sysbench``."""
     family = family_of(connection)
     return {
         "sysbench": sysbench,

@@ -55,7 +55,6 @@ class MySQL:
     ready = None
     """None: the server is ready when its socket accepts connections."""
     create_statements = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
-    """Statements that create the database for the clients of a throwaway server."""
     maintenance = "information_schema"
     """A database that every server has."""
     database_names = "SELECT schema_name FROM information_schema.schemata"

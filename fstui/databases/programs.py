@@ -39,7 +39,6 @@ class Installed(NamedTuple):
     """Which of the programs that database steps need are installed."""
 
     servers: frozenset[str]
-    """Kinds of servers."""
     sysbench: bool
     no_oltp: str | None = None
     """Why sysbench cannot drive a server, as a sentence for the user."""

@@ -31,10 +31,7 @@ _BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size
 
 
 class Replication(NamedTuple):
-    """Options and statements of one kind of server."""
-
     primary: str
-    """The word for a primary in them."""
     replica: str
     both: tuple[str, ...]
     primary_semi: tuple[str, ...]
@@ -46,7 +43,6 @@ class Replication(NamedTuple):
     gtid_replica: str
     account_method: str = ""
     least_version: tuple[int, ...] = ()
-    """The first version that has these options and statements."""
 
     def semi_sync(self, variable: str) -> str:
         return f"rpl_semi_sync_{self.primary}_{variable}"

@@ -43,7 +43,6 @@ class FleetJob:
         self.directory = results.make(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._places: dict[str, str] = {}
-        """The directory of the file on each host that has it."""
         self._to_copy: list[str] = []
         self._began = time.monotonic()
         self._started_at = local_time().isoformat(timespec="seconds")

@@ -32,7 +32,6 @@ SCALED = 1.4826
 MIN_PEERS = 4
 """A group must be larger than this. Fewer peers have no distribution."""
 MAJORITY = 0.75
-"""A setting is usual if this share of the peers has it."""
 MAX_REASONS = 3
 _CACHE = {"write back": "on", "write through": "off"}
 _TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
@@ -134,8 +133,6 @@ def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHo
 
 
 class _Deviation(NamedTuple):
-    """The rate of one host in one step, compared with its peers."""
-
     host: HostResult
     per_s: float
     spread: Spread
@@ -188,8 +185,6 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
 
 
 class _UsualSettings:
-    """The settings that a majority of some hosts has."""
-
     def __init__(self, hosts: Sequence[HostResult]) -> None:
         self._count = len(hosts)
         values: dict[str, Counter[str]] = {}

@@ -144,8 +144,6 @@ say "end 0"
 
 
 class Request(Base, frozen=True, kw_only=True):
-    """What to run on all hosts, and how to reach them."""
-
     command: str
     """run | check | watch | list"""
     arguments: tuple[str, ...] = ()
@@ -156,7 +154,6 @@ class Request(Base, frozen=True, kw_only=True):
     place: str = ""
     """The directory for the file; empty: the user's cache directory, or a temporary one."""
     remove: bool = False
-    """Remove the file and what it unpacked at the end."""
     scenario: str = ""
     """The text of a scenario that the hosts do not have. Its path replaces the first argument."""
     ssh: str = "ssh"

@@ -36,9 +36,7 @@ class FleetDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fleet-re
     about: About
     hosts: tuple[HostResult, ...]
     worse: tuple[OddHost, ...]
-    """Hosts with a verdict worse than that of their peers."""
     outliers: tuple[OddHost, ...]
-    """Hosts that are slower or faster than their peers."""
     groups: tuple[HostGroup, ...]
 
 
@@ -167,7 +165,6 @@ def _group(group: HostGroup) -> Section:
 
 
 def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
-    """Return one line for each reason, with the hosts that have it."""
     nodes: dict[str, list[str]] = {}
     for node, reason in troubles.items():
         nodes.setdefault(reason, []).append(node)

@@ -51,7 +51,6 @@ class Rate(Base, frozen=True, kw_only=True):
     synced: bool = True
     """Whether some of its operations were synced."""
     parts: tuple[float, ...] = ()
-    """The rates of the parts of the step."""
 
 
 class HostResult(Base, frozen=True, kw_only=True):

@@ -23,7 +23,6 @@ MAX_ERROR_BYTES = 1 << 16
 _SHORT = 300
 
 LOOK_S = 0.25
-"""Interval between two looks at ``stopped``."""
 ENDING_S = 20.0
 """Time for the hosts to clean up after a stop."""
 _IGNORING_SIGNALS = "trap '' INT HUP; exec"
@@ -44,7 +43,6 @@ class SshResult(NamedTuple):
     """Whether it returned too much, so that the connection was closed."""
 
     def lines(self, mark: str) -> list[str]:
-        """Return the lines that begin with the mark, without it."""
         lead = f"{mark} ".encode()
         return [line[len(lead) :].decode(errors="replace") for line in self.out.split(b"\n") if line.startswith(lead)]
 

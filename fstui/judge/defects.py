@@ -15,7 +15,6 @@ from fstui.model.storage import Node
 
 class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     values: tuple[str, ...] = ()
-    """Values of the defect's reading that have this outcome."""
     verdict: Verdict | None = None
     confidence: Confidence
     low_unless_verified: bool = False
@@ -42,8 +41,6 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Hit(NamedTuple):
-    """An outcome of a defect that applies to a stack."""
-
     outcome: str
     layer: Node
     because: tuple[str, ...]

@@ -113,8 +113,6 @@ _OPERATIONS: dict[Operation, tuple[int, Callable[[SyncStep], bool]]] = {
 
 
 class _Limit(NamedTuple):
-    """A threshold, and the figure that it limits."""
-
     required: str
     measured: str
     met: bool

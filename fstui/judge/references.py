@@ -53,7 +53,6 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     latency_us: float | None = None
     source: str
     note: str | None = None
-    """Why to be careful with it."""
 
 
 class PublishedClass(NamedTuple):

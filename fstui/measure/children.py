@@ -53,11 +53,9 @@ class ShutdownDeadline(NamedTuple):
     """How long to wait for children after the user has stopped fstui."""
 
     requested: Callable[[], bool]
-    """Whether a stop was requested."""
     moved: Callable[[WaitedDisk], object]
     """Returns a value that changes as long as the disk works."""
     given_up: set[WaitedDisk]
-    """Disks on which a child was abandoned."""
 
     def limit_s(self, disk: WaitedDisk) -> float:
         """Return how long a child may make no progress."""

@@ -95,7 +95,6 @@ class Histogram:
 
     @property
     def sum(self) -> int:
-        """The exact sum of all values."""
         self._settle()
         return self._sum
 

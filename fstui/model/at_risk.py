@@ -141,7 +141,6 @@ class AtRiskReport(Base, frozen=True, kw_only=True):
     whole: AtRisk
     """The state at the end, with the largest amounts and ages of the watch."""
     sentences: tuple[str, ...]
-    """One for each program."""
     limits: tuple[str, ...]
     """What fstui could not see."""
 

@@ -20,7 +20,6 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
     medium: MediumClass | None = None
     write_cache: MediumCache | None = None
     remembered: bool = False
-    """It was declared earlier and saved."""
 
     @classmethod
     def of(cls, medium: str | None, write_cache: str | None) -> Declaration:
@@ -47,7 +46,6 @@ NOTHING = Declaration()
 
 
 def declared(target: Target, declaration: Declaration) -> Target:
-    """Return the target with the declaration applied to its lowest devices."""
     if not declaration:
         return target
     stack = tuple(_declared(node, declaration) if node.lowest else node for node in target.stack)

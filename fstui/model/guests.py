@@ -42,7 +42,6 @@ class Guest(Base, frozen=True, kw_only=True):
     hypervisor: Hypervisor
     name: str = ""
     number: int | None = None
-    """Proxmox's number."""
     disks: tuple[GuestDisk, ...] = ()
     read_from: str = "its arguments"
     trouble: str = ""

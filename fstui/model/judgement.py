@@ -67,7 +67,6 @@ class Fit(Base, frozen=True, kw_only=True):
 
     product: str
     does: str
-    """What the product does on storage."""
     answer: Fitness
     measured: str
     """``p99 1.8 ms, 3 269/s``; without a threshold the commits per second of one client."""
@@ -75,7 +74,6 @@ class Fit(Base, frozen=True, kw_only=True):
     """``p99 < 10 ms``"""
     step: str
     source: str
-    """Where the product publishes this requirement."""
 
 
 class Judgement(Base, frozen=True, kw_only=True):

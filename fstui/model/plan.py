@@ -39,9 +39,7 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     server_says: tuple[str, ...] = ()
     """Facts that the server reported, one per line, or why it did not answer."""
     server_bytes: int = 0
-    """The most that is written to the server."""
     server_room_bytes: int = 0
     """The most space in use there at any time."""
     rate_limit: RateLimit = msgspec.field(default=UNLIMITED, name="restraint")
     command: str
-    """The same run as a command line."""

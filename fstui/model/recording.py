@@ -192,7 +192,6 @@ class Incident(Base, frozen=True, kw_only=True):
     typical_ms: float | None = None
     """Latency of the device's writes outside the incident. ``latency_ms`` is the latency in its worst second."""
     culprit: str = ""
-    """The other program that caused it."""
     culprit_pid: int | None = None
     culprit_cgroup: str = ""
 

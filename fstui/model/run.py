@@ -106,14 +106,12 @@ class Run(Evidence, frozen=True, kw_only=True):
     status: RunStatus = "finished"
     simulated: str | None = None
     round: Round | None = None
-    """None for a single run."""
     written_bytes: int = 0
     """Written by fstui's own probes, including their files. A server's writes are only in ``wear_bytes``."""
     wear_bytes: dict[str, Count] = {}
     """Bytes that the kernel counted at each lowest device during the whole run, by all processes. Devices without
     counters are missing."""
     left_behind: tuple[str, ...] = ()
-    """Paths that could not be removed."""
     findings: tuple[Finding, ...] = ()
     verdict: Verdict = "cannot-tell"
     confidence: Confidence = "low"
@@ -125,5 +123,4 @@ class Run(Evidence, frozen=True, kw_only=True):
     """The digest of all other fields (``fstui.model.documents``); empty in old documents."""
 
     def judged(self, found: Judgement) -> Run:
-        """Return the run with the result of the rules."""
         return msgspec.structs.replace(self, **msgspec.structs.asdict(found))

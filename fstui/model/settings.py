@@ -191,7 +191,6 @@ class Settings:
         return Amounts(0, 0)
 
     def written_bytes(self, timed_ops: int, figures: Figures) -> int:
-        """Return the bytes that this number of operations have written."""
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:

@@ -155,7 +155,6 @@ class WatchStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
 class WatchedSecond(WatchEvent, frozen=True, kw_only=True, tag=True):
     second: Watched
     sentence: str = ""
-    """The conclusion so far."""
 
 
 class WatchFinished(WatchEvent, frozen=True, kw_only=True, tag=True):

@@ -99,7 +99,6 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     wait_s: Amount
     started_at: str
     step: Step = "start"
-    """The step that began last."""
     mount_point: str = ""
     boot_before: str = ""
     boot_after: str = ""
@@ -135,7 +134,6 @@ class Store:
         self.settings = settings
         self.cuts = cuts
         self.running = False
-        """Whether another process runs the campaign."""
         self._refused_before = sum(cut.outcome == "refused" for cut in cuts)
         """Refusals before this start. Their patterns are tried again: the user may have removed the cause."""
         self._lock = lock

@@ -25,7 +25,6 @@ from fstui.powercut.witness import SILENT_S, LogNotWritten, Witness
 
 CONNECT_S = 10
 ANSWER_S = 60.0
-"""Limit for a short command on HOST."""
 VERIFY_S = 900.0
 FIRST_S = 600.0
 """Limit for the first acknowledgement. Before it, HOST fills the files or makes a database."""

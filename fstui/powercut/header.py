@@ -31,11 +31,9 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
     """/proc/sys/kernel/random/boot_id: another one at the verification means that the host has booted again."""
     host: Host
     directory: str
-    """The directory with the records."""
     fsid: int
     """statvfs(3) f_fsid of the directory's filesystem."""
     target: Target
-    """The stack before the cut."""
     scenario: ScenarioRef
     streams: tuple[Stream, ...]
     """One per writer, in order."""

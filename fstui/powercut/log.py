@@ -40,16 +40,12 @@ class Ack(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """Why the writer stopped by itself."""
-
     reason: str
     failed: bool = False
     """The storage returned an error."""
 
 
 class Acknowledged:
-    """The acknowledgements of one writer."""
-
     def __init__(self, first: int) -> None:
         self.first = first
         """The sequence number of the first one. The others follow without a gap."""
@@ -64,15 +60,12 @@ class Acknowledged:
 
 
 class Log:
-    """The header of a test and all acknowledgements."""
-
     def __init__(self, header: dict[str, Any]) -> None:
         self.header = header
         self.writers: dict[int, Acknowledged] = {}
         self.newest: Ack | None = None
         self.ended: str | None = None
         self.last_ms = 0
-        """Time of the newest acknowledgement."""
 
     @property
     def failed(self) -> bool:

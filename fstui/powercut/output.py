@@ -69,8 +69,6 @@ def fill(stream: Stream, home: str, run: str) -> None:
 
 
 class WriterFiles:
-    """The files of one writer that uses no database."""
-
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run
         self.stream = stream

@@ -57,7 +57,6 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
     scenario: ScenarioRef
     """The settings in the form of a run document."""
     settings: PowerCut
-    """The same settings, typed."""
     streams: tuple[Stream, ...]
     """They run at the same time."""
 
@@ -68,7 +67,6 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
     @property
     def room_bytes(self) -> int:
-        """The space that the records need."""
         return sum(stream.most_bytes for stream in self.streams)
 
     @property

@@ -72,7 +72,6 @@ class Files:
         """The records that were read: number of the file → offset → record."""
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the existing files."""
         try:
             return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
         except OSError:
@@ -174,8 +173,6 @@ class RecoveredDatabase(RecoveredRows):
 
 
 class RecoveredServer(RecoveredRows):
-    """The data of a database server."""
-
     def __init__(self, home: str, run: str, stream: Stream, settings: dict[str, Any]) -> None:
         super().__init__(home, run, stream)
         self.settings = settings

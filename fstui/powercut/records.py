@@ -57,7 +57,6 @@ SERVERS = get_args(ServerName)
 BY_DATABASE = ("sqlite", *SERVERS)
 """Write methods whose records a database syncs."""
 LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
-"""The kinds of loss."""
 Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
 """What was found in the place of a record. With the last three kinds, no block could be read there."""
 
@@ -79,7 +78,6 @@ class Stream(NamedTuple):
     writes: Writes
     block_bytes: int
     per_file: int
-    """Records per file."""
     kept_files: int
     """How many of the newest files are never removed. One more exists for a moment."""
 
@@ -132,7 +130,6 @@ class Stream(NamedTuple):
 
     @property
     def most_bytes(self) -> int:
-        """The most space that its files use."""
         # one more, because a new file is started before the oldest is removed
         files = self.kept_files if self.overwrites else self.kept_files + 1
         # the log twice, because the pages of the table are larger than its rows

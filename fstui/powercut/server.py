@@ -147,7 +147,6 @@ class RecordServer:
         return (process is not None and process.poll() == -signal.SIGKILL) or "by signal 9" in self.last_lines()
 
     def last_lines(self) -> str:
-        """Return the end of the server's log in one line."""
         try:
             with open(self.server.log, "rb") as log:
                 lines = log.read().decode(errors="backslashreplace").splitlines()[-LAST_LINES:]

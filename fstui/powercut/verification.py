@@ -66,7 +66,6 @@ class ReadBack:
         """Why the writer stopped, if it stopped by itself."""
         self.read_only = False
         self.writers: dict[int, dict[str, Any]] = {}
-        """The counts of each writer."""
         self.left: str | None = None
         """Why the directory for copies of databases could not be removed."""
 
@@ -81,8 +80,6 @@ class ReadBack:
 
 
 class RecordsHost(Protocol):
-    """The host with the records."""
-
     def survey(self) -> Inventory:
         """Return every filesystem with its stack."""
 

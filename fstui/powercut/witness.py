@@ -43,8 +43,6 @@ class LogNotWritten(Exception):  # noqa: N818  its message is printed
 
 
 class Witness:
-    """One log, while it is received."""
-
     def __init__(self, path: Path) -> None:
         """Create the file. Raises Refused if it exists or cannot be created."""
         self.path = path

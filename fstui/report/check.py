@@ -21,16 +21,12 @@ MAX_NAMES = 3
 
 
 class Checked(NamedTuple):
-    """One filesystem: its run, or why there is none."""
-
     name: str
     run: Run | None
     trouble: str = ""
 
 
 class Check(NamedTuple):
-    """The result of a check of all filesystems."""
-
     rows: Sequence[Checked]
     left_out: Mapping[str, Sequence[str]]
     """Reason → filesystems that were not checked for that reason."""

@@ -75,7 +75,6 @@ def _legend(comparison: Comparison) -> Section:
 
 
 def _step(comparison: Comparison, name: str) -> Section:
-    """Return the sides that measured the step, in their order."""
     measured = {side.letter: one for side in comparison.sides if (one := side.step(name))}
     latencies = tuple(_latencies(comparison, name))
     if any(figures.words(one.step) for one in measured.values()):

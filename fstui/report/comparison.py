@@ -34,8 +34,6 @@ _SAME = 1.1
 
 
 class StepRound(NamedTuple):
-    """The middle round of a step."""
-
     run: Run
     step: Step
     """The step with the median rate of all rounds."""
@@ -75,7 +73,6 @@ class Side(NamedTuple):
         return f"{path} · {stack}" if stack else path
 
     def step(self, name: str) -> StepRound | None:
-        """Return the middle round of a step, or None if no round has the step."""
         found = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]
         rated = [one for one in found if one.step.rate_per_s]
         ordered = sorted(rated or found, key=lambda one: one.step.rate_per_s)
@@ -124,8 +121,6 @@ class Ratio(msgspec.Struct, frozen=True):
 
 
 class Ranked(NamedTuple):
-    """A step of one side, compared with the first side."""
-
     side: Side
     step: Step
     ratio: Ratio
@@ -186,7 +181,6 @@ class Comparison:
 
     @property
     def widest(self) -> str | None:
-        """The step with the largest lead."""
         leads = {name: lead.times for name in self.step_names if (lead := self._lead(name))}
         return max(leads, key=leads.__getitem__, default=None)
 

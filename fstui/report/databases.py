@@ -202,7 +202,6 @@ def _configuration(run: Run, database: DatabaseStep) -> Iterator[str]:
 
 
 def _zfs_properties(run: Run) -> Iterator[str]:
-    """Return the properties that decide how ZFS writes files."""
     dataset = run.target.stack[0] if run.target and run.target.stack else None
     for name in PROPERTIES if dataset and dataset.kind == "zfs" else ():
         if dataset and (value := dataset.value(name)):

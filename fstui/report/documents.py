@@ -75,7 +75,6 @@ class ListDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.list/1"):
     unused: tuple[Node, ...]
     """Block devices without a mounted filesystem."""
     guests: tuple[Guest, ...] = ()
-    """The virtual machines that run on this host."""
 
 
 class ScenarioRow(Base, frozen=True, kw_only=True):
@@ -242,7 +241,6 @@ class Bound(Base, frozen=True, kw_only=True):
 class CampaignDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.powercut-campaign/1"):
     host: Host
     target: Target | None
-    """The stack before the first cut."""
     name: str
     """The host as the user named it for ssh."""
     directory: str

@@ -137,7 +137,6 @@ def document(markdown: str, width: int) -> str:
 
 
 def drawn(markdown: str, width: int) -> list[Text]:
-    """Return Markdown as lines with styles."""
     console = Console(width=width, theme=_THEME)
     return [
         Text.assemble(*((part.text.replace(_NO_BREAK, "\xa0"), part.style or "") for part in row), end="")

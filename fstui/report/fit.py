@@ -115,7 +115,6 @@ def unmet(run: Run, wanted: Sequence[str]) -> bool:
 
 
 def unanswered(run: Run, wanted: Sequence[str]) -> bool:
-    """Return whether one of the wanted products has no answer."""
     answered = {fit.product for fit in run.fit if fit.answer != "not-known"}
     return not answered.issuperset(wanted)
 

@@ -12,7 +12,6 @@ from fstui.model.base import Base
 class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
     also: tuple[str, ...] = ()
-    """Other names of the term."""
     heads: tuple[str, ...] = ()
     """Column titles and values that the entry explains. In a sentence, such words mean something else."""
     source: str = ""

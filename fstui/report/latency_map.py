@@ -65,7 +65,6 @@ class LogScale(NamedTuple):
 
 
 def is_stall(ns: float, latency: Latency | None) -> bool:
-    """Return whether a step counts this latency as a stall."""
     return ns > stall_limit_ns(latency.p50 if latency else 0)
 
 

@@ -15,8 +15,6 @@ from fstui.storage.layers.devices.caches import outlives_power_cut
 
 
 class DataPlace(NamedTuple):
-    """A place for data."""
-
     name: str
     kept: bool | None
     """Whether data there survives a power cut; None: unknown."""
@@ -31,7 +29,6 @@ class Reach(NamedTuple):
     past_memory: bool = False
     """Whether the data bypasses the page cache."""
     stopped: bool = False
-    """Whether a layer drops the flush."""
 
 
 def places(target: Target) -> tuple[DataPlace, ...]:

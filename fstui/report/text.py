@@ -19,7 +19,6 @@ GLYPHS: dict[Verdict, str] = {
 SPEEDS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "normal": "✓"}
 WIDTH = 80
 GAP = 2
-"""Spaces between columns."""
 _MARGIN = 11
 NARROWEST = 24
 """Minimum width of a column that is wrapped, in cells."""

@@ -19,7 +19,6 @@ TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU PSI", "I/O PSI", "
 MAX_ROWS = 10
 """A terminal shows no table with more rows, because it would scroll the answer away."""
 _LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
-"""Sizes of a chart in pixels."""
 
 
 class Chart(NamedTuple):

@@ -32,12 +32,9 @@ _NAME_IT = "name it to have it checked"
 
 
 class Subject(NamedTuple):
-    """A filesystem to check, and the directory on it."""
-
     name: str
     site: Site
     concerns: tuple[str, ...] = ()
-    """Reasons not to write there now."""
 
 
 class SkippedFilesystem(NamedTuple):
@@ -141,7 +138,6 @@ async def followed(running: RunInProgress) -> AsyncIterator[Event]:
 
 
 def grouped(left_out: Iterable[SkippedFilesystem]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each reason with the names of the filesystems that have it."""
     reasons: dict[str, list[str]] = {}
     for one in left_out:
         reasons.setdefault(one.reason, []).append(one.name)

@@ -19,7 +19,6 @@ from fstui.state.runs import Summary
 __all__ = ["ALTERED", "Summary"]
 
 MAX_NOTE_LENGTH = 200
-"""Characters."""
 READING_S = 20.0
 """Time limit of one child process. Thousands of documents that are not in the index yet take longer."""
 
@@ -50,7 +49,6 @@ async def find(reference: str) -> SavedRun:
 
 
 def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
-    """Return the summaries that contain all of these words in what is shown of them."""
     wanted = words.lower().split()
     return [one for one in summaries if all(word in _shown(one) for word in wanted)]
 

@@ -51,8 +51,6 @@ class Choice(LessonTable, frozen=True, kw_only=True):
 
 
 class LessonRun(LessonTable, frozen=True, kw_only=True):
-    """Steps on one simulated disk."""
-
     label: str
     disk: str
     """A simulated disk with changes: ``hdd-7200,disk.platter.rpm=15000``."""
@@ -76,7 +74,6 @@ class Claim(LessonTable, frozen=True, kw_only=True):
     least: float = 0.0
     most: float = float("inf")
     run: str = ""
-    """The run with the verdict."""
     verdict: Verdict | None = None
 
 
@@ -95,8 +92,6 @@ class Lesson(LessonTable, frozen=True, kw_only=True):
 
 
 class CheckedClaim(NamedTuple):
-    """A claim with its figures, and whether it holds."""
-
     sentence: str
     holds: bool
 
@@ -107,8 +102,6 @@ class Started(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A run of a lesson that was not started yet."""
-
     plan: Plan
     target: Target
     disk: Simulated

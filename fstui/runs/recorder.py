@@ -28,8 +28,6 @@ SHORTEST_NS = 100_000_000
 
 
 class InFlight(Base, frozen=True, kw_only=True):
-    """A system call of a writer that has not returned."""
-
     writer: Count
     since_ns: Count
     call: str

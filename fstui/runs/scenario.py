@@ -37,7 +37,6 @@ MAX_STEPS = 1000
 """Maximum number of steps of one table, so that a mistake in a list of values does not make a plan for a year."""
 _MEASURED_TIME = "{seconds}"
 WORD_KEY = "*"
-"""The key for all keys of a word."""
 
 
 class ScenarioServer(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,8 +50,6 @@ class Scenario(Form, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class StepHead(Base, frozen=True, kw_only=True):
-    """The keys of a step that are not settings of its probe."""
-
     name: str
     probe: str
     for_each: list[str] = msgspec.field(default_factory=list)

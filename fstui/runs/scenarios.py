@@ -35,8 +35,6 @@ _OWN = "the directory of your own scenarios"
 
 
 class Known(NamedTuple):
-    """A scenario and the name by which it is run."""
-
     name: str
     scenario: Scenario
 

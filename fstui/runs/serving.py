@@ -41,7 +41,6 @@ class Serving(Servers):
         self._workspace = workspace
         self._server: Throwaway | Existing | None = None
         self._wanted: Sysbench | None = None
-        """The settings for which the server runs."""
         self._filled: tuple[int, ...] | None = None
         """The size of the tables, as ``Sysbench.data``; None if fstui has made none."""
         self._started = 0

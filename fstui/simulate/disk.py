@@ -15,8 +15,6 @@ Stamps = Mapping[int, int]
 
 
 class _Landing(NamedTuple):
-    """When a write has reached the medium."""
-
     at_ns: float
     stamp: int
     before: int | None
@@ -36,7 +34,6 @@ class Disk:
         """The content of the write cache, oldest first, with its arrival time."""
         self._cached_bytes = 0
         self._landed: dict[int, _Landing] = {}
-        """The last landing of each offset in the file."""
         self._free_ns = 0.0
         """When the medium has finished its work."""
         self._flush_ends_ns = 0.0

@@ -24,12 +24,9 @@ TXG_NS = 5 * S
 
 
 class FileWrite(NamedTuple):
-    """A write of a program to its file."""
-
     offset: int
     size: int
     stamp: int
-    """The number of the write."""
     new: bool = False
     """Whether the file grows, or an allocated block is written for the first time."""
 
@@ -58,7 +55,6 @@ class CachedDisk:
 
 
 BlockTarget = Disk | CachedDisk
-"""A block device below a filesystem."""
 
 
 class SimulatedFile:

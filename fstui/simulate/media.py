@@ -19,8 +19,6 @@ US, MS, S = 1e3, 1e6, 1e9
 
 
 class Extent(NamedTuple):
-    """Bytes at an offset of the disk."""
-
     at_byte: int
     size: int
 

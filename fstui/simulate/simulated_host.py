@@ -25,7 +25,6 @@ class SimulatedHost:
         self._acknowledged: dict[int, tuple[float, int]] = {}
         """Offset → time of the acknowledgement, and the number of the write."""
         self.acknowledged = 0
-        """Number of acknowledgements."""
 
     def begin_step(self) -> None:
         """Start with a new file. The disks keep their state."""

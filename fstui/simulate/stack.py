@@ -55,7 +55,6 @@ def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> No
 
 
 def _between(parameters: Simulated) -> tuple[Node, ...]:
-    """Return the layer between the filesystem and the disks, if there is one."""
     if parameters.filesystem.kind == "zfs":
         below = (parameters.disk.name, *((parameters.log.name,) if parameters.log else ()))
         roles = {parameters.log.name: "slog"} if parameters.log else {}

@@ -87,7 +87,6 @@ class Ring:
         self._began_s = time.monotonic()
 
     def close(self) -> None:
-        """Finish the file that is written."""
         if self._fd >= 0:
             with contextlib.suppress(OSError):
                 os.write(self._fd, self._stream.flush())
@@ -105,7 +104,6 @@ def free_bytes(directory: Path) -> int:
 
 
 def files(directory: Path) -> list[Path]:
-    """Return the files of the ring, the oldest first."""
     return sorted(path for path in directory.glob("*.gz") if _NAME.fullmatch(path.name))
 
 

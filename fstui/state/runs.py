@@ -49,7 +49,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     rate_per_s: float = 0.0
     """The rate of the first step that synced, or else of the first step that has one."""
     rate_of: str = ""
-    """The name of that step."""
     identity: str = ""
     """The identity of the target, if it is known."""
     note: str = ""

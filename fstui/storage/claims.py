@@ -31,16 +31,13 @@ UNASKED: Claims = {}
 
 
 ROOT_ONLY = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl"})
-"""Programs that answer only to root."""
 
 
 def line(command: Command) -> str:
-    """Return the command as a person types it."""
     return shlex.join(command)
 
 
 def answer(claims: Claims, command: Command) -> str | None:
-    """Return what a command printed; None if it gave no answer."""
     found = claims.get(line(command))
     return found.output if found is not None and found.error is None else None
 

@@ -22,7 +22,6 @@ class AtRiskChild(WatchingChild):
     """The child program. It works without the kernel's trace, too."""
 
     untraced: str | None = None
-    """Why it does not trace, as a sentence."""
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
@@ -59,7 +58,6 @@ class AtRiskChild(WatchingChild):
 
 
 def sentences(seen: AtRisk) -> tuple[str, ...]:
-    """Return a sentence for each program that has or had something at risk, or that syncs."""
     return tuple(_sentence(each, seen.elapsed_s) for each in seen.programs)
 
 

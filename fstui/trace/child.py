@@ -44,11 +44,8 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
 
 
 class Ended(NamedTuple):
-    """The result of a watch."""
-
     whole: Watched
     errors: tuple[LostWrite, ...]
-    """The writes that failed in the background."""
 
 
 class TracingChild:
@@ -173,7 +170,6 @@ def _needs_calls(target: Target) -> bool:
 
 
 def device_number(path: str) -> int | None:
-    """Return the device number of the filesystem that contains a resolved path."""
     found = holder(path, {mount.mount_point: mount for mount in proc.mounts()})
     return None if found is None else proc.device_number(found.device)
 

@@ -35,8 +35,6 @@ MIN_FLUSHES = 20
 
 
 class WatchConclusion(NamedTuple):
-    """Why programs wait, and a sentence about it."""
-
     culprit: Culprit
     sentence: str
 
@@ -53,7 +51,6 @@ class AwaitedDisk(NamedTuple):
     ns: float
     """How much of the sync's time it takes."""
     above: str | None = None
-    """The loop device above it."""
 
     @property
     def words(self) -> str:
@@ -62,8 +59,6 @@ class AwaitedDisk(NamedTuple):
 
 
 class WaitingProgram(NamedTuple):
-    """All programs of one name, with all their files."""
-
     worst: Waiting
     """The row of the file for which they waited longest."""
     who: str

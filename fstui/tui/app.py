@@ -81,7 +81,6 @@ class FstuiApp(App[int]):
         """The last run and its file, printed as text when the app has ended."""
         self.save_error: str | None = None
         self.repeated: Run | None = None
-        """The run that the running one repeats."""
         self.fault: Exception | None = None
         self._opening = opening
         self._is_quitting = False
@@ -243,7 +242,6 @@ class FstuiApp(App[int]):
         self.tell(f"Not exported: {problem}")
 
     def show_theme(self, name: str) -> None:
-        """Draw with this theme; report a name that is not a theme."""
         if name not in THEMES:
             self.tell(f"theme.toml: there is no theme '{name}'. Choose one of: {', '.join(THEMES)}.")
             return

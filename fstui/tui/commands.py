@@ -30,8 +30,6 @@ _KEPT = ("app.help", "app.quit", "app.back")
 
 
 class Command(msgspec.Struct, frozen=True):
-    """What a key does on one screen."""
-
     id: str
     """The name by which the user changes the key."""
     keys: str
@@ -40,7 +38,6 @@ class Command(msgspec.Struct, frozen=True):
     label: str
     """One or two words for the footer; empty if it is not shown there."""
     help: str
-    """A sentence for the help and the palette."""
     shown_as: str = ""
     """The key as the footer shows it, if it is not the first of ``keys``."""
     always: bool = False

@@ -36,7 +36,6 @@ twentieth sync would stay above 0.9."""
 TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
 _COMMIT_EVERY_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
-"""Flushes and bytes of the filesystem's own commits."""
 
 
 class Arrival(NamedTuple):
@@ -45,7 +44,6 @@ class Arrival(NamedTuple):
     devices: tuple[Node, ...]
     flushes: float
     expected: Range | None
-    """Expected flushes per sync."""
     syncs: int
     traced: Traced | None
     """None if the flushes are those that devices counted."""
@@ -69,7 +67,6 @@ class FlushAccount(NamedTuple):
     step: Step
     level: Level
     devices: tuple[Node, ...]
-    """The devices that took part in the step."""
     syncs: int
     expected: Range | None
     """Expected flushes per sync; None if unknown."""
@@ -78,7 +75,6 @@ class FlushAccount(NamedTuple):
     expected_bytes: Range
     """The fewest bytes that have to arrive, and the most that may."""
     counted_bytes: Range | None
-    """Bytes that arrived; None if not counted."""
     by_others_per_s: float | None
     """Flushes per second at these devices while fstui was idle; None if not measured."""
     traced: Traced | None = None

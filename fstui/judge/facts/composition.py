@@ -219,7 +219,6 @@ class Received(NamedTuple):
     """The flushes and bytes that arrived below a filesystem. For the ranges see ``Composition.arrived``."""
 
     devices: tuple[Node, ...]
-    """The devices that count what arrives at them."""
     flushes: Range | None
     """None if not known."""
     written: Range | None

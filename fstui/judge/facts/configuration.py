@@ -222,7 +222,6 @@ def _cache_line(node: Node) -> str:
 
 
 def _reported_cache(node: Node) -> Reading | None:
-    """Return the reading by which the drive itself reports a volatile cache."""
     fact = volatile_cache(node)
     return fact.reading if fact and fact.value else None
 

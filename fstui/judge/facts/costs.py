@@ -44,8 +44,6 @@ class Cost(NamedTuple):
 
 
 class Costs:
-    """Each cost is None if it was not measured."""
-
     def __init__(self, steps: Steps, configuration: Configuration, flushes: RunFlushes) -> None:
         self._steps, self._configuration, self._flushes = steps, configuration, flushes
 
@@ -95,7 +93,6 @@ def typical_ns(latency: Latency) -> int:
 
 
 def added(write: Cost, flushed: Cost) -> str:
-    """Return the time that a flush adds to a write, as text."""
     extra_ns = flushed.ns - write.ns
     return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
 

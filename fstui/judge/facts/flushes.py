@@ -41,8 +41,6 @@ _PAGE = 4096
 
 
 class _Sends(NamedTuple):
-    """What a filesystem is expected to send."""
-
     flushes: ExpectedFlushes | None
     """Flushes per sync; None if unknown."""
     bytes: Range

@@ -93,8 +93,6 @@ class Platters(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """The rate of one step, and the rate that the platter allows for it."""
-
     step: Step
     platter: Platters
     offsets: str

@@ -164,7 +164,6 @@ class RunFlushes:
         return next((account.per_sync for account in self.accounts(done) if account.counted), None)
 
     def is_temporary(self, missing: FlushAccount) -> bool:
-        """Return whether the flushes were missing only in some turns of the step."""
         if missing.step not in self._steps.all:  # it is a turn of a step that has enough
             return True
         turns = next((self._missing_turns(done) for done in self._steps.synced if done.step is missing.step), ())

@@ -35,7 +35,6 @@ class Traced(NamedTuple):
     devices: tuple[Node, ...]
     """The devices to which the filesystem submitted the flushes."""
     expected: Range
-    """Expected flushes per sync."""
     own: Range
     """``low``: the flushes that fstui's threads requested. ``high``: all that may be fstui's own."""
     others: int

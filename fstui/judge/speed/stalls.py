@@ -14,7 +14,6 @@ from fstui.model.quantities import duration_ns
 from fstui.model.steps import STARVED_SHARE, Step
 
 LONGEST_PAUSE = "the longest pause of a healthy device"
-"""The yardstick of a stall."""
 CPU_EXPLAINS = 0.5
 """If this share of a stall was spent without a CPU, the storage may have answered long before."""
 STOLEN_SHARE = 0.05
@@ -48,7 +47,6 @@ class StalledStep(NamedTuple):
 
 
 def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
-    """Return the steps in which an operation stalled, the longest operation first."""
     return tuple(sorted(chain(_stalled_steps(case), _silent_servers(case)), key=lambda stalled: -stalled.ns))
 
 

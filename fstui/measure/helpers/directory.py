@@ -310,7 +310,6 @@ def dismantle(path: str) -> dict[str, Any]:
 
 
 def inode(path: str) -> int:
-    """Return the inode of a directory; 0 if there is none."""
     try:
         found = os.lstat(path)
     except OSError:

@@ -57,8 +57,6 @@ def ended_children() -> int:
 
 
 class Keeper:
-    """One server and its data directory."""
-
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.name: str = request["name"]

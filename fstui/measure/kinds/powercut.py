@@ -52,7 +52,6 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """According to the user, the storage lost power and the host did not."""
     cut_kind: CutKind = "power"
     simulated: bool = False
-    """The power of a simulated disk was cut."""
     unmountable: bool = False
     """According to the user, the filesystem can no longer be mounted."""
     gone: bool = False
@@ -60,7 +59,6 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     ended: str | None = None
     """Why the writer ended without a power cut; None if it did not."""
     read_only: bool = False
-    """The filesystem is now mounted read-only."""
     log_cut_off: bool = False
     """The log's last line was incomplete and was ignored."""
     acknowledged: Count = 0
@@ -120,5 +118,4 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def survived_power_cut(self) -> bool:
-        """Whether a power cut cost no record."""
         return self.survived and self.cut_kind == "power"

@@ -79,7 +79,6 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     """Transactions of the replica after it has applied all that it received. After a cut of both servers it starts
     without replication (``--skip-slave-start``) and applies nothing more."""
     lost_on_primary: Count = 0
-    """Acknowledged transactions that the primary does not have."""
     lost_on_replica: Count = 0
     lost_everywhere: Count = 0
     on_replica_alone: Count = 0
@@ -97,7 +96,6 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
 
     @property
     def both_answered(self) -> bool:
-        """Whether both servers answered queries afterwards."""
         return self.on_primary is not None and self.on_replica is not None
 
     @property

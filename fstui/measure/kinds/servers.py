@@ -58,7 +58,6 @@ class ServerKind(NamedTuple):
     directories: tuple[str, ...]
     """Directories to search besides PATH, as glob patterns."""
     driver: Driver
-    """The driver of sysbench for this server."""
     durable: tuple[str, ...]
     """The variables that decide whether a commit is durable."""
     methods: tuple[str, ...]
@@ -161,7 +160,6 @@ _OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
 def kind_of(driver: Driver, version: str) -> str:
-    """Return the name of the kind of a server that has this driver and prints this version."""
     kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
     named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in version.lower()]
     return named[0] if named else next(name for name, kind in kinds.items() if not kind.version_word)

@@ -59,4 +59,3 @@ class SqliteCommitsFigures(StepFigures, frozen=True, kw_only=True, tag="sqlite_c
     written_bytes: Count = 0
     """Bytes that the probe passed to write(2) and similar calls."""
     sqlite: str = ""
-    """SQLite's version."""

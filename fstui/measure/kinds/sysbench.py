@@ -30,7 +30,6 @@ SILENT_TIMES = 10
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _ROW_BYTES_HELD = 240
-"""Bytes of a row and its index entries."""
 _SERVER_BYTES = 256 << 20
 """Space for an empty server: system tables, redo logs, temporary tablespaces. It is 170 MiB for MariaDB, 220 MiB for
 MySQL 9 and 40 MiB for PostgreSQL."""
@@ -62,7 +61,6 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     pool_bytes: int = 67108864
     """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
     options: dict[str, bool | int | float | str] = {}
-    """Further options of the server."""
     host: str = ""
     """If host, port, socket or login_path is set, an existing server is used: its options are read, but not changed."""
     port: int = 0

@@ -37,7 +37,6 @@ class SysbenchFileio(StepSettings, frozen=True, kw_only=True, tag="sysbench_file
 
 class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench_fileio"):
     transactions: Count = 0
-    """The number of writes."""
     written_bytes: Count = 0
     writes_per_s: Amount = 0.0
     fsyncs_per_s: Amount = 0.0
@@ -45,7 +44,6 @@ class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbenc
     events: Count = 0
     latency_ms: ReportedLatency = ReportedLatency()
     times: str = ""
-    """Which operations the latency covers."""
 
     @property
     def ops(self) -> int:

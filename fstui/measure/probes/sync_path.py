@@ -120,7 +120,6 @@ def call_of(pid: int) -> str | None:
 
 
 def read_text(name: str) -> str:
-    """Return the text of ``/proc/NAME``; empty if it cannot be read."""
     try:
         with os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC), errors="replace") as file:
             return file.read(1 << 20)

@@ -99,8 +99,6 @@ def grown(after: int | None, before: int | None) -> int | None:
 
 
 class Measurement:
-    """The measured run of sysbench."""
-
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         self.waits_before = file_waits(settings)

@@ -113,8 +113,6 @@ class Shared:
 
 
 class WriteLoop(ABC):
-    """The measured loop of one writer."""
-
     parts = 2
     """2: an operation is a write and a sync; 1: it is a single call."""
     making = "open"

@@ -19,7 +19,6 @@ MARK = "made-by-fstui"
 OWN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to open such a directory, but not a link to it."""
 ABOVE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-"""Flags to open the directory in which it is."""
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 OTHER = "it is not a directory of this user's"
 

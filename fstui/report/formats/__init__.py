@@ -23,8 +23,6 @@ _UNSAFE = re.compile(r"[^\w.-]")
 
 
 class ReportFormat(Protocol):
-    """What each of these modules contains."""
-
     ENDING: str
 
     def render(self, report: Report, width: int | None = None) -> str | bytes:
@@ -51,7 +49,6 @@ def render_report(name: str, report: Report, width: int | None = None) -> str | 
 
 
 def files(run: Run) -> dict[str, bytes]:
-    """Return the run in every exported format, by file name."""
     # a document may come from anywhere, and the name of its scenario must not lead to another directory
     name = _UNSAFE.sub("-", f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}")
     endings = {format_: ending for format_ in names() if (ending := format_of(format_).ENDING)}
@@ -60,7 +57,6 @@ def files(run: Run) -> dict[str, bytes]:
 
 
 def render(name: str, run: Run, saved_to: str | None = None) -> str | bytes:
-    """Return a single run. ``saved_to``: the file that contains it."""
     from fstui.report.run import of_run  # noqa: PLC0415  help needs only the names of formats, and no rules
 
     return render_report(name, of_run(run, saved_to), WIDTH)

@@ -48,7 +48,6 @@ class RunningProbe(ABC):
         """Yield what the probe sends until it ends."""
 
     def go(self) -> None:
-        """Start the clock."""
         self._started.set()
 
     def stop(self) -> None:
@@ -72,8 +71,6 @@ class ProbeRequest(NamedTuple):
 
 
 class Served(NamedTuple):
-    """A database server for a step."""
-
     probe_settings: dict[str, Any]
     """Settings for the probe alone, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]

@@ -25,7 +25,6 @@ LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO = 4, 16
 _INFO = struct.Struct("=5Q4I64s64s32s2Q")
 """struct loop_info64 (uapi/linux/loop.h)."""
 _CONFIG = struct.Struct(f"=2I{_INFO.size}s8Q")
-"""struct loop_config."""
 UMOUNT_NOFOLLOW = 8
 BUSY_S = 3.0
 """Time for which umount2(2) is repeated. It fails with EBUSY while another program examines the mount."""

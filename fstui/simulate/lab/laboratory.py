@@ -40,7 +40,6 @@ _LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr
 
 Name = Literal["barriers", "volatile", "memory", "preload", "limited"]
 WRITES_PER_S = 100
-"""The limit of the limited disk."""
 
 
 class LabKind(NamedTuple):
@@ -102,7 +101,6 @@ class LabVolume(Base, frozen=True, kw_only=True):
     name: str
     kind: Name
     opened: bool = False
-    """Whether its envelope is open."""
 
     @property
     def truth(self) -> LabKind:

@@ -64,14 +64,11 @@ NO_CACHE: Mapping[str, Any] = {}
 MAX_DEPTH = 32
 PASS_THROUGH = "pass-through"
 _USER = re.compile(r"(?<=:)//[^/@]*@")
-"""The user and password in a URL."""
 _BELOW = ("file", "image")
 """The keys of the node that a format or a filter writes to."""
 
 
 class BlockNode(NamedTuple):
-    """The lowest block node of a disk."""
-
     image: str
     format: str
     direct: bool = False

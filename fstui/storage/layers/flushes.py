@@ -70,7 +70,6 @@ class ExpectedFlushes(NamedTuple):
         return ExpectedFlushes(Range(self.plain.low, self.plain.high + more), self.fua)
 
     def and_at_most(self, more: float) -> ExpectedFlushes:
-        """Return the flushes with up to ``more`` in addition."""
         return ExpectedFlushes(*(Range(each.low, each.high + more) for each in self))
 
 

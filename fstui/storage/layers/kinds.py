@@ -49,8 +49,6 @@ class SkippedSync(NamedTuple):
 
 
 class LayerKind(Base, frozen=True, kw_only=True):
-    """The properties of a kind of layer."""
-
     name: str
     layer: Layer
     known: bool = True
@@ -246,7 +244,6 @@ def kind(name: str) -> LayerKind:
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    """Return the modules with rows."""
     found = pkgutil.walk_packages(fstui.storage.layers.__path__, "fstui.storage.layers.")
     return tuple(module for each in found if hasattr(module := importlib.import_module(each.name), "KINDS"))
 

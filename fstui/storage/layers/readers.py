@@ -32,13 +32,10 @@ NO_DEVICE_MAJOR = "0"
 
 
 class Sources(NamedTuple):
-    """What one survey reads from."""
-
     tree: Tree
     names: BlockDeviceNames
     claims: Claims
     holder: Callable[[str], Mount | None]
-    """Return the mount that holds an absolute path."""
     mounted: Callable[[str], Mount | None]
     """Return a mount of the filesystem with that device number."""
 

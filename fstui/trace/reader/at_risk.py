@@ -45,8 +45,6 @@ THREADS_S = 10.0
 
 
 class Owner(Totals):
-    """A program."""
-
     def __init__(self, name: str, pid: int) -> None:
         super().__init__()
         self.name, self.pid = name, pid
@@ -55,8 +53,6 @@ class Owner(Totals):
 
 
 class RiskRow(Exposure):
-    """A file."""
-
     def __init__(self, file: OpenFile) -> None:
         super().__init__()
         self.file = file
@@ -400,7 +396,6 @@ def tracker_of(settings: dict[str, Any]) -> AtRiskTracker:
 
 
 def syncs_of(name: str, device: int | None) -> tuple[Syncs | None, str | None]:
-    """Return the trace of syncs, or why there is none."""
     try:
         if not in_outermost_namespace():
             raise TracefsError(IN_CONTAINER)

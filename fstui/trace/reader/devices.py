@@ -119,9 +119,7 @@ class DeviceRecording(EventRecording):
     def __init__(self, name: str) -> None:
         """Raises TracefsError."""
         self.share = 1.0
-        """Part of the time in which requests are recorded."""
         self._requests: dict[int, Requests] = {}
-        """By device number."""
         self._seen = 0
         super().__init__(name, self._enable)
 

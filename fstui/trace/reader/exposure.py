@@ -24,8 +24,6 @@ WRITTEN, FLUSHES = 6, 15
 
 
 class DatedBytes:
-    """A number of bytes, and when they were written."""
-
     def __init__(self) -> None:
         self._marks: deque[tuple[float, int]] = deque()
         """Time of a write and number of its bytes, the oldest first."""
@@ -170,7 +168,6 @@ class WriteCache:
 class WriteCaches:
     def __init__(self) -> None:
         self.disks: dict[str, WriteCache] = {}
-        """The disks in use."""
 
     def add(self, names: Iterable[str]) -> None:
         for name in names:

@@ -27,8 +27,6 @@ STATUS_BYTES = 232
 
 
 class FileLocation(NamedTuple):
-    """Where a file is."""
-
     path: str | None = None
     """As the program sees it."""
     device: int = 0

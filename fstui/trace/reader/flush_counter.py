@@ -43,7 +43,6 @@ class TracedDevice(NamedTuple):
 
 
 def device_of(name: str) -> TracedDevice | None:
-    """Return a block device by its kernel name; None if it does not exist."""
     number = proc.read_text(f"/sys/class/block/{name}/dev")
     if not number:
         return None
@@ -51,8 +50,6 @@ def device_of(name: str) -> TracedDevice | None:
 
 
 class DeviceSums:
-    """The counts of one device in a step."""
-
     def __init__(self, device: TracedDevice) -> None:
         self.device = device
         self.requests = Requests()

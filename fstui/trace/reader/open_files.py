@@ -60,9 +60,7 @@ class Opener:
         self.pid, self.started, self.name = pid, found.start, found.name
         self.parent: Opener | None = None
         self.wanted = False
-        """Whether it is in the scope."""
         self.descriptors: dict[str, Descriptor] = {}
-        """By number."""
         self.directory = self.pidfd = -1
         self._moved: tuple[int, int] | None = None
 
@@ -101,8 +99,6 @@ class Opener:
 
 
 class OpenFile:
-    """A file that a process has or had open for writing."""
-
     def __init__(self, key: tuple[int, int], number: int, path: str, fstype: str) -> None:
         """``key``: st_dev (on btrfs that of the subvolume) and inode. ``number``: the filesystem's device in events."""
         self.key, self.number, self.path, self.fstype = key, number, path, fstype
@@ -149,10 +145,8 @@ class OpenFiles:
     def __init__(self, scope: Scope = EVERYTHING) -> None:
         """Raises CachestatError."""
         self.files: dict[tuple[int, int], OpenFile] = {}
-        """By st_dev and inode."""
         self.processes: dict[int, Opener] = {}
         self.unreadable = 0
-        """How many processes cannot be examined."""
         self.scans_per_round = 1.0
         """How many scans it takes to examine every process once."""
         self._scope = scope

@@ -66,13 +66,11 @@ def in_outermost_namespace() -> bool:
 
 
 def family(roots: Collection[int]) -> list[int]:
-    """Return the threads of these processes and of their descendants."""
     parents = {pid: found.parent for pid in proc.pids() if (found := proc.stat(pid))}
     return [thread for pid in parents if descends(pid, parents, roots) for thread in threads(pid)]
 
 
 def descends(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
-    """Return whether a process is one of the roots or descends from one."""
     for _ in range(len(parents) + 1):  # limited, because parents that changed while /proc was read may form a loop
         if pid in roots:
             return True
@@ -131,7 +129,6 @@ WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
 
 
 def process_of(thread: int) -> TracedProcess | None:
-    """Return the process of a thread; None if the thread has ended."""
     status = proc.read_text(f"/proc/{thread}/status")
     pid = int(status.partition("\nTgid:")[2].partition("\n")[0] or 0)
     found = proc.stat(pid) if pid else None
@@ -162,7 +159,6 @@ def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:
 
 class ProcessCache:
     def __init__(self, command_names: Callable[[], str]) -> None:
-        """``command_names``: ``EventRecording.command_names``."""
         self._command_names = command_names
         self._known: dict[int, TracedProcess] = {}
         self._delays: dict[int, int] = {}

@@ -75,7 +75,6 @@ last one is the number of requests in flight, the others are counters."""
 _SECTORS = (2, 6, 13)
 """Those of _FIELDS that count sectors. They are recorded as KiB."""
 Object = dict[str, Any]
-"""A JSON object."""
 
 
 class LeftOut(NamedTuple):
@@ -85,7 +84,6 @@ class LeftOut(NamedTuple):
     switches: int | None
     """How many times it had blocked."""
     file: SyncedFile
-    """The file that it syncs."""
 
 
 class Trace(WaitRecording):
@@ -115,7 +113,6 @@ class Trace(WaitRecording):
         self.handle(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._submitted)
 
     def _handler_for(self, name: str) -> Callable[..., None]:
-        """Return a handler for the start of this system call."""
         called, call_of = self.waits.called, self._call_of
 
         def handle(time_ns: int, thread: int, fd: int = -1) -> None:
@@ -416,8 +413,6 @@ def written_devices(pid: int) -> list[str]:
 
 
 class RingWriter:
-    """The child that writes the ring."""
-
     def __init__(self, directory: str, max_bytes: int) -> None:
         self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()

@@ -49,7 +49,6 @@ class PageStore:
     def __init__(self, layout: PageLayout, readers: Mapping[int, Reader]) -> None:
         self.bytes = 0
         self.garbled = 0
-        """Pages that could not be decoded."""
         self._layout, self._readers = layout, readers
         self._pages: list[bytes] = []
         self._later: list[Event] = []

@@ -116,7 +116,6 @@ class DeviceSpan:
         self.counters: DiskCounters | None = None
         self.flushes, self.writes = Durations(), Durations()
         self.fua = 0
-        """FUA writes."""
 
     def merge(self, later: DeviceSpan) -> None:
         if later.counters is not None:
@@ -142,8 +141,6 @@ class DeviceSpan:
 
 
 class Span:
-    """One second, or all seconds together."""
-
     def __init__(self) -> None:
         self.elapsed_s = 0.0
         self.looked_s = 0.0

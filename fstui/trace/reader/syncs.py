@@ -20,7 +20,6 @@ NAME_EVENTS = (
     "ext4/ext4_allocate_inode", "ext4/ext4_unlink_enter", "ext4/ext4_journal_start_inode", "xfs/xfs_create",
     "xfs/xfs_rename",
 )  # fmt: skip
-"""Events of files that are created, renamed or linked."""
 FileNumber = tuple[int, int]
 """Device number and inode. For btrfs the device is 0, because its events do not contain it."""
 Running = tuple[FileNumber, int, bool]
@@ -56,7 +55,6 @@ class Syncs(EventRecording):
         self.ended: dict[FileNumber, tuple[int, int]] = {}
         """By file: start and end of its last completed sync, in ns."""
         self.running: dict[int, Running] = {}
-        """By thread."""
         self.entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
         """New entries, by thread and directory: their number, and the time of the last one."""
         self._unlinking: dict[int, int] = {}

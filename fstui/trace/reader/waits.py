@@ -144,6 +144,5 @@ class SyncWaits:
         self._files.pop(thread, None)
 
     def clear(self) -> None:
-        """Forget the syncs that have ended."""
         for counted in (self.done, self.untimed, self.failed, self.slow):
             counted.clear()

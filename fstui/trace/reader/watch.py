@@ -40,8 +40,6 @@ ERRNO = 0xFFF
 
 
 class WaitRecording(EventRecording):
-    """Record which program waits for which file."""
-
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Begin to record. The parameters are those on stdin.
 
@@ -59,7 +57,6 @@ class WaitRecording(EventRecording):
         self._program_of: dict[int, TracedProcess] = {}
         """The program of each thread with a wait in this second."""
         self._rows = WaitRows()
-        """The rows of this second."""
         self._row_of: dict[tuple[int, SyncedFile], WaitRow] = {}
         super().__init__(name, self._enable)
 

@@ -30,8 +30,6 @@ _WIDE, _LONG_NAME = 100, 24
 
 
 class RiskView(msgspec.Struct, frozen=True):
-    """The content of the screen."""
-
     target: Target
     state: AtRisk | None = None
     sentences: tuple[str, ...] = ()
@@ -88,7 +86,6 @@ def _file(one: FileAtRisk, most: int) -> tuple[str, ...]:
 
 
 def sentences(view: RiskView, width: int) -> list[Text]:
-    """Draw a sentence for each program, and what could not be seen."""
     found = [rule(width, "if the power failed now")]
     for words in view.sentences:
         sentence = paragraph(words, width - 1, " ")

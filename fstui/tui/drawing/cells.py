@@ -21,7 +21,6 @@ from fstui.report.text import cut_left, fold
 from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 
 Run = tuple[str, str]
-"""Text and its style."""
 ROW, ACTION = "row", "act"
 """Marks of a cell that can be clicked: the number of the row to select, or the action to run."""
 FRAMES_FROM = 110
@@ -74,7 +73,6 @@ def fit_middle(text: str, width: int) -> str:
 
 
 def fit_right(text: str, width: int) -> str:
-    """Align the text right, or cut it at its end."""
     text = escape_controls(text)
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
 
@@ -208,7 +206,6 @@ def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
 
 
 def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:
-    """Wrap the text. ``indent`` starts each line, ``first`` the first one."""
     first = indent if first is None else first
     return fold(text, max(width, 20), first, indent) or [first]
 

@@ -64,7 +64,6 @@ def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
 
 
 def blocks(latencies: Sequence[float | None]) -> str:
-    """Draw a block for each latency; None is blank."""
     known = [value for value in latencies if value]
     low = min(known)
     decades = max(1.0, log10(max(known) / low))

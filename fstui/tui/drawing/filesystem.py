@@ -221,7 +221,6 @@ def _finding(finding: Finding, width: int) -> list[Text]:
 
 
 def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
-    """Draw the newest run of each scenario, newest first."""
     from fstui.report import history  # noqa: PLC0415  the first frame draws no runs
 
     drawn: list[Text] = []

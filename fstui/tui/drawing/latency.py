@@ -32,7 +32,6 @@ _SOME, _MANY = 0.02, 0.25
 HEAT = shades(TIME)
 """A few, some or most of the operations."""
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
-"""What the brightness of a map means."""
 _REFERENCES = ("limit", "last", "usual", "idle")
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _RISING = ("p50", "p90", "p99", "p99.9", "max")
@@ -51,8 +50,6 @@ class LatencyView(msgspec.Struct, frozen=True):
 
 
 class MapWindow(msgspec.Struct, frozen=True):
-    """The seconds that the columns of a map cover."""
-
     start_s: float
     length_s: float
     columns: int

@@ -24,7 +24,6 @@ from fstui.tui.widgets.table import TableContent, row_cells
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
 _PROSE = 100
-"""Longer lines are hard to read."""
 _RIGHT = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
@@ -218,7 +217,6 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
 
 
 def _measured(lesson: Lesson, done: Taken, width: int) -> list[Text]:
-    """Return the rates measured when the lesson was last taken."""
     most = max(done.rates_per_s.values(), default=0.0)
     cells = max(width - _RATE - 22, 8)
     lines = [line(), rule(width, "what was measured", done.day)]

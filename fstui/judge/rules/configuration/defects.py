@@ -32,7 +32,6 @@ def defects(case: Case) -> Iterator[Finding]:
 
 
 def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
-    """Return the values of the placeholders in ``defects.toml``."""
     layer, rate = found.hit.layer, case.flushes.rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER

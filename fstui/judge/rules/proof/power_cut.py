@@ -88,7 +88,6 @@ def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
 
 
 def _loss(figures: PowerCutFigures) -> tuple[str, str]:
-    """Return the title and the sentence."""
     held = f"{count(figures.acknowledged)} acknowledged records"
     if figures.unmountable:
         return f"cannot be mounted, held {held}", f"You report that the filesystem cannot be mounted. It held {held}."

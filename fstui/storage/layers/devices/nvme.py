@@ -15,7 +15,6 @@ from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription
 
 NETWORKED = frozenset({"tcp", "rdma", "fc"})
-"""Transports over a network."""
 PRIVATE = NETWORKED | {"loop"}
 """Transports within the user's own network or host, which answer within tens of microseconds."""
 _NAME = r"nvme(\d+)(?:c(\d+))?n(\d+)$"
@@ -39,8 +38,6 @@ def nvme_device(node: Node) -> str | None:
 
 
 class HeadReader(DeviceReader):
-    """Reads multipath heads."""
-
     def recognises(self, name: str) -> bool:
         return name in self._paths
 

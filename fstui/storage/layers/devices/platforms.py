@@ -22,7 +22,6 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dmi: str | None = None
     """A pattern of the host's name in DMI."""
     release: str | None = None
-    """A pattern of the kernel's release."""
     kinds: tuple[str, ...] = ()
     """Filesystems and devices that it serves."""
     mounted_from: str | None = None
@@ -30,7 +29,6 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: str | None = None
     """A pattern of the model of a disk that it serves."""
     recognised: str
-    """By what it is recognised."""
     habit: str
     """What it does with a flush by default."""
     drops_flushes: bool = False

@@ -31,7 +31,6 @@ def without_journal(node: Node) -> bool:
 
 
 def journal_apart(node: Node) -> bool:
-    """Return whether the journal has a device of its own."""
     return "journal" in node.below_roles.values()
 
 

@@ -144,7 +144,6 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def named_roles(table: DmTable, name_of: Callable[[str], str | None]) -> dict[str, str]:
-    """Return the roles by the kernel names of the devices below."""
     return {name: role for number, role in table.roles.items() if (name := name_of(number)) is not None}
 
 
