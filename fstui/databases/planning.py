@@ -60,11 +60,8 @@ def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
             seconds += settings.pair.prepare_s
         elif isinstance(settings, Sysbench):
             seconds += settings.warmup_s
-            if (
-                before is None
-                or before.server_key != settings.server_key
-                or before.start_options != settings.start_options
-            ):
+            start = settings.server_key, settings.start_options
+            if before is None or (before.server_key, before.start_options) != start:
                 seconds += _START_S
             if not _shares_data(before, settings):
                 seconds += prod(settings.data) / _ROWS_PER_S
