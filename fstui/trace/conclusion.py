@@ -112,7 +112,7 @@ def _conclude_of(
     program: WaitingProgram, per_s: float, share: float, watched: Watched, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
-    needs = f"{disk.words} needs {duration_ns(disk.ns)} of that"
+    needs = f"{disk.words} needs {duration_ns(disk.ns)} of that" if disk.ns else f"no request was seen at {disk.words}"
     if program.mean_ns <= QUICK_NS:
         syncs = (
             f"{who} makes {rate(per_s)} syncs/s of {where} and {_times(share)} in them. On average each "

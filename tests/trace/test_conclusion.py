@@ -57,6 +57,7 @@ def watched(*rows: Waiting, **more: object) -> Watched:
             "still waits for a sync of /var/lib/mysql/ib_log",
         ),
         ([waiting(80_000, 0.5, 0.1)], "program", "has on average 4.0 threads in them"),
+        ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "and no request was seen at the device."),
     ],
 )
 def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) -> None:
