@@ -102,10 +102,7 @@ def io_bytes(pid: int) -> tuple[int, int] | None:
 
 
 def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
-    """Return the number of the mount that a process's open file is on (proc_pid_fdinfo(5)).
-
-    None if it cannot be read; with ``writable`` also if the file is open only for reading.
-    """
+    """Return the mount number of an open file; None if it cannot be read, or with ``writable`` is only for reading."""
     lines = _read(f"/proc/{pid}/fdinfo/{fd}").split(b"\n")
     fields = {name: value.strip() for name, colon, value in (line.partition(b":") for line in lines) if colon}
     if b"mnt_id" not in fields or (writable and not int(fields.get(b"flags", b"0"), 8) & os.O_ACCMODE):

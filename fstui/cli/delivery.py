@@ -82,10 +82,7 @@ class EventLines:
             self._pour(0)
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Write what is left and close the file. Raises OSError.
-
-        ``timeout_s``: seconds to wait for a reader that does not read; None: no limit.
-        """
+        """Write what is left and close the file. ``timeout_s``: limit if the reader does not read. Raises OSError."""
         if self._waiting and not self.reader_gone:
             if self._fd is None:
                 self._fd = self._opened(os.O_NONBLOCK if timeout_s is not None else 0)

@@ -47,10 +47,7 @@ class Interruption:
             return code
 
     def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
-        """Call ``stop`` at the first signal. Signals that are ignored (nohup) stay ignored.
-
-        ``waits_for``: the words for a stop that takes long, such as "/srv does not answer".
-        """
+        """Call ``stop`` at the first signal that is not ignored. ``waits_for``: words for a stop that takes long."""
         loop = asyncio.get_running_loop()
         self._stop, self._waits_for = stop, waits_for
         for number in SIGNALS:

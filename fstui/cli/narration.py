@@ -119,10 +119,7 @@ class BarNarration(Narration):
 
 @contextmanager
 def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterator[Narration]:
-    """Yield a narration, with a bar if stderr can redraw a line.
-
-    ``stdout_shows``: the format of the result on stdout; None if the result goes to a file.
-    """
+    """Yield a narration, with a bar if stderr can redraw a line. ``stdout_shows``: the format of the result, if any."""
     on_stdout = stdout_shows if is_terminal(sys.stdout) else None
     verdict = on_stdout != "plain"  # the plain result on the same terminal contains the verdict
     redraws = is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")

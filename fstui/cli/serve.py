@@ -103,10 +103,7 @@ def app_command(home: str, disk: str) -> list[str]:
 
 
 async def application(started: list[str], url: str, token: str) -> Any:
-    """Return the aiohttp application, which runs the command ``started`` for each browser.
-
-    Everything, including the WebSocket, is below the path of the token. Every other path is refused.
-    """
+    """Return the application, which runs ``started`` for each browser, only below the path of the token."""
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 

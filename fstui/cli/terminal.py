@@ -26,10 +26,7 @@ DUMB_TERMINAL = (
 
 
 def start(directory: str | None = None, *, trusting: bool = False, simulate: str | None = None) -> int:
-    """Run the app, with the plan for a directory if one is named. Return its exit status. Raises Refused.
-
-    ``simulate``: a simulated disk to use instead of this host.
-    """
+    """Run the app, with the plan for a directory if one is named. Return its exit status. Raises Refused."""
     hint = _meant(directory)
     if hint and not has_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} To open a directory, the app needs a terminal")

@@ -169,10 +169,7 @@ def _one_filesystem(directories: Iterable[str], workspace: str) -> bool:
 
 
 def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iterator[str]:
-    """Yield a phrase for each option that is not in force. Servers clamp and ignore options without an error.
-
-    Options that are no variables of the server are not compared.
-    """
+    """Yield a phrase for each option that is not in force: servers clamp and ignore options without an error."""
     for name, value in options.items():
         current = in_force.get(name.lower())
         if current is not None and not _same(str(value).lower(), current.lower()):
@@ -180,10 +177,7 @@ def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iter
 
 
 def _same(requested: str, current: str) -> bool:
-    """Return whether two values are equal or cannot be compared.
-
-    A requested -1 lets the server choose. A number without a unit is in the variable's own unit, which is unknown.
-    """
+    """Return whether two values are equal or cannot be compared: -1 lets the server choose, units may be unknown."""
     requested, current = _SWITCH.get(requested, requested), _SWITCH.get(current, current)
     wanted, found = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
     if not wanted or not found or {wanted[2], found[2]} - _UNITS.keys():

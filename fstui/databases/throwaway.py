@@ -93,10 +93,7 @@ class Throwaway:
         number: int,
         begun: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """Start the keeper and find the programs, but make nothing yet. Raises Refused, OSError.
-
-        ``begun`` is called with the keeper's process id.
-        """
+        """Start the keeper, call ``begun`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
         recording = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
         try:
@@ -147,10 +144,7 @@ class Throwaway:
         self.facts = await self._facts(settings, inside)
 
     async def _facts(self, settings: Sysbench, inside: str) -> Server:
-        """Return what the server reports, with paths that other processes can use.
-
-        ``inside``: the data directory as the server names it.
-        """
+        """Return what the server reports, with paths for other processes. ``inside``: the server's path of its data."""
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
             connection = msgspec.structs.replace(connection, database=self._family.maintenance)

@@ -51,10 +51,7 @@ def products() -> tuple[Product, ...]:
 
 
 def fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product whose operation was measured.
-
-    There is none if syncs make nothing durable or the run's rate was limited.
-    """
+    """Yield the answer for each product whose operation was measured, if syncs are durable and no limit was set."""
     if case.configuration.breaks_sync or case.evidence.rate_limit:
         return
     measured = {operation: done for done in reversed(case.steps.measured) if (operation := _operation(done))}

@@ -98,10 +98,7 @@ def library() -> tuple[Reference, ...]:
 
 
 def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
-    """Return the published references of an operation on these classes of medium, slowest first.
-
-    None stands for all operations, and an empty ``media`` for all classes.
-    """
+    """Return published references, slowest first: of all operations if it is None, on all media if there are none."""
     wanted = set(media)
     return tuple(
         reference

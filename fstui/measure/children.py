@@ -90,10 +90,7 @@ class Child:
     async def start(
         cls, module: str, *arguments: str, own_session: bool = True, read_from: Literal["stdout", "stderr"] = "stdout"
     ) -> Child:
-        """Start a child program by the name of its module: ``measure.probes.sync_writes``. Raises OSError.
-
-        ``read_from``: with ``stderr``, the child inherits fstui's stdout.
-        """
+        """Start a child by the name of its module. If ``read_from`` is stderr, it inherits stdout. Raises OSError."""
         process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
             command(module, *arguments),
             stdin=subprocess.PIPE,

@@ -190,10 +190,7 @@ class Timeline:
         return self._whole
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
-        """Add operations of one writer: end times (ascending) and durations.
-
-        ``start_ns``: the start of the step on the clock of ``ends_ns``.
-        """
+        """Add end times (ascending) and durations of one writer. ``start_ns``: the start of the step on their clock."""
         at = 0
         while at < len(ends_ns):
             stretch = self._room_for(ends_ns[at] - start_ns)

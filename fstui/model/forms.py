@@ -52,10 +52,7 @@ class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
-    """Return the value of every setting, with the user's ``key=value`` pairs applied.
-
-    Raises Refused for an unknown key, a value of the wrong type, or a value that is not allowed.
-    """
+    """Return the value of every setting, with the user's ``key=value`` pairs applied. Raises Refused."""
     values: dict[str, Any] = {key: setting.value for key, setting in form.settings.items()}
     for key, text in overrides.items():
         if key not in form.settings:

@@ -194,10 +194,7 @@ class Settings:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations should be durable when they return.
-
-        ``timed_syncs``: how many operations have a separate sync.
-        """
+        """Return how many operations should be durable on return. ``timed_syncs``: those with a separate sync."""
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:

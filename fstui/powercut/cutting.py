@@ -164,10 +164,7 @@ class CutCampaign:
         self._save("start", boot_before=boot)
 
     def _answering(self, silent: str) -> str:
-        """Wait until HOST answers, and return its boot id. Raises Stopped.
-
-        ``silent``: the beginning of the message if it does not answer.
-        """
+        """Wait until HOST answers, and return its boot id. Raises Stopped; ``silent``: the beginning of its message."""
         began = time.monotonic()
         while True:
             waited_s = time.monotonic() - began
@@ -309,10 +306,7 @@ class CutCampaign:
     # after the cut
 
     def _switch_on(self, *, interrupted: bool) -> None:
-        """Wait, then run the on command.
-
-        ``interrupted``: the witness was restarted while the off or the on command ran, so HOST may be on already.
-        """
+        """Wait, then run the on command. ``interrupted``: HOST may be on already, because the witness was restarted."""
         if interrupted and self._boot_id()[0]:
             self._save("back")
             return

@@ -33,10 +33,7 @@ def sync_directory(path: str) -> None:
 
 
 def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
-    """Create and sync the test's directory and the files to overwrite. Raises CallError, Trouble.
-
-    Return the device and the inode of the directory.
-    """
+    """Create and sync the directory and its files. Return its device and inode. Raises CallError, Trouble."""
     directory_fd = calling("mkdir", make, directory)
     os.fchdir(directory_fd)
     for stream in streams:

@@ -83,10 +83,7 @@ class Stream(NamedTuple):
 
     @classmethod
     def of(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
-        """Return the stream for these settings.
-
-        ``file_bytes`` is the size of the overwritten file, of one appended file, or of all new files together.
-        """
+        """Return the stream. ``file_bytes``: of the overwritten file, an appended file, or all new files together."""
         records = max(2, file_bytes // block_bytes)
         one_a_file = writes.startswith("create") or writes == "rename"
         return cls(

@@ -58,10 +58,7 @@ class Witness:
         self._recent: list[tuple[float, int]] = [(now, 0)]
 
     def listen(self, source: int, every_s: float) -> Iterator[WitnessState]:
-        """Read until the writer or the connection ends, and yield the state at least this often.
-
-        Raises BadLog, LogNotWritten; KeyboardInterrupt is not caught.
-        """
+        """Read until the connection ends, and yield the state at least this often. Raises BadLog, LogNotWritten."""
         shown_at = 0.0
         while True:
             readable, _, _ = select.select([source], [], [], min(SYNC_S, every_s))

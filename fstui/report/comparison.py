@@ -221,10 +221,7 @@ class Comparison:
 
 
 def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
-    """Return how many times as fast as the first side the other is in that step; None if one did not measure it.
-
-    Rounds of one series alternated, so they are compared one by one. Other rounds are compared each with each.
-    """
+    """Return how many times as fast as the first side the other is; None if one did not measure the step."""
     if first is other:
         return Ratio(1.0) if first.rates(name) else None
     before, after = first.rates(name), other.rates(name)

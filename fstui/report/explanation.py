@@ -35,10 +35,7 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 class _Table(TableElement):
-    """A table that breaks long words instead of cutting them, because they may be part of a command.
-
-    A table with long rows is printed as a list.
-    """
+    """A table that breaks long words, which may be part of a command. One with long rows is printed as a list."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):

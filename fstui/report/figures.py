@@ -78,10 +78,7 @@ def step_line(step: Step, counts: Counts) -> str:
 
 
 def names_of(writers: Iterable[OtherWriter]) -> str:
-    """Name the programs that wrote, the one with the most bytes first.
-
-    Kernel workers write on behalf of programs, so they are named only if no program is known.
-    """
+    """Name the programs that wrote, most bytes first; kernel workers only if no program is known."""
     found = list(writers)
     return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)
 

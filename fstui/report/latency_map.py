@@ -89,10 +89,7 @@ def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator
 
 
 def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:
-    """Yield each point with its end: the start of the next point, unless points are missing in between.
-
-    ``single_s`` is the length of a timeline of one point.
-    """
+    """Yield each point with its end, normally the start of the next one. ``single_s``: the length of a single point."""
     steps = [b.t_s - a.t_s for a, b in pairwise(timeline) if b.t_s > a.t_s]
     stretch_s = min(steps, default=single_s)
     for point, after in zip_longest(timeline, timeline[1:]):

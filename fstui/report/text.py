@@ -75,10 +75,7 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
 
 
 def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", at: int = -1) -> list[str]:
-    """Return aligned columns, with column ``at`` (by default the last) wrapped so that the lines fit in ``width``.
-
-    Without ``align`` all are left-aligned.
-    """
+    """Return aligned columns, with column ``at`` (by default the last) wrapped so that lines fit in ``width``."""
     if not rows:
         return []
     count = len(rows[0])

@@ -47,10 +47,7 @@ async def watched(session: Session, targets: Iterable[Target]) -> Idle:
 async def check(
     session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
-    """Watch the devices of a site for a second. Returns their activity, and the reasons not to run there.
-
-    Returns None and no reason in a simulation, or if the user has agreed before.
-    """
+    """Watch the devices for a second. Return their activity, None in a simulation, and reasons not to run there."""
     if session.simulated or agreed_before():
         return None, ()
     idle = await watched(session, [site.surveyed])

@@ -256,10 +256,7 @@ class Reported:
         """(value in ns, count), ascending."""
 
     def note(self, fields: dict[str, Any]) -> None:
-        """Merge newer figures. Intervals and histogram rows are appended, other fields replaced.
-
-        Raises BadFrame if they do not belong to this kind of step.
-        """
+        """Merge newer figures: append intervals and histogram rows, replace other fields. Raises BadFrame."""
         rest = dict(fields)
         self.histogram += [(round(ms * 1e6), count) for ms, count in rest.pop("histogram", [])]
         if "intervals" in rest:

@@ -157,10 +157,7 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
 
 
 def _instant(text: str, now: float, day: date | None) -> datetime:
-    """Return a time. ``day``: used if the text names no day; None for the last such time that has passed.
-
-    Raises Refused.
-    """
+    """Return a time, on ``day`` or the last such time that has passed if the text names no day. Raises Refused."""
     today = datetime.fromtimestamp(now)
     if text == "now":
         return today

@@ -92,10 +92,7 @@ class RunInProgress:
         return self._target
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the events up to RunFinished. Raises Refused if the run could not begin.
-
-        A caller that leaves the loop early stops the run: the step ends, and the directory is removed.
-        """
+        """Yield the events up to RunFinished. A caller that leaves early stops the run. Raises Refused."""
         task = asyncio.ensure_future(self._carry_out())
         task.add_done_callback(lambda _: self._mailbox.put(None))
         try:
@@ -357,10 +354,7 @@ def sync_s(steps: Iterable[Step]) -> float:
 
 
 def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
-    """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress.
-
-    The state directory may be on another disk than the target.
-    """
+    """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress."""
     nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
 
     def moved(of: WaitedDisk) -> object:

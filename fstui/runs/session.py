@@ -121,10 +121,7 @@ class Session:
         return found.declare(self.remembered(found))
 
     async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], called: str = "") -> Plan:
-        """Return what a run of the scenario would do there. Raises Refused.
-
-        ``called``: the name or the file by which the user named the scenario.
-        """
+        """Return what a run would do there. ``called``: the name or file of the scenario. Raises Refused."""
         from fstui.runs import planner  # noqa: PLC0415
 
         if self._installed is None and planner.wants_programs(scenario, settings):
@@ -162,10 +159,7 @@ class Session:
         return RunInProgress(plan, site, self.machine, idle, round_)
 
     async def watch(self, pid: int | None = None, directory: str | None = None) -> Watching:
-        """Watch who waits for which file. Raises Refused, also when its events are read.
-
-        ``pid``: only this process and its children. ``directory``: only its filesystem.
-        """
+        """Watch who waits for which file. Raises Refused, also when its events are read."""
         from fstui.runs.watch import WatchingWaits  # noqa: PLC0415
 
         return WatchingWaits(self.machine, pid=pid, target=await self._target(directory))

@@ -248,10 +248,7 @@ _KINDS: dict[str, type] = {
 
 
 def content_of(frame: Frame) -> Any:
-    """Return the content of a frame; for figures, its fields. Raises BadFrame if it is not valid.
-
-    A library in the probe's process may print into its output, so a frame may not be the probe's own.
-    """
+    """Return the content of a frame; for figures, its fields. Raises BadFrame: a library may have printed it."""
     try:
         content: Any = msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))
     except msgspec.ValidationError as error:

@@ -172,10 +172,7 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
 
 
 def read_outlines(wanted: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[Read]:
-    """Yield the outlines of the ``wanted`` files in their order. Raises Unfinished after ``limit_s``.
-
-    ``saved``: all saved runs; the index drops those that are not among them.
-    """
+    """Yield outlines of ``wanted``; the index keeps only those of ``saved``. Raises Unfinished after ``limit_s``."""
     known = _read_index()
     new: dict[str, Indexed] = {}
     began_at = written_at = time.monotonic()

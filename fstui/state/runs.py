@@ -85,10 +85,7 @@ def load(reference: str) -> Run:
 
 
 def find(reference: str) -> Path:
-    """Return the file of a run by its id, the beginning of an id, a file name or a path; ``last`` is the newest.
-
-    Raises RunNotFound.
-    """
+    """Return a run's file by its id, the beginning of one, a name, a path, or ``last``. Raises RunNotFound."""
     if "/" in reference or reference in (".", ".."):
         return Path(reference).expanduser()
     saved = _files()
@@ -131,11 +128,7 @@ def read_all(path: Path) -> list[LoadedRun]:
 
 
 def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]:
-    """Return a summary of every saved run, newest first, also of files that cannot be read.
-
-    ``most``: only this many of the newest. Raises Unfinished after ``limit_s``. Only the first reading of many runs
-    takes that long, because later readings use the index.
-    """
+    """Return summaries, newest first, also of unreadable files. Raises Unfinished if reading takes ``limit_s``."""
     notes, saved, running = user_data.notes(), _files(), ledger.running()
     return [_summary(one, notes.get(_id(one.path), ""), running) for one in read_outlines(saved[:most], saved, limit_s)]
 

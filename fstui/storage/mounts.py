@@ -61,10 +61,7 @@ def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]
 
 
 def holder(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
-    """Return the mount that holds an absolute path, without touching a file.
-
-    Its mount point is the longest that is the path or a directory above it.
-    """
+    """Return the mount that holds an absolute path, by the longest mount point above it, without touching a file."""
     return next((by_mount_point[above] for above in (path, *parents(path)) if above in by_mount_point), None)
 
 

@@ -32,10 +32,7 @@ def read_process(root: Path = Path("/")) -> Process:
 
 
 def read_process_of(pid: int, root: Path = Path("/")) -> Process:
-    """Return the sync-stubbing libraries, the cgroup and the seccomp state of another process.
-
-    Raises Refused if there is no such process, or only its owner and root may read it.
-    """
+    """Return the sync-stubbing libraries, the cgroup and the seccomp state of a process. Raises Refused."""
     tree = Tree(root)
     name = tree.word(f"/proc/{pid}/comm")
     if pid <= 0 or name is None:

@@ -204,10 +204,7 @@ def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> 
 
 
 def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
-    """Return the commands that report on this host's storage. They change nothing.
-
-    ``root``: whether to include commands that only root may run; None: if this process is root's.
-    """
+    """Return the commands that report on this host's storage, with those for root if ``root``. They change nothing."""
     root = os.geteuid() == 0 if root is None else root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})

@@ -57,10 +57,7 @@ class Tree:
     def reading(
         self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
     ) -> Reading | None:
-        """Return the word in a file; None if it is not among ``only``, or is among ``unless``.
-
-        ``unless`` has the words for a normal state, which need no mention.
-        """
+        """Return the word in a file; None if it is not in ``only``, or is in ``unless``: words for a normal state."""
         word = self.word(path)
         if word is None or word in unless or (only and word not in only):
             return None

@@ -25,10 +25,7 @@ class AtRiskChild(WatchingChild):
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
-        """Watch ``target``, or all filesystems if it is None. ``pid``: only this process and its descendants.
-
-        Raises Refused, OSError.
-        """
+        """Watch a filesystem or all, and a process with its descendants or all. Raises Refused, OSError."""
         check_process(pid)
         name, untraced, entry = secrets.token_hex(3), "only root may trace the kernel", None
         child = await Child.start("trace.reader.at_risk")

@@ -146,10 +146,7 @@ class WatchTrace(WatchingChild):
 
 
 async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
-    """Watch ``target``, or all ``filesystems`` if it is None. ``pid``: only this process and its descendants.
-
-    Raises Refused if there is no such process, Untraceable.
-    """
+    """Watch a filesystem or all, and a process with its descendants or all. Raises Refused, Untraceable."""
     check_process(pid)
     device = device_number(target.path) if target else None
     calls = any(map(_needs_calls, (target,) if target else filesystems))
@@ -179,10 +176,7 @@ def instance_path(name: str) -> str:
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove the instances that a killed run left. Returns None, or a sentence that says why they remain.
-
-    The kernel refuses to remove an instance that a living process reads.
-    """
+    """Remove a killed run's instances. Returns None, or why they remain: a living process reads one, for example."""
     name = PurePosixPath(entry.what).name
     return await ledger.remove(
         entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_S, where=entry.what)

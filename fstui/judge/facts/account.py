@@ -59,10 +59,7 @@ class Arrival(NamedTuple):
 
 
 class FlushAccount(NamedTuple):
-    """The flushes of one step at one level: expected, counted, traced, and those of other processes.
-
-    Ranges run from the worst member of a mirror to the best.
-    """
+    """The flushes of one step at one level. Ranges run from the worst member of a mirror to the best."""
 
     step: Step
     level: Level

@@ -31,10 +31,7 @@ class Level(NamedTuple):
 
     @property
     def claims_fua(self) -> bool | None:
-        """Whether the filesystem's data devices support FUA; None if that is unknown or differs between them.
-
-        The device of an external journal or log does not count.
-        """
+        """Whether the filesystem's data devices support FUA; None if that is unknown or differs between them."""
         roles = self.filesystem.below_roles
         data = [name for name in self.filesystem.below if roles.get(name) not in _AUXILIARY]
         claims = {self._claims_fua(name) for name in data}

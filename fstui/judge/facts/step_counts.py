@@ -35,10 +35,7 @@ class StepCounts:
         return _fewest(self._all(step, step.settings))
 
     def flushes_per_sync(self, seen: Step | Snapshot, settings: Settings) -> float | None:
-        """Return the flushes for each requested sync.
-
-        None for a step whose operations differ on purpose: it also syncs between the operations that it times.
-        """
+        """Return the flushes per requested sync; None for a step that also syncs between its timed operations."""
         counted = self.flushes(seen, settings) if seen.syncs and settings.uniform else None
         return counted / seen.syncs if counted is not None else None
 
@@ -76,10 +73,7 @@ class StepCounts:
         return found._replace(flushes=self._traced(seen, level) or found.flushes or counted_at(found.devices, seen))
 
     def _own(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
-        """Return fstui's own flushes and bytes, with None for a figure to which other processes may have added.
-
-        A figure that is too low is kept, because other processes can only have added to it.
-        """
+        """Return fstui's own flushes and bytes; None for a figure to which other processes may have added."""
         found, level = self._all(seen, settings), self._level(seen)
         if found is None or level is None:
             return None

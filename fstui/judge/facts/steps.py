@@ -92,10 +92,7 @@ class SyncStep(NamedTuple):
 
 
 class Steps:
-    """The steps of the evidence, sorted by what they can show.
-
-    ``measured``, ``synced`` and ``direct_alone`` have one writer.
-    """
+    """Steps, sorted by what they can show. ``measured``, ``synced`` and ``direct_alone`` have one writer."""
 
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self.all = evidence.steps

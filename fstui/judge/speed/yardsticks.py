@@ -207,10 +207,7 @@ def _slowest_rpm(case: Case) -> int | None:
 
 
 def _work(case: Case, done: SyncStep) -> float:
-    """Return the work per sync of this stack, relative to one overwrite in place.
-
-    More flushes, copy-on-write, parity, and filesystems in files each add work.
-    """
+    """Return the work per sync, relative to one overwrite in place: flushes, copy-on-write, parity, files."""
     accounts = case.flushes.accounts(done)
     flushes = accounts[0].expected.low if accounts and accounts[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)

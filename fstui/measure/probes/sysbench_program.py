@@ -128,10 +128,7 @@ def query(
 
 
 def reason(text: list[str], status: int = 1) -> str:
-    """Return the error in sysbench's output: that of the server in the last FATAL line, without the query.
-
-    When PostgreSQL crashes, sysbench 1.0 crashes without such a line.
-    """
+    """Return the error in sysbench's output: that of the server in the last FATAL line, if any, without the query."""
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
     if not errors and status < 0:

@@ -251,10 +251,7 @@ def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, p
 
 
 def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
-    """Fork the writers, wait for ``go``, watch the writers until all have ended, and send ``done``.
-
-    Returns False if a writer failed before ``ready``. The engine then reads no counters.
-    """
+    """Fork the writers and wait for ``go`` and their ends. Returns False if one failed before ``ready``."""
     writers = settings["writers"]
     shared = Shared(writers)
     pipes = Pipes(os.pipe(), os.pipe(), os.pipe())

@@ -207,10 +207,7 @@ class Machine(Protocol):
         return NoTrace()
 
     async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
-        """Watch who waits for files on that filesystem, or on all; ``pid``: only a process and its children.
-
-        Raises Untraceable if only counters are available, Refused if there is nothing to watch.
-        """
+        """Watch who waits for files. Raises Untraceable if there are only counters, Refused if there is nothing."""
 
     async def at_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
         """Watch what programs would lose if the power failed; arguments as for ``waits``. Raises Refused, OSError."""

@@ -146,10 +146,7 @@ class GuestReader:
             return replace(disk, mount_point=self._mount_point(pid, proc.mount_id(fd)))
 
     def _mount_point(self, pid: int, number: int | None) -> str | None:
-        """Return the mount point at which this process sees the filesystem of the mount ``number``.
-
-        The mount may exist only in the mount namespace of the other process.
-        """
+        """Return where the process, in its own mount namespace, sees the filesystem of the mount ``number``."""
         mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", _MOUNTS_BYTES) or b"")
         of_other = {mount.number: mount.device for mount in mounts}
         of_here = {mount.number: mount.device for mount in self._mounts}

@@ -157,10 +157,7 @@ def monitor(given: Sequence[tuple[str, str]]) -> str:
 
 
 def with_answer(known: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
-    """Return the disks of the arguments, updated by what QMP reports now, and the disks that were added later.
-
-    ``backends``: the answer to ``query-block``. ``nodes``: the answer to ``query-named-block-nodes``.
-    """
+    """Return the disks, updated by the answers to ``query-block`` and ``query-named-block-nodes``, with new ones."""
     no_flush = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
     found = {disk.name: disk for disk in known}
     for backend in backends:
@@ -269,11 +266,7 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
 def _lowest(
     node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = NO_CACHE, format_: str = "", depth: int = 0
 ) -> BlockNode:
-    """Return the lowest node below ``node``, which is given by its name or by its options.
-
-    ``cache``: the settings that ``node`` inherits if it is given by its options. ``format_``: the driver of the node
-    above.
-    """
+    """Return the lowest node below, with the cache settings and the format that it inherits from those above."""
     options = nodes.get(node) if isinstance(node, str) else node
     if not isinstance(options, dict) or depth > MAX_DEPTH:
         return BlockNode(str(node), format_, found=False)

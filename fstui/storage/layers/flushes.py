@@ -95,10 +95,7 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
 
 
 def expected_of_backing(filesystem: Node) -> Range | None:
-    """Return the flushes below for each flush of a loop device; None: unknown.
-
-    ``filesystem`` holds the backing file, and each flush is an fsync of that file.
-    """
+    """Return the flushes for each fsync of a backing file on this filesystem; None: unknown."""
     return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
 
 

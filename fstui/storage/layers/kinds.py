@@ -185,10 +185,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """Return the commands that report on all layers of this kind.
-
-        ``nodes``: the layers of this kind. ``sources``: the sources of the mounts among them.
-        """
+        """Return the commands that report on ``nodes``, all layers of this kind, mounted from ``sources``."""
         return ()
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:

@@ -62,10 +62,7 @@ class DeviceSums:
         self._fua[owner] += bool(means & FUA)
 
     def as_dict(self, lost: int, kernel_threads_known: bool, timed: bool) -> dict[str, Any]:
-        """Return the counts. If events were lost, return None for each, because the counts may be too small.
-
-        ``timed``: all requests of the step were recorded.
-        """
+        """Return the counts; None for each if events were lost. ``timed``: all requests of the step were recorded."""
         sums = {
             "asked_by_us": self._flushes["own"],
             "asked_by_kernel_threads": self._flushes["kernel_threads"] if kernel_threads_known else None,

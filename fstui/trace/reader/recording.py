@@ -90,10 +90,7 @@ class EventRecording:
     """A tracefs instance from its creation to its removal."""
 
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
-        """Create the instance and call ``enable``, which enables the events to record.
-
-        Raises TracefsError or OSError, and then leaves nothing behind.
-        """
+        """Create the instance, then ``enable`` events. Raises TracefsError, OSError, and then leaves nothing."""
         self.name = name
         self.instance = Instance(find(), name)
         self.instance.make()

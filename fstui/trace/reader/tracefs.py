@@ -116,10 +116,7 @@ class Instance:
             raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
     def open_buffers(self) -> int:
-        """Set up the buffers and open them. Returns the size of one in bytes. Raises TracefsError.
-
-        A full buffer drops new events and counts them.
-        """
+        """Set up the buffers and open them. Returns the size of one in bytes. Raises TracefsError."""
         names = sorted(os.listdir(f"{self.path}/per_cpu"))
         size = bytes_per_cpu(len(names), proc.meminfo().get("MemAvailable", 0))
         self.write("buffer_size_kb", str(size // KIB))

@@ -41,10 +41,7 @@ ERRNO = 0xFFF
 
 class WaitRecording(EventRecording):
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Begin to record. The parameters are those on stdin.
-
-        Raises TracefsError or OSError, and then leaves nothing behind.
-        """
+        """Begin to record. Raises TracefsError or OSError, and then leaves nothing behind."""
         if not in_outermost_namespace():
             raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls

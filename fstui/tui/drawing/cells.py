@@ -175,10 +175,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) 
 
 
 def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = (), style: str = HEAD) -> Text:
-    """Draw a horizontal line with a title and a remark: ``── left ──── right ──``.
-
-    ``legend`` takes the place of the remark, if there is room. ``style`` is the title's.
-    """
+    """Draw ``── left ──── right ──``, with ``legend`` in place of ``right`` if there is room."""
     if legend and not right and cell_len(left) + sum(cell_len(words) for words, _ in legend) + 12 <= width:
         room = width - sum(cell_len(words) for words, _ in legend) - 4
         return rule(room, left).append(" ").append_text(line(*legend)).append(" ──", FAINT)
@@ -189,10 +186,7 @@ def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = ()
 
 
 def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
-    """Draw a frame around lines that are two cells narrower. The first one is a rule, which becomes its top.
-
-    The frame around the selected row has a colour.
-    """
+    """Draw a frame around narrower lines, the first of which is a rule. With a selected row, it has a colour."""
     lines = []
     style = AREA if any(text.plain.startswith(_SELECTED_MARGIN) for text in texts) else FAINT
     for at in range(height - 1):

@@ -82,10 +82,7 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
-    """Draw how the rate changed in the runs of the same scenario on the same storage; nothing for a single run.
-
-    The chosen run is bold.
-    """
+    """Draw how the rate changed in the runs of a series, the chosen one in bold; nothing for a single run."""
     runs = next((one for one in report.series(summaries) if chosen in one), [])
     if len(runs) < 2:
         return []
@@ -108,10 +105,7 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) 
 
 
 def selected(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
-    """Return the verdict of a run, whether it is slow, what to do next and why, with a picture of its step below.
-
-    Unless ``whole``, the evidence is shortened to leave room for the picture.
-    """
+    """Return the verdict, speed, next steps and evidence, and a picture, for which evidence is cut unless ``whole``."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame

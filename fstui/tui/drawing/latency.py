@@ -189,10 +189,7 @@ def _tick(ns: float) -> str:
 
 
 def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Words]]:
-    """Return percentiles and reference values by row, each as near to its own row as the others allow.
-
-    Percentiles of one row share a label.
-    """
+    """Return percentiles, one label per row, and references by row, each as near to its own as the others allow."""
     known = latency_map.percentiles(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
     percentiles = _grouped(known, axis, rows)

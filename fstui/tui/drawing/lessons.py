@@ -82,10 +82,7 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
 
 
 def question(text: str, choice: Choice, chosen: int | None, width: int, *, right: str = "") -> list[Text]:
-    """Return a text, a question and its answers, which can be clicked on.
-
-    ``right``: the word that marks the right answer, when it is revealed.
-    """
+    """Return a text, a question and clickable answers. ``right``: marks the right answer, when it is revealed."""
     lines = [*prose(text, width), line()] if text else []
     lines += [*prose(choice.ask, width, HEAD), line()]
     for number, answer in enumerate(choice.choices, 1):

@@ -80,10 +80,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
-    """Return a row for each setting; the name is the key.
-
-    ``marked``: the setting under the cursor and which of its options. ``target`` is without declarations.
-    """
+    """Return a row for each setting; the name is the key. ``marked``: the setting under the cursor, and its option."""
     columns = shown(SETTINGS, width - 1)
 
     def draw(name: str) -> list[Text]:
@@ -106,10 +103,7 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
 
 
 def notes(offer: Offer, target: Target | None, busy: Run, setting: str, width: int) -> list[Text]:
-    """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how.
-
-    If the selected setting is the medium, the reason for what the kernel reports comes first.
-    """
+    """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
     room = min(width - 2, _MAX_PROSE)
     reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
     about = paragraph(" ".join(offer.form.help.split()), room, "  ")

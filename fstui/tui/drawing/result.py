@@ -92,10 +92,7 @@ def verdict(run: Run, width: int) -> Text:
 
 
 def speed(run: Run, width: int) -> list[Text]:
-    """Draw the answer to "is it slow?". Documents of older versions have none.
-
-    If the headline is what a primary and its replica lost, the verdict on the filesystem comes first.
-    """
+    """Draw the answer to "is it slow?", below the verdict if the headline is what a primary and its replica lost."""
     below: list[Text] = []
     if replicas.headline(run):
         room = max(width - len(BELOW) - 1, 0)

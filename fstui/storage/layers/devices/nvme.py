@@ -27,10 +27,7 @@ def controller_of(name: str) -> str | None:
 
 
 def nvme_device(node: Node) -> str | None:
-    """Return the device file of an NVMe drive; None for another device.
-
-    A path device has no file of its own, so return that of its controller.
-    """
+    """Return the device file of an NVMe drive, for a path device that of its controller; None for another device."""
     if node.link != "nvme" or not node.id.startswith("nvme"):
         return None
     controller = controller_of(node.id)
