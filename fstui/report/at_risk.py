@@ -18,21 +18,21 @@ _RECORDS = (
 
 def of_at_risk(report: AtRiskReport) -> Report:
     """Return the tables, and the sentences last, where a terminal shows them."""
-    whole = report.whole
-    files = tuple(figures(file_cells(row), last=True) for row in whole.files[:MAX_ROWS])
+    at_risk = report.whole
+    files = tuple(figures(file_cells(row), last=True) for row in at_risk.files[:MAX_ROWS])
     sections = (
-        Section("", FILES, files, more_rows(len(whole.files))),
-        Section("", NAMES, tuple(map(_names, whole.names[:MAX_ROWS])), more_rows(len(whole.names))),
-        Section("", lines=caches(whole)),
+        Section("", FILES, files, more_rows(len(at_risk.files))),
+        Section("", NAMES, tuple(map(_names, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
+        Section("", lines=caches(at_risk)),
         Section("", lines=report.limits),
         Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
     )
     rows = (
         (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s, row.at_least,
          row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
-        for row in whole.files
+        for row in at_risk.files
     )  # fmt: skip
-    head = f"data at risk in a power cut: {watched_programs(report)}, watched for {seconds(whole.elapsed_s)}"
+    head = f"data at risk in a power cut: {watched_programs(report)}, watched for {seconds(at_risk.elapsed_s)}"
     return Report(head, sections, report, records(_RECORDS, rows))
 
 
@@ -67,33 +67,33 @@ def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:
     return row.program, number(row.count, count), right(seconds(row.oldest_s)), row.where
 
 
-def caches(seen: AtRisk) -> tuple[str, ...]:
+def caches(at_risk: AtRisk) -> tuple[str, ...]:
     return tuple(
         f"{disk.device}: at most {size(disk.not_flushed_bytes)} written since its last flush"
         if disk.volatile
         else f"{disk.device}: no volatile write cache, as the kernel reports"
-        for disk in seen.devices
+        for disk in at_risk.devices
     )
 
 
-def total(seen: AtRisk) -> str:
+def total(at_risk: AtRisk) -> str:
     """Return what the listed files and names add up to. The kernel's trace may know more of them than are listed."""
-    exposed = [file for file in seen.files if file.bytes]
-    found = []
+    exposed = [file for file in at_risk.files if file.bytes]
+    parts = []
     if exposed:
         oldest = max(exposed, key=lambda file: file.oldest_s or 0.0)
         amount = size(sum(file.bytes for file in exposed))
-        found.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {age(oldest)}")
-    if seen.names:
-        found.append(f"{counted(sum(row.count for row in seen.names), 'new, renamed or removed name')}")
-    if seen.unsupported:
-        return f"Not durable: {found[-1]}." if seen.names else ""
-    return f"Not durable: {'; '.join(found)}." if found else "Nothing that is counted is at risk."
+        parts.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {age(oldest)}")
+    if at_risk.names:
+        parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or removed name')}")
+    if at_risk.unsupported:
+        return f"Not durable: {parts[-1]}." if at_risk.names else ""
+    return f"Not durable: {'; '.join(parts)}." if parts else "Nothing that is counted is at risk."
 
 
-def line(seen: AtRisk) -> str:
+def line(at_risk: AtRisk) -> str:
     """Return one second in one line, with the program that has the most bytes at risk."""
-    exposed = [program for program in seen.programs if program.bytes]
+    exposed = [program for program in at_risk.programs if program.bytes]
     if not exposed:
         return "nothing at risk"
     first = exposed[0]

@@ -76,31 +76,31 @@ def _verdict(kind: CutKind, outcomes: Counter[Outcome]) -> Verdict:
     return "cannot-tell" if not outcomes["intact"] else "kept" if kind == "power" else "plausible"
 
 
-def sentence(kind: CutKind, lost: int, cuts: int) -> str:
+def sentence(kind: CutKind, losses: int, cuts: int) -> str:
     """Return ``412 cuts, 0 losses; with 95 % confidence fewer than 0.73 % of cuts lose data (Clopper-Pearson)``."""
     name = CUT_NAMES[kind]
     if not cuts:
         return f"no {name} happened, so nothing is proven"
-    losses = "1 loss" if lost == 1 else f"{count(lost)} losses"
-    share = f"with {percent(CONFIDENCE)} confidence {_share(lost, cuts)} of {name}s lose data ({METHOD})"
-    return f"{counted(cuts, name)}, {losses}; {share}"
+    loss_words = "1 loss" if losses == 1 else f"{count(losses)} losses"
+    share = f"with {percent(CONFIDENCE)} confidence {_share(losses, cuts)} of {name}s lose data ({METHOD})"
+    return f"{counted(cuts, name)}, {loss_words}; {share}"
 
 
-def _share(lost: int, cuts: int) -> str:
-    low, high = interval(lost, cuts)
-    if not lost:
+def _share(losses: int, cuts: int) -> str:
+    low, high = interval(losses, cuts)
+    if not losses:
         return f"fewer than {bound(high, up=True)}"
-    if lost == cuts:
+    if losses == cuts:
         return f"more than {bound(low, up=False)}"
     return f"{bound(low, up=False)} to {bound(high, up=True)}"
 
 
 def interim(store: Store) -> str:
     """Return the verdict so far in a few words: ``✓ 61 of 100 cuts, 0 lost: fewer than 4.8 % lose data``."""
-    kind, done = store.settings.kind, len(store.happened)
+    kind, cuts = store.settings.kind, len(store.happened)
     outcomes = Counter(cut.outcome for cut in store.cuts)
-    words = f"{GLYPHS[_verdict(kind, outcomes)]} {count(done)} of {counted(store.settings.cuts, CUT_NAMES[kind])}"
-    return f"{words}, {count(outcomes['lost'])} lost: {_share(outcomes['lost'], done)} lose data" if done else words
+    words = f"{GLYPHS[_verdict(kind, outcomes)]} {count(cuts)} of {counted(store.settings.cuts, CUT_NAMES[kind])}"
+    return f"{words}, {count(outcomes['lost'])} lost: {_share(outcomes['lost'], cuts)} lose data" if cuts else words
 
 
 def bound(share: float, *, up: bool) -> str:
@@ -120,7 +120,7 @@ def report_of(campaign: CampaignDocument) -> Report:
                 style=campaign.verdict,
             ),
             _by_pattern(campaign),
-            _cuts("Cuts that lost data or did not happen", campaign, without="intact"),
+            _cuts("Cuts that lost data or did not happen", campaign, hidden="intact"),
             _cuts("Every cut", campaign)._replace(only_in_documents=True),
         ),
         campaign,
@@ -131,10 +131,10 @@ def report_of(campaign: CampaignDocument) -> Report:
 def _lines(campaign: CampaignDocument) -> Iterable[str]:
     totals, name = campaign.totals, CUT_NAMES[campaign.cut]
     yield CUT_LIMITS[campaign.cut]
-    left = campaign.cuts_wanted - totals.cuts
-    if left > 0 or campaign.stopped:
+    missing_cuts = campaign.cuts_wanted - totals.cuts
+    if missing_cuts > 0 or campaign.stopped:
         state = "is running" if campaign.running else f"stopped: {campaign.stopped or 'its process was killed'}"
-        yield f"{count(left)} of {counted(campaign.cuts_wanted, name)} are left. The campaign {state}"
+        yield f"{count(missing_cuts)} of {counted(campaign.cuts_wanted, name)} are left. The campaign {state}"
     yield (
         f"{campaign.host.hostname}, Linux {campaign.host.kernel}: {campaign.directory}, {stack_line(campaign.target)}"
         if campaign.target
@@ -148,8 +148,8 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
             f"{count(totals.present)} present, {count(totals.missing)} missing, {count(totals.stale)} stale, "
             f"{count(totals.torn)} torn, {count(totals.misplaced)} misplaced, {count(totals.unreadable)} unreadable."
         )
-    if gone := sum(cut.figures is not None and cut.figures.gone for cut in campaign.cuts if cut.happened):
-        yield f"The directory with all records was gone after {counted(gone, name)}."
+    if times := sum(cut.figures is not None and cut.figures.gone for cut in campaign.cuts if cut.happened):
+        yield f"The directory with all records was gone after {counted(times, name)}."
     if totals.not_mounted:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
@@ -176,18 +176,18 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
     for pattern in dict.fromkeys(cut.pattern for cut in campaign.cuts if cut.happened):
         cuts = [cut for cut in campaign.cuts if cut.pattern == pattern and cut.happened]
         figures = [cut.figures for cut in cuts if cut.figures]
-        lost = sum(cut.outcome == "lost" for cut in cuts)
-        low, high = interval(lost, len(cuts))
+        losses = sum(cut.outcome == "lost" for cut in cuts)
+        low, high = interval(losses, len(cuts))
         rows.append(
             (
                 pattern,
                 number(len(cuts), count),
-                number(lost, count),
+                number(losses, count),
                 f"{bound(low, up=False)} to {bound(high, up=True)}",
-                number(sum(each.acknowledged for each in figures), count),
-                number(sum(each.checked for each in figures), count),
-                number(sum(each.lost for each in figures), count),
-                number(sum(each.in_flight for each in figures), count),
+                number(sum(cut_figures.acknowledged for cut_figures in figures), count),
+                number(sum(cut_figures.checked for cut_figures in figures), count),
+                number(sum(cut_figures.lost for cut_figures in figures), count),
+                number(sum(cut_figures.in_flight for cut_figures in figures), count),
             )
         )
     torn = (
@@ -197,9 +197,9 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
     return Section("Patterns", header, tuple(rows), (torn,) if campaign.totals.in_flight else ())
 
 
-def _cuts(title: str, campaign: CampaignDocument, *, without: str | None = None) -> Section:
-    """Return a table of the cuts, without those with that outcome."""
-    return Section(title, _CUTS, tuple(_row(cut, campaign.cut) for cut in campaign.cuts if cut.outcome != without))
+def _cuts(title: str, campaign: CampaignDocument, *, hidden: str | None = None) -> Section:
+    """Return a table of the cuts. ``hidden``: an outcome whose cuts are left out."""
+    return Section(title, _CUTS, tuple(_row(cut, campaign.cut) for cut in campaign.cuts if cut.outcome != hidden))
 
 
 def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:

@@ -64,4 +64,4 @@ def _escape(match: re.Match[str]) -> str:
 
 def _as_utf16(match: re.Match[str]) -> str:
     digits = match.group().encode("utf-16-be").hex()
-    return "".join(f"\\u{digits[at : at + 4]}" for at in range(0, len(digits), 4))
+    return "".join(f"\\u{digits[start : start + 4]}" for start in range(0, len(digits), 4))

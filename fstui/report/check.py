@@ -99,8 +99,8 @@ def _durable(run: Run) -> tuple[float | None, float | None]:
 
 
 def _flag(run: Run) -> str:
-    found = leading(run)
-    return title(found) if found else ""
+    finding = leading(run)
+    return title(finding) if finding else ""
 
 
 def _explained(row: Checked) -> Iterator[Section]:
@@ -108,7 +108,7 @@ def _explained(row: Checked) -> Iterator[Section]:
     if run is None:
         return
     slow = run.speed.answer in TOO_SLOW
-    container = next((one for one in run.findings if one.rule == "container-layer"), None)
+    container = next((finding for finding in run.findings if finding.rule == "container-layer"), None)
     heading = f"{GLYPHS[run.verdict]} {row.name}"
     if run.verdict in FREE_OF_DEFECTS and not slow:
         if container is not None:
@@ -126,15 +126,15 @@ def _simulated(check: Check) -> str:
 
 
 def _few(names: Sequence[str]) -> str:
-    more = len(names) - MAX_NAMES
-    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+    hidden = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def _headline(check: Check) -> str:
-    written = sum(row.run.written_bytes for row in check.rows if row.run)
-    done = counted(sum(row.run is not None for row in check.rows), "filesystem")
-    removed = "written and removed" if not _simulated(check) else "written to a simulated disk"
-    return f"{done} checked in {seconds(check.elapsed_s)}, {size(written)} {removed}"
+    written_bytes = sum(row.run.written_bytes for row in check.rows if row.run)
+    checked = counted(sum(row.run is not None for row in check.rows), "filesystem")
+    fate = "written and removed" if not _simulated(check) else "written to a simulated disk"
+    return f"{checked} checked in {seconds(check.elapsed_s)}, {size(written_bytes)} {fate}"
 
 
 def _record(row: Checked) -> tuple[Value, ...]:

@@ -1,4 +1,4 @@
-"""The report of a comparison: who was faster, what each run is, and a table for each step."""
+"""The report of a comparison: which run was faster, what each run is, and a table for each step."""
 
 from __future__ import annotations
 
@@ -55,42 +55,42 @@ def _legend(comparison: Comparison) -> Section:
     equal = {title: values[0] for title, values in facts.items() if len(runs) > 1 and len(set(values)) == 1}
     differing = {title: values for title, values in facts.items() if title not in equal and any(values)}
     rows: list[tuple[Cell | str, ...]] = []
-    for at, (side, run) in enumerate(zip(comparison.sides, runs, strict=True)):
+    for index, (side, run) in enumerate(zip(comparison.sides, runs, strict=True)):
         limited = ["rate limited by fstui"] * bool(run.rate_limit)
         word = verdict(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
-        shown = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
+        cell = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
-        rows.append((side.letter, side.name, shown, started, *(values[at] or NONE for values in differing.values())))
+        rows.append((side.letter, side.name, cell, started, *(values[index] or NONE for values in differing.values())))
     common = any(sum(side.step(name) is not None for side in comparison.sides) > 1 for name in comparison.step_names)
-    apart = "" if common else "The runs have no step in common, so nothing is compared."
-    same = " · ".join(f"{title} {value}" for title, value in equal.items() if value)
+    note = "" if common else "The runs have no step in common, so nothing is compared."
+    text = " · ".join(f"{title} {value}" for title, value in equal.items() if value)
     return Section(
         "",
         (*_LEGEND, *(title.upper() for title in differing)),
         tuple(rows),
         tuple(
-            filter(None, (f"{'both' if len(runs) == 2 else 'all'}: {same}" if same else "", comparison.meaning, apart))
+            filter(None, (f"{'both' if len(runs) == 2 else 'all'}: {text}" if text else "", comparison.meaning, note))
         ),
     )
 
 
 def _step(comparison: Comparison, name: str) -> Section:
-    measured = {side.letter: one for side in comparison.sides if (one := side.step(name))}
+    medians = {side.letter: median for side in comparison.sides if (median := side.step(name))}
     latencies = tuple(_latencies(comparison, name))
-    if any(figures.words(one.step) for one in measured.values()):
-        words = tuple((at, figures.words(one.step) or NONE) for at, one in measured.items())
+    if any(figures.words(median.step) for median in medians.values()):
+        words = tuple((letter, figures.words(median.step) or NONE) for letter, median in medians.items())
         return Section(name, ("", "RESULT"), words, figures=latencies)
     ranking = comparison.ranking(name)
-    ranked = {one.side.letter: one for one in ranking}
+    ranks = {rank.side.letter: rank for rank in ranking}
     rows: list[tuple[Cell | str, ...]] = []
-    for letter, one in measured.items():
-        counts = comparison.counts(one.run)
-        _, per_s, p50, p99, *_ = figures.step_cells(one.step, counts)  # with the median rate of all rounds
-        per_sync = figures.step_cells(one.measured, counts)[5]  # as it was measured in the middle round
-        place = ranked.get(letter)
-        share = one.step.rate_per_s / ranking[0].step.rate_per_s if place else 0.0
-        drawn = Cell(bar(share, _BAR) if place else "", share)
-        times = place.words if place else NONE
+    for letter, median in medians.items():
+        counts = comparison.counts(median.run)
+        _, per_s, p50, p99, *_ = figures.step_cells(median.step, counts)  # with the median rate of all rounds
+        per_sync = figures.step_cells(median.measured, counts)[5]  # as it was measured in the middle round
+        rank = ranks.get(letter)
+        share = median.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
+        drawn = Cell(bar(share, _BAR) if rank else "", share)
+        times = rank.words if rank else NONE
         rows.append((letter, right(per_s), drawn, *map(right, (times, p50, p99, per_sync))))
     return Section(name, STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
@@ -113,10 +113,10 @@ def _side(side: Side) -> ComparedSide:
 
 
 def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
-    ranked = {one.side.letter: one for one in comparison.ranking(name)}
+    ranks = {rank.side.letter: rank for rank in comparison.ranking(name)}
     for side in comparison.sides:
-        rates, measured, one = side.rates(name).values(), side.step(name), ranked.get(side.letter)
-        if not rates or measured is None or one is None:
+        rates, measured, rank = side.rates(name).values(), side.step(name), ranks.get(side.letter)
+        if not rates or measured is None or rank is None:
             continue
         latency = measured.step.latency_ns
         yield ComparisonRow(
@@ -131,10 +131,10 @@ def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
             flushes_per_sync=comparison.counts(measured.run).flushes_per_sync(
                 measured.measured, measured.step.settings
             ),
-            times=one.ratio.times,
-            times_low=one.ratio.low,
-            times_high=one.ratio.high,
-            faster_but_not_durable=one.not_durable,
+            times=rank.ratio.times,
+            times_low=rank.ratio.low,
+            times_high=rank.ratio.high,
+            faster_but_not_durable=rank.not_durable,
         )
 
 
@@ -154,18 +154,18 @@ def _io_path(side: Side) -> Section:
 
 def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
     for side in comparison.sides:
-        one = side.step(name)
-        if one and one.step.settings.uniform and (drawn := latency_map.svg(one.run, one.step)):
+        median = side.step(name)
+        if median and median.step.settings.uniform and (drawn := latency_map.svg(median.run, median.step)):
             yield f"{side.letter}: {name}", drawn
 
 
-_OTHERS = ("by others: ", "others write: ", "other processes write: ")
-"""Beginnings of the title of the note other-writers, in this version and in earlier ones."""
+_OTHER_WRITERS = ("by others: ", "others write: ", "other processes write: ")
+"""Beginnings of the title of the note other-writers, in this version and in earlier versions."""
 
 
 def _other_writers(run: Run) -> str:
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    beginning = next((words for words in _OTHERS if note.startswith(words)), "")
+    beginning = next((words for words in _OTHER_WRITERS if note.startswith(words)), "")
     return note.removeprefix(beginning).removesuffix(" while fstui was idle")
 
 
@@ -191,7 +191,7 @@ def _words(value: object) -> str:
 
 
 def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
-    """Return what a unit of money buys: the operations of each step, and how many of these are durable."""
+    """Return what a unit of money buys: the operations of each step, and how many of the operations are durable."""
     if not per_hour:
         return Section()
     rows: list[tuple[Cell | str, ...]] = []

@@ -1,17 +1,18 @@
-"""Compare runs: which of them is faster, by how much, and whether the difference can be trusted.
+"""Compare runs: which run is faster, by how much, and whether the difference can be trusted.
 
-A side is one run, or the interleaved rounds of one. Its rate in a step is the median of its rounds. The other figures
-are those of the middle round (the slower of two).
+A side is a run, or the interleaved rounds of a run. The rate of a side in a step is the median of its rounds. The
+other figures come from the middle round (the slower of two).
 
-The interval of a ratio is the range of the ratios of rounds with the same number. With n such pairs it misses the true
-median 1 time in 2^(n-1), whatever the distribution is: with 5 pairs, 1 time in 16 (David and Nagaraja, Order
-Statistics, 2003, 7.1).
+The interval of a ratio is the range of the ratios of rounds with the same number. With n such pairs, the interval
+misses the true median 1 time in 2^(n-1), whatever the distribution is: with 5 pairs, 1 time in 16 (David and Nagaraja,
+Order Statistics, 2003, 7.1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import product
 from statistics import median
 from string import ascii_uppercase
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
 _PARTS = " ▏▎▍▌▋▊▉"
-_SAME = 1.1
+_NOISE = 1.1
 """Two runs whose rates differ by less than this factor have the same rates."""
 
 
@@ -58,8 +59,8 @@ class Side(NamedTuple):
     @property
     def name(self) -> str:
         """``k3f9a1``, or ``k3f9a1 ×5`` with several rounds."""
-        first = self.rounds[0].id
-        return first if len(self.rounds) == 1 else f"{first} ×{len(self.rounds)}"
+        first_id = self.rounds[0].id
+        return first_id if len(self.rounds) == 1 else f"{first_id} ×{len(self.rounds)}"
 
     @property
     def durable(self) -> bool:
@@ -73,17 +74,17 @@ class Side(NamedTuple):
         return f"{path} · {stack}" if stack else path
 
     def step(self, name: str) -> StepRound | None:
-        found = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]
-        rated = [one for one in found if one.step.rate_per_s]
-        ordered = sorted(rated or found, key=lambda one: one.step.rate_per_s)
+        rounds = [StepRound(run, step) for run in self.rounds for step in run.steps if step.name == name]
+        rated = [round_ for round_ in rounds if round_.step.rate_per_s]
+        ordered = sorted(rated or rounds, key=lambda round_: round_.step.rate_per_s)
         if not ordered:
             return None
         middle = ordered[(len(ordered) - 1) // 2]
-        median_rate = median(one.step.rate_per_s for one in ordered)
+        median_rate = median(round_.step.rate_per_s for round_ in ordered)
         return middle._replace(step=msgspec.structs.replace(middle.step, rate_per_s=median_rate))
 
     def rates(self, name: str) -> dict[int, float]:
-        """Return the operations per second in each round that measured the step, by its number."""
+        """Return the operations per second in each round that measured the step, by the number of the round."""
         return {
             run.round.number if run.round else 1: step.rate_per_s
             for run in self.rounds
@@ -96,7 +97,7 @@ class Side(NamedTuple):
         return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
 
 
-_MANY = 1000
+_MAX_WITH_DECIMALS = 1000
 """Larger ratios are shown without decimals."""
 
 
@@ -108,7 +109,7 @@ class Ratio(msgspec.Struct, frozen=True):
     high: float | None = None
     rounds: int = 1
     paired: bool = False
-    """Whether the rounds alternated, so that they were compared one by one."""
+    """Whether the rounds alternated, so that each round is compared with the round of the same number."""
 
     @property
     def undecided(self) -> bool:
@@ -116,7 +117,7 @@ class Ratio(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         interval = "" if self.low is None else f" ({self.low:.2f}–{self.high:.2f})"
-        times = f"{self.times:.2f}" if self.times < _MANY else count(self.times)
+        times = f"{self.times:.2f}" if self.times < _MAX_WITH_DECIMALS else count(self.times)
         return f"{times} ×{interval}"
 
 
@@ -125,7 +126,7 @@ class Ranked(NamedTuple):
     step: Step
     ratio: Ratio
     not_durable: bool
-    """It is faster than a durable side because it does not wait for durability."""
+    """The side is faster than a durable side because it does not wait for durability."""
 
     @property
     def words(self) -> str:
@@ -138,8 +139,8 @@ class Comparison:
     def __init__(self, runs: Sequence[Run]) -> None:
         self._counts: dict[int, Counts] = {}
         grouped: dict[object, list[Run]] = {}
-        for at, run in enumerate(runs):
-            key = (run.round.series, run.round.side) if run.round else at
+        for index, run in enumerate(runs):
+            key = (run.round.series, run.round.side) if run.round else index
             grouped.setdefault(key, []).append(run)
         ordered = (sorted(rounds, key=lambda run: run.round.number if run.round else 0) for rounds in grouped.values())
         self.sides = [Side(letter, tuple(rounds)) for letter, rounds in zip(ascii_uppercase, ordered, strict=False)]
@@ -156,26 +157,26 @@ class Comparison:
         """How far an interval can be trusted, or why there is none."""
         if len(self.sides) < 2:
             return ""
-        ratios = [one.ratio for name in self.step_names for one in self.ranking(name)]
-        ratios = [one for one in ratios if one.low is not None]
-        fewest = min((one.rounds for one in ratios), default=0)
+        ranks = [rank for name in self.step_names for rank in self.ranking(name)]
+        ratios = [rank.ratio for rank in ranks if rank.ratio.low is not None]
+        rounds = min((interval.rounds for interval in ratios), default=0)
         if not ratios:
             return "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
-        if not all(one.paired for one in ratios):
+        if not all(interval.paired for interval in ratios):
             return (
                 "(low–high): the ratios of the rounds. They did not alternate (--rounds with several directories), so "
                 "a change of the machine between them also shows as a difference."
             )
         return (
-            f"(low–high): the ratios of {fewest} rounds. By chance alone, such an interval excludes 1 at most 1 time "
-            f"in {2 ** (fewest - 1)}."
+            f"(low–high): the ratios of {rounds} rounds. By chance alone, such an interval excludes 1 at most 1 time "
+            f"in {2 ** (rounds - 1)}."
         )
 
     def _lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
         ranking = self.ranking(name)
         times = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
-        if times is None or (times.times < _SAME if times.low is None else times.undecided):
+        if times is None or (times.times < _NOISE if times.low is None else times.undecided):
             return None
         return times
 
@@ -187,27 +188,27 @@ class Comparison:
     @property
     def answer(self) -> str:
         """Say in how many steps each side was faster than the next one, and by how much."""
-        rankings = {name: found for name in self.step_names if len(found := self.ranking(name)) > 1}
+        rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
         wins: dict[str, list[float]] = {}
-        for name, (first, *_) in rankings.items():
+        for name, (fastest, *_) in rankings.items():
             if lead := self._lead(name):
-                wins.setdefault(first.side.letter, []).append(lead.times)
+                wins.setdefault(fastest.side.letter, []).append(lead.times)
         if not wins:
             return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else ""
-        doubtful = {found[0].side.letter for found in rankings.values() if found[0].not_durable}
+        doubtful = {ranking[0].side.letter for ranking in rankings.values() if ranking[0].not_durable}
         parts: list[str] = []
-        for letter, times in sorted(wins.items(), key=lambda one: -len(one[1])):
-            by = " to ".join(dict.fromkeys(f"{each:.2f}" for each in (min(times), max(times))))
+        for letter, times in sorted(wins.items(), key=lambda win: -len(win[1])):
+            factors = " to ".join(dict.fromkeys(f"{factor:.2f}" for factor in (min(times), max(times))))
             faster, than = (" was faster", "") if len(self.sides) == 2 else (" was fastest", " the next")
             verb, of_all = ("", "") if parts else (faster, f" of {counted(len(rankings), 'step')}")
             durability = " but is not durable" if letter in doubtful else ""
-            parts.append(f"{letter}{verb} in {len(times)}{of_all} ({by} ×{than}){durability}")
+            parts.append(f"{letter}{verb} in {len(times)}{of_all} ({factors} ×{than}){durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
         return ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
     def ranking(self, name: str) -> list[Ranked]:
-        """Return the sides in that step, the fastest first; empty unless there are two, or one with several rounds."""
-        measured = [(side, one.step) for side in self.sides if (one := side.step(name)) and side.rates(name)]
+        """Return the sides in a step, the fastest first; empty for a single side with a single round."""
+        measured = [(side, middle.step) for side in self.sides if (middle := side.step(name)) and side.rates(name)]
         if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
             return []
         first = measured[0][0]
@@ -217,21 +218,22 @@ class Comparison:
             times = ratio_of(first, side, name)
             not_durable = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
             ranked += [Ranked(side, step, times, not_durable)] if times else []
-        return sorted(ranked, key=lambda one: -one.step.rate_per_s)
+        return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
 
 
 def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
-    """Return how many times as fast as the first side the other is; None if one did not measure the step."""
+    """Return how many times as fast as the first side the other is; None unless both measured the step."""
     if first is other:
         return Ratio(1.0) if first.rates(name) else None
-    before, after = first.rates(name), other.rates(name)
-    if not before or not after:
+    first_rates, rates = first.rates(name), other.rates(name)
+    if not first_rates or not rates:
         return None
-    paired = before.keys() & after.keys() if _alternated(first, other) else set[int]()
-    each = [after[at] / before[at] for at in paired] or [b / a for a in before.values() for b in after.values()]
-    times = median(after.values()) / median(before.values())
-    rounds = len(paired) or min(len(before), len(after))
-    return Ratio(times, min(each), max(each), rounds, bool(paired)) if rounds > 1 else Ratio(times)
+    numbers = first_rates.keys() & rates.keys() if _alternated(first, other) else set[int]()
+    pairs = [(first_rates[number], rates[number]) for number in numbers]
+    ratios = [b / a for a, b in pairs or product(first_rates.values(), rates.values())]
+    times = median(rates.values()) / median(first_rates.values())
+    rounds = len(pairs) or min(len(first_rates), len(rates))
+    return Ratio(times, min(ratios), max(ratios), rounds, bool(pairs)) if rounds > 1 else Ratio(times)
 
 
 def bar(share: float, width: int) -> str:
@@ -249,7 +251,7 @@ def headline(before: Run, now: Run) -> str:
         return f"since run {before.id}: {verdict}"
     low, high = min(times), max(times)
     moved = (
-        "rates as before" if low > 1 / _SAME and high < _SAME else f"rates {low:.2f} to {high:.2f} × the earlier ones"
+        "rates as before" if low > 1 / _NOISE and high < _NOISE else f"rates {low:.2f} to {high:.2f} × the earlier ones"
     )
     return f"since run {before.id}: {verdict}; {moved}"
 
@@ -270,21 +272,21 @@ def _alternated(first: Side, other: Side) -> bool:
 
 def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
     """Yield remarks about sides: the range of the rounds, faster only because not durable, no clear difference."""
-    for one in sorted(ranked, key=lambda one: one.side.letter):
-        if spread := one.side.spread(one.step.name):
-            yield f"{one.side.letter}: median of {len(one.side.rounds)} rounds, {spread}"
-        if one.not_durable:
-            faster = "the fastest," if one is ranked[0] else "faster than some,"
+    for rank in sorted(ranked, key=lambda rank: rank.side.letter):
+        if spread := rank.side.spread(rank.step.name):
+            yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"
+        if rank.not_durable:
+            faster = "the fastest," if rank is ranked[0] else "faster than some,"
             durable = next(other for other in reversed(ranked) if other.side.durable)
-            times = f"{ratio(one.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
-            yield f"! {one.side.letter}, {faster} is not durable: it does not wait for the storage ({times})"
-        elif one.ratio.undecided:
-            yield f"= {one.side.letter}: no difference in {one.ratio.rounds} rounds, as the interval contains 1"
+            times = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
+            yield f"! {rank.side.letter}, {faster} is not durable: it does not wait for the storage ({times})"
+        elif rank.ratio.undecided:
+            yield f"= {rank.side.letter}: no difference in {rank.ratio.rounds} rounds, as the interval contains 1"
 
 
 def _pairs(before: Run, now: Run) -> Iterator[tuple[Step, Step]]:
     for step in now.steps:
-        earlier = next((each for each in before.steps if each.name == step.name), None)
+        earlier = next((old for old in before.steps if old.name == step.name), None)
         if earlier and earlier.rate_per_s and step.rate_per_s and step.settings.uniform:
             yield earlier, step
 

@@ -24,18 +24,18 @@ def render(report: Report, width: int | None = None) -> str:
 def _lines(run: Run) -> Iterator[str]:
     scenario, path = run.scenario.name if run.scenario else "no scenario", run.target.path if run.target else ""
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
-    lost = replicas.headline(run)
-    if lost:
-        yield f"{lost.words}: {lost.sentence}"
+    loss = replicas.headline(run)
+    if loss:
+        yield f"{loss.words}: {loss.sentence}"
     head = verdict_words(run.verdict, run.confidence)
-    yield f"{BELOW if lost else ''}{head} · {scenario} on {path}{simulated}"
+    yield f"{BELOW if loss else ''}{head} · {scenario} on {path}{simulated}"
     if speed := speed_words(run.speed):
         yield speed
     if run.sentence:
         yield run.sentence
-    found = leading(run)
-    if found and found.because:
-        yield f"because  {found.because[0]}"
+    finding = leading(run)
+    if finding and finding.because:
+        yield f"because  {finding.because[0]}"
     if steps := next_steps(run):
         yield f"next     {steps[0]}"
     if step := deciding_step(run):

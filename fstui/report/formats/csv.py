@@ -16,12 +16,12 @@ _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 def render(report: Report, width: int | None = None) -> str:
     table = report.table
-    named = [at for at, name in enumerate(table.header) if name]  # columns without a name contain signs
-    header = [table.header[at].lower() for at in named]
-    return written([header, *([value(row[at]) for at in named] for row in table.rows)])
+    columns = [index for index, name in enumerate(table.header) if name]  # columns without a name contain signs
+    header = [table.header[index].lower() for index in columns]
+    return csv_text([header, *([value(row[index]) for index in columns] for row in table.rows)])
 
 
-def written(rows: Iterable[Iterable[object]]) -> str:
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
     """Return the rows as CSV. Text that a spreadsheet would calculate starts with an apostrophe."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(map(_safe, row) for row in rows)

@@ -43,14 +43,14 @@ def render(report: Report, width: int | None = None) -> str:
 
 def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
     """Yield name, type, help and values of each metric. A name ends with the unit."""
-    verdicts = [Value(each == run.verdict, {"verdict": each, "confidence": run.confidence}) for each in VERDICTS]
+    verdicts = [Value(name == run.verdict, {"verdict": name, "confidence": run.confidence}) for name in VERDICTS]
     yield "fstui_verdict", "gauge", "1 for the verdict of the run, 0 for all others.", verdicts
-    speeds = [Value(each == run.speed.answer, {"speed": each}) for each in SPEEDS if run.speed.title]
+    speeds = [Value(speed == run.speed.answer, {"speed": speed}) for speed in SPEEDS if run.speed.title]
     yield "fstui_speed", "gauge", "1 for the speed of the storage, 0 for all other answers.", speeds
     yield "fstui_run_started_timestamp_seconds", "gauge", "Start of the run.", _started(run)
     yield "fstui_run_duration_seconds", "gauge", "Duration of the run.", [Value(run.elapsed_s)]
     yield "fstui_run_written_bytes", "gauge", "Bytes written by the run.", [Value(run.written_bytes)]
-    wear = [Value(written, {"device": device}) for device, written in run.wear_bytes.items()]
+    wear = [Value(written_bytes, {"device": device}) for device, written_bytes in run.wear_bytes.items()]
     yield "fstui_run_wear_bytes", "gauge", "Bytes written to a lowest device during the run, by all processes.", wear
     uniform = [step for step in run.steps if step.ops and step.settings.uniform]
     rates = [Value(step.rate_per_s, {"step": step.name}) for step in uniform]

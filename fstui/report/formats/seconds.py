@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.model.run import Run
-from fstui.report.formats.csv import written
+from fstui.report.formats.csv import csv_text
 from fstui.report.sections import Report
 
 ENDING = ""
@@ -15,7 +15,7 @@ _FIGURES = ("t_s", "tps", "qps", "p95_ms", "errors_per_s")
 
 def render(report: Report, width: int | None = None) -> str:
     """Return the seconds of all runs. ``t_s`` is the end of a second, counted from the start of its step."""
-    return written([("run", "name", *_FIGURES), *(row for run in report.runs for row in _rows(run))])
+    return csv_text([("run", "name", *_FIGURES), *(row for run in report.runs for row in _rows(run))])
 
 
 def _rows(run: Run) -> Iterator[tuple[object, ...]]:
