@@ -33,7 +33,8 @@ BROKEN_PIPE = 141
 
 def execute(arguments: Sequence[str]) -> int:
     """Run the command and return its exit status. Raises nothing that a user can cause."""
-    _remove_relative_paths()
+    # with relative paths in PATH, fstui could run a program of another user as root
+    os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
     try:
         if not arguments and COMPLETING not in os.environ:
             return start()
@@ -54,11 +55,6 @@ def execute(arguments: Sequence[str]) -> int:
 def exit_status(*codes: int) -> int:
     """Return the most important of several statuses: first a signal, then --fail-on, a closed pipe, a failure."""
     return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == FAIL_ON, code))
-
-
-def _remove_relative_paths() -> None:
-    """Keep only absolute paths in PATH. Otherwise, as root, fstui could run a program of another user."""
-    os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
 
 
 def leave(code: int) -> NoReturn:

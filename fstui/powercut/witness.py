@@ -54,7 +54,9 @@ class Witness:
         self._dirty = False
         """Whether something was written since the last sync."""
         now = time.monotonic()
-        self._synced_at = self._line_at = self._ack_at = now
+        self._synced_at = self._line_at = now
+        self.acknowledged_at = now
+        """When the last acknowledgement arrived (time.monotonic)."""
         self._recent: list[tuple[float, int]] = [(now, 0)]
 
     def listen(self, source: int, every_s: float) -> Iterator[WitnessState]:
@@ -79,11 +81,6 @@ class Witness:
         """Whether the writer runs on this host, so that the witness would lose its power, too."""
         return self.header is not None and bool(proc.boot_id()) and self.header.boot == proc.boot_id()
 
-    @property
-    def acknowledged_at(self) -> float:
-        """When the last acknowledgement arrived (time.monotonic)."""
-        return self._ack_at
-
     def view(self) -> WitnessState:
         now = time.monotonic()
         acknowledged = self.log.acknowledged if self.log else 0
@@ -93,7 +90,7 @@ class Witness:
         since, before = self._recent[0]
         rate = (acknowledged - before) / (now - since) if now > since else 0.0
         last = self.log.newest if self.log else None
-        return WitnessState(acknowledged, self.durable, rate, last, now - self._ack_at, now - self._line_at)
+        return WitnessState(acknowledged, self.durable, rate, last, now - self.acknowledged_at, now - self._line_at)
 
     def sync(self) -> None:
         """Sync the log. Raises LogNotWritten."""
@@ -133,7 +130,7 @@ class Witness:
         before = self.log.newest
         self.log.add(line)
         if self.log.newest is not before:
-            self._ack_at = self._line_at
+            self.acknowledged_at = self._line_at
 
     def _begin(self, line: bytes) -> None:
         """Read the header, and skip text that a login shell printed before it."""

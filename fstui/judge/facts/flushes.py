@@ -78,7 +78,9 @@ def _sent_by_backing_filesystems(stack: Stack, above: FlushAccount) -> Iterator[
         share = Range(1, 1) if len(filesystems) == 1 else Range(0, 1)
         devices = [device for device in level.devices if filesystem in stack.backing(device)]
         loops = all(kind(device.kind).flush_is_fsync for device in devices)
-        certain = Range(0, share.high) if _may_hold_back(above) else share
+        # a layer may hold flushes back if their number is not known although a device counts
+        may_hold_back = above.counted is None and any(device.counted for device in level.devices)
+        certain = Range(0, share.high) if may_hold_back else share
         flushes = _passed_on(above, filesystem, certain, len(devices)) if loops else None
         # a disk next to a loop device may hold a part of the data
         partly = kind(filesystem.kind).may_compress(filesystem) or not all(map(stack.backing, level.devices))
@@ -123,11 +125,6 @@ def _expected_at(stack: Stack, level: Level, found: Received, expected: Expected
     for device in devices[1:]:
         each |= expected.at(device.fua)
     return each
-
-
-def _may_hold_back(account: FlushAccount) -> bool:
-    """Return whether a layer may hold flushes back: their number is not known, although a device counts."""
-    return account.counted is None and any(device.counted for device in account.level.devices)
 
 
 def _passed_on(account: FlushAccount, filesystem: Node, share: Range, files: int) -> ExpectedFlushes | None:

@@ -18,7 +18,6 @@ from fstui.judge.facts.traced import Withheld, withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
-from fstui.storage.layers.flushes import Range
 
 _INTERRUPTED = 0.8
 """Flushes are missing only for a time if a turn has less than this share of the whole step's flushes per sync."""
@@ -118,7 +117,8 @@ class RunFlushes:
         counted = tuple(accounts for accounts in self.synced if _is_counted(accounts[0]))
         if not counted or self.missing_flushes or self.missing_bytes:
             return None
-        exact = tuple(accounts for accounts in counted if _is_exact(accounts[0].arrival.expected))
+        expected = [(accounts, accounts[0].arrival.expected) for accounts in counted]
+        exact = tuple(accounts for accounts, flushes in expected if flushes and flushes.low == flushes.high)
         return Proven(exact or counted, _proven_depth(exact or counted))
 
     @cached_property
@@ -222,10 +222,6 @@ class RunFlushes:
 def _is_counted(account: FlushAccount) -> bool:
     counted = account.expected is not None and account.expected.low > 0 and account.counted is not None
     return counted or account.complete_by_trace
-
-
-def _is_exact(expected: Range | None) -> bool:
-    return expected is not None and expected.low == expected.high
 
 
 def _topmost_missing(accounts: LevelAccounts) -> FlushAccount | None:

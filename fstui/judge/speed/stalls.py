@@ -7,7 +7,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import SyncStep
 from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.measure.latency import STALL_NS, stall_limit_ns
 from fstui.model.quantities import duration_ns
@@ -58,7 +57,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
         elif (
             step.latency_ns
             and not step.changed
-            and _waits_for_storage(done)
+            and (done.call or done.direct)  # else it waits for the page cache, which may be writing other files
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
             yield StalledStep(step, step.latency_ns.max)
@@ -80,11 +79,6 @@ def _silent_servers(case: Case) -> Iterator[StalledStep]:
             times_ns += [never.elapsed_s * 1e9] if never else []
             times_ns += [step.latency_ns.max] if step.latency_ns else []
             yield StalledStep(step, round(max(times_ns, default=0)), never.call if never else "")
-
-
-def _waits_for_storage(done: SyncStep) -> bool:
-    """Return whether the writes wait for the storage, not for the page cache, which may be writing other files."""
-    return done.call is not None or done.direct
 
 
 def slowest_device(step: Step) -> tuple[str, int] | None:

@@ -343,11 +343,10 @@ async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
     for mount_point in mount_points:
         child.send(json.dumps(mount_point))
     child.hang_up()
-    return {answer["mount_point"]: _space(answer) async for answer in _answers(child, SILENT_S)}
-
-
-def _space(answer: dict[str, Any]) -> Space | None:
-    return None if "error" in answer else Space.stated(answer["total_bytes"], answer["free_bytes"])
+    return {
+        answer["mount_point"]: None if "error" in answer else Space.stated(answer["total_bytes"], answer["free_bytes"])
+        async for answer in _answers(child, SILENT_S)
+    }
 
 
 async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:

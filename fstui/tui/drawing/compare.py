@@ -11,7 +11,6 @@ from rich.text import Text
 
 from fstui.report import compare, latency_map
 from fstui.report.comparison import Comparison
-from fstui.report.latency_map import LogScale
 from fstui.report.sections import Report, Section, text, value
 from fstui.tui.drawing import latency
 from fstui.tui.drawing.cells import Card, Column, distinct, meter, paragraph, rule, shown, table
@@ -51,11 +50,7 @@ def _maps(found: Comparison) -> Iterator[Card]:
     views = [latency.step_view(one.run, one.measured) for _, one in measured]
     axis = latency_map.axis([point for view in views for point in view.timeline])
     for (side, _), view in zip(measured, views, strict=True):
-        yield f"{side.letter} {side.name}: {name}", partial(_map, view, axis)
-
-
-def _map(view: latency.LatencyView, axis: LogScale, width: int) -> list[Text]:
-    return latency.heat_map(view, width, _MAP_LINES, axis)
+        yield f"{side.letter} {side.name}: {name}", partial(latency.heat_map, view, height=_MAP_LINES, axis=axis)
 
 
 def _steps(steps: Sequence[Section], width: int) -> list[Text]:

@@ -48,12 +48,12 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
       the data, however fast it answers.
     """
     found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
-    without = [node for node in found if _lacks_flush(node)]
+    without = [node for node in found if switched_off(node, "F_FLUSH")]
     if case.configuration.breaks_sync or case.rotation.platters_wait:
         return
     if without:
         yield _no_flush(case, without, case.costs.write)
-    elif found and all(map(_offers_both, found)):
+    elif found and all(node.value("F_FLUSH") == node.value("CONFIG_WCE") == "yes" for node in found):
         yield _claims_no_cache(found)
 
 
@@ -96,14 +96,6 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
             words.UNTIL_THEN,
         ),
     )
-
-
-def _lacks_flush(node: Node) -> bool:
-    return switched_off(node, "F_FLUSH") is not None
-
-
-def _offers_both(node: Node) -> bool:
-    return node.value("F_FLUSH") == node.value("CONFIG_WCE") == "yes"
 
 
 def _feature_lines(node: Node) -> Iterator[str]:
