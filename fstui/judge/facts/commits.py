@@ -3,8 +3,8 @@
 A commit is at least one sync of a growing log. Commits of many clients share a sync, so only those of one client are
 counted. For comparison, the evidence quotes fstui's own syncs with the same call and flags on the same filesystem.
 
-The counters decide, and the kernel's trace if the server's processes are known. A journal thread commits for every
-waiting process, so the trace shows missing flushes only if those of all processes together are too few.
+The counters decide, and so does the kernel's trace if the server's processes are known. A journal thread commits on
+behalf of every waiting process, so in the trace, flushes are missing only if all processes together sent too few.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class CommitStep(NamedTuple):
 
 
 class CountedCommits(NamedTuple):
-    """The commits of one client, with their account and their flushes by the counters or the trace."""
+    """The commits of one client, with their account, and their flushes as counted by the device or the trace."""
 
     step: Step
     promised: CommitSettings
     account: FlushAccount
     arrival: Arrival
-    """``expected`` is the minimum per commit."""
+    """Its ``expected`` is the minimum per commit."""
 
     @property
     def expected(self) -> float:
@@ -87,7 +87,7 @@ class DatabaseCommits:
     @cached_property
     def counted(self) -> tuple[CountedCommits, ...]:
         """The commits of one client for which a known number of flushes is expected."""
-        return tuple(found for commits in self.all if commits.countable and (found := self._counted(commits)))
+        return tuple(counted for commits in self.all if commits.countable and (counted := self._counted(commits)))
 
     @cached_property
     def missing_flushes(self) -> tuple[CountedCommits, ...]:
@@ -102,13 +102,13 @@ class DatabaseCommits:
         return (f"{wanted.call} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
 
     def _counted(self, commits: CommitStep) -> CountedCommits | None:
-        """Return the commits with the account that lacks flushes, if one does; None if no flush is expected."""
+        """Return the commits with the first account that lacks flushes, or else with the first one, if there is one."""
         accounts = self._flushes.compute(commits.as_syncs)
-        found = [each for each in (self._by_counters(commits, accounts), self._by_trace(commits, accounts)) if each]
-        return next((each for each in found if each.lacks_flushes), next(iter(found), None))
+        counted = [*filter(None, (self._by_counters(commits, accounts), self._by_trace(commits, accounts)))]
+        return next((account for account in counted if account.lacks_flushes), next(iter(counted), None))
 
     def _by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
-        """Return the commits with the account of the topmost level that counts."""
+        """Return the commits with the account of the topmost level that counts flushes."""
         account = next((account for account in accounts if account.counted), None)
         if account is None or account.counted is None or account.expected is None or not account.expected.low:
             return None
@@ -120,12 +120,12 @@ class DatabaseCommits:
         return CountedCommits(*commits, account, arrival)
 
     def _by_trace(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
-        """Return the commits with the flushes in the trace below the filesystem, whether or not that layer counts."""
+        """Return the commits with the flushes in the trace below the filesystem, even if that layer counts none."""
         top = next(iter(accounts), None)
         if top is None or top.traced is None or top.traced.expected.low < 1:
             return None
-        alike = any(own[0].complete_by_trace for own in self._of_same_flags(commits.as_syncs))
-        if not (alike or self._reference(commits.as_syncs) or commits.promised.preloads):
+        own_complete = any(accounts[0].complete_by_trace for accounts in self._of_same_flags(commits.as_syncs))
+        if not (own_complete or self._reference(commits.as_syncs) or commits.promised.preloads):
             return None
         expected = Range(top.traced.expected.low, top.traced.expected.low)
         arrival = Arrival(top.traced.devices, top.traced.own.high, expected, top.syncs, top.traced)
@@ -142,7 +142,7 @@ class DatabaseCommits:
         return None
 
     def _of_same_flags(self, wanted: SyncStep) -> Iterator[LevelAccounts]:
-        for done in self._steps.measured:
-            alike = (done.call, done.direct) == (wanted.call, wanted.direct) and done.syncs >= MIN_SYNCS
-            if alike and (accounts := self._flushes.accounts(done)):
+        for sync_step in self._steps.measured:
+            same_flags = (sync_step.call, sync_step.direct) == (wanted.call, wanted.direct)
+            if same_flags and sync_step.syncs >= MIN_SYNCS and (accounts := self._flushes.accounts(sync_step)):
                 yield accounts

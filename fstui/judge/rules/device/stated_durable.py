@@ -2,10 +2,11 @@
 
 ## What it means
 The device, its controller or its provider states that what it has acknowledged survives a power cut, and nothing
-contradicts that. The kernel sends no flush that could be counted, or the flush has nothing to do.
+contradicts that. The kernel sends no flush that could be counted, or a flush has nothing to write back.
 
 ## How it was measured
-Each device that a sync waits for must have one of these statements, and its bytes must have been counted:
+Each device that a sync waits for must have one of these statements, and the bytes that reached it must have been
+counted:
 
 - a drive: it reports that it has no volatile write cache (SCSI mode page 8, `hdparm -W`, NVMe's `vwc`), or its model
   has power-loss protection
@@ -15,17 +16,17 @@ Each device that a sync waits for must have one of these statements, and its byt
 - Ceph RBD
 
 ## What it proves, and what it does not
-Durable, if the statement is true. Nothing here can confirm that, and anyone who runs a hypervisor can set those names.
-So the confidence is never above low.
+Durable, if the statement is true. Nothing here can confirm that, and anyone who runs a hypervisor can set the names of
+the disk and of the host. So the confidence is never above low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the settings of the provider. To be certain, run a power-cut test
 (`fstui powercut`). A force-stop of a cloud instance shows only whether data left the guest.
 
 ## Details
-The rule does not apply if something contradicts: any source reports that the cache is on, bytes or flushes are missing,
-or the syncs are faster than a cloud's network (10 000/s), the NAND of a consumer drive (10 000/s), a platter, or any
-protected cache (100 000/s) allows.
+The rule does not apply if anything contradicts the statement: any source reports that the cache is on, bytes or flushes
+are missing, or the syncs are faster than a cloud's network (10 000/s), the NAND of a consumer drive (10 000/s), a
+platter, or any protected cache (100 000/s) allows.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from fstui.storage.layers.devices.media import DMI
 
 _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
 _STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
-_ARRAY = "Check the array: its battery, and that its write cache is mirrored or off without it."
+_ARRAY = "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."
 
 _DOCUMENTED, _NO_CACHE = "its documentation is right", "it has no volatile cache"
 
@@ -65,9 +66,9 @@ class Statement(NamedTuple):
     says: str
     """What the device is: ``a volume of a RAID controller``."""
     condition: str
-    """A sentence without its end: what was stated, or on what it depends."""
-    provided: str
-    """The condition in the title: ``durable, if the controller's cache is protected``."""
+    """A sentence without its full stop: what was stated, or what durability depends on."""
+    condition_in_title: str
+    """As in ``durable, if the controller's cache is protected``."""
     because: tuple[str, ...]
     next: tuple[str, ...]
 
@@ -77,28 +78,29 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     devices, written = case.stack.commit_devices, _written(case)
     if not devices or not written or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
         return
-    found = [each for node in devices if (each := _statement(node, case.host))]
-    if len(found) < len(devices):
+    of_devices = [statement for node in devices if (statement := _statement(node, case.host))]
+    if len(of_devices) < len(devices):
         return
-    where, stated = words.devices(case.stack.commit_devices), tuple(dict.fromkeys(found))
-    kinds = words.listed(dict.fromkeys(each.says for each in stated))
-    conditions = ". ".join(dict.fromkeys(each.condition for each in stated))
+    where, statements = words.devices(devices), tuple(dict.fromkeys(of_devices))
+    kinds = words.listed(dict.fromkeys(statement.says for statement in statements))
+    conditions = ". ".join(dict.fromkeys(statement.condition for statement in statements))
+    conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
     yield Conclusion(
-        title=f"{where}: durable, if {words.listed(dict.fromkeys(each.provided for each in stated))}",
+        title=f"{where}: durable, if {conditions_in_title}",
         sentence=f"{where} is {kinds}. {conditions}. Nothing in "
         f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
-        f"{case.lowest_devices.doubt(known=case.stack.commit_devices)}",
+        f"{case.lowest_devices.doubt(known=devices)}",
         verdict="plausible",
         confidence="low",
         steps=(account.step for account in written),
         because=dict.fromkeys(
             (
-                *(line for each in stated for line in each.because),
-                *map(words.write_cache, case.stack.commit_devices),
+                *(line for statement in statements for line in statement.because),
+                *map(words.write_cache, devices),
                 *(account.byte_line for account in written),
             )
         ),
-        next=dict.fromkeys(line for each in stated for line in each.next),
+        next=dict.fromkeys(line for statement in statements for line in statement.next),
     )
 
 
@@ -119,8 +121,8 @@ def _is_contradicted(case: Case) -> bool:
     per_s = fastest.rate_per_s if fastest is not None else 0.0
     consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
     network = any(map(media.is_cloud_volume, case.stack.commit_devices))
-    slow = (consumer and per_s > NAND_PER_S) or (network and case.costs.beyond_network)
-    return per_s > CACHE_PER_S or slow or bool(case.rotation.too_fast)
+    too_fast = (consumer and per_s > NAND_PER_S) or (network and case.costs.beyond_network)
+    return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast)
 
 
 def _statement(node: Node, host: Host) -> Statement | None:
@@ -158,11 +160,11 @@ def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
     if safe_drive(node) and not reported:
         optane = is_optane(node)
         says = f"a drive with {'no volatile' if optane else 'a protected'} cache"
-        provided = _NO_CACHE if optane else "its cache is protected"
+        condition = _NO_CACHE if optane else "its cache is protected"
         return Statement(
-            says, "It is durable if that is true", provided, (words.medium(node),), (words.check_health(node),)
+            says, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
         )
-    alone = is_attached_here(node) or is_passed_through(node)
-    if reported and alone and not over_own_network(node):
+    local = is_attached_here(node) or is_passed_through(node)
+    if reported and local and not over_own_network(node):
         return Statement("a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reported, (_DRIVE,))
     return None

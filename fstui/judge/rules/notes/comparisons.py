@@ -15,7 +15,7 @@ from fstui.model.quantities import count, duration_ns, rate, ratio, size
 
 DEARER = 1.5
 MORE_FLUSHES = 1.2
-"""fsync must send this many times the flushes of fdatasync. Undetected, other processes add at most 5 %."""
+"""fsync must send this many times the flushes of fdatasync. Other processes that go undetected add at most 5 %."""
 
 
 @rule()
@@ -31,7 +31,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
 
     - fdatasync did at least 1.5 times as many writes per second
     - fsync sent at least 1.2 times as many flushes (field 16 of `/sys/block/X/stat`)
-    - no other process wrote to the device directly below the filesystem: its commits of the journal would count
+    - no other process wrote to the device directly below the filesystem: the journal commits of its writes would count
 
     ## What it proves, and what it does not
     This does not count against the disk. For overwrites, fdatasync is as durable as fsync: only the timestamps may be
@@ -57,7 +57,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
             times = by_fdatasync.step.rate_per_s / by_fsync.step.rate_per_s
             steps = [by_fsync.step, by_fdatasync.step]
             slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
-            which = size(by_fsync.settings.block_bytes) + " O_DIRECT" * by_fsync.direct
+            which = size(by_fsync.settings.block_bytes) + (" O_DIRECT" if by_fsync.direct else "")
             yield Conclusion(
                 title=f"{which}: fsync {slow}, fdatasync {quick}",
                 sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "

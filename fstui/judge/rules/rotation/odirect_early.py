@@ -1,4 +1,4 @@
-"""O_DIRECT without a sync that was acknowledged before the platter can have written it."""
+"""O_DIRECT writes without a sync, acknowledged before the platter can have written them."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
 
 @rule(order=30)
 def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
-    """*not-durable for these steps only: not part of the verdict, so a result calls it a note*
+    """*not-durable for these steps only: not part of the verdict, so results list it as a note*
 
     ## What it means
     O_DIRECT writes without any sync were acknowledged faster than the platter can have written them: they were in a
-    cache. A drive with its cache on is expected to do so. It is why O_DIRECT does not make writes durable.
+    cache. A drive with its cache on is expected to behave like this. O_DIRECT therefore does not make writes durable.
 
     ## How it was measured
-    The rate of a step with O_DIRECT, no sync and one writer, compared with the platter. The limit is one revolution
-    for the same block, and half a revolution for random offsets. More than 1.5 times the limit is too fast. Steps whose
-    bytes never reached the device are left out.
+    The rate of a step with O_DIRECT, no sync and one writer, compared with the platter. The limit is one write
+    per revolution for the same block, and two for random offsets. A rate above 1.5 times the limit is too fast. Steps
+    whose bytes never reached the device are left out.
 
     ## What it proves, and what it does not
     This step's writes were not on the platter when they were acknowledged. It says nothing about synced writes.

@@ -11,8 +11,8 @@ half a revolution per write. The drive states its rotational speed (SCSI VPD pag
 hard disk states none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
-- Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, provided every lowest device was busy for
-  at least half of the step; otherwise low.
+- Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, if the speed is known, each disk (outside
+  a guest) visibly works or loses nothing, and no I/O limit or other process interfered; else low.
 - Above 1.5 times: suspicious, because something answers early. A non-volatile cache looks the same. Confidence is high
   above 5 times, if all flushes arrived and you declared the disk; else medium.
 
@@ -37,8 +37,8 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
 from fstui.model.quantities import rate, ratio, size
 
-WITHIN = 1.1
-"""Above this many times the limit, confidence is low."""
+LOW_CONFIDENCE_ABOVE = 1.1
+"""Times the limit."""
 
 
 @rule(order=10)
@@ -53,7 +53,7 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
     paces = case.rotation.same_block
     held_back = case.evidence.process.io_limits or case.others.busy_while_idle
-    low = pace.times_limit > WITHIN or pace.platter.assumed or held_back or not case.lowest_devices.verified
+    uncertain = pace.platter.assumed or held_back or not case.lowest_devices.verified
     per_s = rate(pace.step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",
@@ -61,7 +61,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
         f"platter. This is based on {words.time_judged(pace.step for pace in paces)}; only a power cut proves more."
         f"{case.lowest_devices.doubt()}",
         verdict="consistent",
-        confidence="low" if low else "medium",
+        confidence="low" if uncertain or pace.times_limit > LOW_CONFIDENCE_ABOVE else "medium",
         steps=[pace.step for pace in paces],
         because=(*(pace.because for pace in paces), *pace.platter.because),
         next=(words.CUT_THE_POWER,),
@@ -98,9 +98,9 @@ def _who_answers(case: Case, worst: Pace) -> str:
     accounts = case.flushes.counting_levels(worst.step)
     if not case.flushes.as_expected(worst.step) or not accounts[-1].per_sync:
         disks = words.devices(worst.platter.devices)
-        return f"A non-volatile cache of {disks} or of something above answers, or {disks} acknowledges too early."
+        return f"Either a non-volatile cache in {disks} or in a layer above answers, or {disks} acknowledges too early."
     where = words.devices(accounts[-1].devices)
     return (
-        f"Each sync reached {where} as a flush ({ratio(accounts[-1].per_sync)}), so {where} or something behind it has "
-        "a non-volatile cache, or acknowledges too early."
+        f"Each sync reached {where} as a flush ({ratio(accounts[-1].per_sync)} per sync), so {where} or something "
+        "behind it has a non-volatile cache, or acknowledges too early."
     )

@@ -96,7 +96,7 @@ def test_sentence_of_a_disk_that_is_too_fast() -> None:
     assert found.title == "812/s, 7200 rpm allows 120/s"
     assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
     assert "6.8 × the limit (7200 rpm allows 120/s)" in judgement.sentence
-    assert "Each sync reached vda as a flush (1.00)" in judgement.sentence
+    assert "Each sync reached vda as a flush (1.00 per sync)" in judgement.sentence
     assert "vda: medium hdd-7200, write cache none (declared by you)" in found.because
     assert "IgnoreFlush" in found.next[0]
 
