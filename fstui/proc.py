@@ -111,7 +111,6 @@ def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) 
 
 
 def mapped_files(maps: str) -> list[str]:
-    """Return the paths in a /proc/PID/maps file, each once."""
     paths = (line.partition("/")[2] for line in maps.split("\n"))
     return list(dict.fromkeys(f"/{path.removesuffix(_DELETED)}" for path in paths if path))
 

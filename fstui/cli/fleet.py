@@ -272,7 +272,6 @@ def _base_request(command: str, how: dict[str, Any]) -> Request:
 
 
 def _file_to_copy(named: Path | None) -> Path:
-    """Return the file for the hosts: that of ``--pyz``, or the default. Raises Refused."""
     built = Path("dist") / _PYZ
     found = named or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not found.is_file():

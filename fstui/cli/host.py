@@ -164,7 +164,6 @@ class Checking:
     """Measures each filesystem. Prints results to stdout; to stderr a line for each on a terminal, else failures."""
 
     def __init__(self, checkup: Checkup, printing: Printing, status: Callable[[Run], int]) -> None:
-        """``status`` returns the exit status for a run."""
         self._checkup = checkup
         self._printing = printing
         self._status = status
@@ -221,7 +220,6 @@ class Checking:
         raise AssertionError("a run ends with RunFinished")
 
     def _report_problems(self, finished: RunFinished) -> None:
-        """Print to stderr what the table does not contain."""
         for problem in filter(None, [finished.save_error, *finished.run.left_behind]):
             self._failed = True
             say(f"fstui: {problem}")

@@ -101,7 +101,6 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
 
 
 async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
-    """Write until the power is cut or the writer ends. Return the exit status."""
     _print_plan(cut)
     writing = await Writing.start(cut)
     interruption.on_signal(

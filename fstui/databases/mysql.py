@@ -60,7 +60,6 @@ class MySQL:
     database_names = "SELECT schema_name FROM information_schema.schemata"
     quote = "`"
     password_variable = "MYSQL_PWD"
-    """The environment variable from which the client library reads the password."""
     socket_name_has_port = False
     variables = (
         "version", "version_comment", "datadir", "socket", "log_bin", "sync_binlog", "innodb_flush_log_at_trx_commit",

@@ -109,7 +109,6 @@ def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
 
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
-    """Return the ratio to the peers' median by host, target and step."""
     every = (one for group in groups(hosts) for of_host in _deviations(*group) for one in of_host)
     return {(one.host.node, one.host.place, one.spread.step): one.ratio for one in every}
 

@@ -159,7 +159,6 @@ class Request(Base, frozen=True, kw_only=True):
     ssh: str = "ssh"
     """The ssh command line, with the user's own options."""
     fanout: int = 64
-    """Connections at a time."""
     connect_s: int = 10
     timeout_s: float = 120.0
     """Seconds for one host, from the connection to its document."""

@@ -32,8 +32,6 @@ OnAnswer = Callable[[str, "SshResult"], None]
 
 
 class SshResult(NamedTuple):
-    """Everything that one connection to a host returned."""
-
     out: bytes
     err: bytes
     code: int | None
@@ -74,7 +72,6 @@ class Fanout:
         self._request = request
         self._stopped_at: float | None = None
         self.stopped = False
-        """Whether no more connections are started."""
 
     def stop(self) -> None:
         """Let running connections end soon and start no others. Safe in a signal handler."""

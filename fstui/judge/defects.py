@@ -27,8 +27,6 @@ class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A public rule name, the condition under which it applies, and its outcomes."""
-
     name: str
     kinds: tuple[str, ...] = ()
     reading: str | None = None
@@ -36,7 +34,6 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     condition: str | None = None
     """A key of ``facts.configuration.CONDITIONS``, if more than one reading decides."""
     page: str
-    """In Markdown."""
     outcomes: dict[str, DefectOutcome]
 
 

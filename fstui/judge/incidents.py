@@ -70,8 +70,6 @@ class _Latency(NamedTuple):
 
 
 class Records(NamedTuple):
-    """The records of a period, and what is typical in them."""
-
     seconds: list[Second]
     windows: list[Window]
     typical_write_ms: dict[str, float]
@@ -216,7 +214,6 @@ class IncidentFacts:
             name: ms.median_ms / max(records.typical_write_ms.get(name, 1.0), 0.1) for name, ms in latencies.items()
         }
         self.device = max(rise, key=lambda name: rise[name], default="")
-        """The device whose latency rose most."""
         latency = latencies.get(self.device)
         self.median_ms = latency.median_ms if latency else None
         self.worst_ms = latency.worst_ms if latency else None

@@ -65,8 +65,6 @@ class PublishedClass(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """A rate of the run, and the references for the same operation."""
-
     operation: Operation
     per_s: float
     block_bytes: int

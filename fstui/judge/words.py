@@ -78,7 +78,6 @@ def writers(found: Iterable[OtherWriter]) -> str:
 
 
 def servers(found: Iterable[OtherWriter]) -> str:
-    """Name the writers that are servers: ``mysqld``."""
     return listed(dict.fromkeys(writer.name for writer in found if writer.name in COMMANDS))
 
 
@@ -175,7 +174,6 @@ def served_by(nodes: Iterable[Node]) -> tuple[str, ...]:
 
 
 def durable_commits(lossy: Sequence[str]) -> str:
-    """Return the durable values for these settings of a database."""
     settings = " ".join(lossy)
     if "innodb" in settings or "sync_binlog" in settings:
         return f"Set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1. {_MANAGED}"

@@ -39,7 +39,6 @@ def stall_limit_ns(p50_ns: int) -> int:
 
 
 def lower_edge(bucket: int) -> int:
-    """Return the smallest value of a bucket, in ns."""
     if bucket < _EXACT:
         return bucket
     shift = (bucket >> _SUB_BITS) - 1

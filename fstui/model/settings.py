@@ -175,7 +175,6 @@ class Settings:
         return None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return names and values, for display and for the probe."""
         return {}
 
     def ends_early(self, ops: int) -> bool:

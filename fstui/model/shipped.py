@@ -14,7 +14,6 @@ Table = TypeVar("Table")
 
 
 def shipped(folder: str = "") -> dict[str, Path]:
-    """Return the files of a folder of ``scenarios`` by name."""
     return {name: path for parent in reversed(_FOLDERS) for name, path in toml_files(parent / folder).items()}
 
 

@@ -95,7 +95,6 @@ class Files:
                     yield found.sequence
 
     def belongs_to(self, found: Record, number: int, offset: int) -> bool:
-        """Return whether this writer wrote the record, and to this place."""
         in_place = self.stream.position(found.sequence) == (number, offset)
         return in_place and (found.run, found.writer) == (self.run, self.stream.writer)
 
@@ -260,8 +259,6 @@ def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
 
 
 class WriterComparison:
-    """Compares the acknowledgements of one writer with its files."""
-
     def __init__(self, directory: str, run: str, stream: Stream, last: int, servers: dict[str, Any]) -> None:
         self.run = run
         self.stream = stream

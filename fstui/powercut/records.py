@@ -108,7 +108,6 @@ class Stream(NamedTuple):
 
     @property
     def by_server(self) -> bool:
-        """Whether its records are rows of a database server of its own."""
         return self.writes in SERVERS
 
     @property

@@ -66,7 +66,6 @@ class RecordServer:
             raise Trouble(f"syncfs: {os.strerror(ctypes.get_errno())}")
 
     def start(self, *statements: str) -> None:
-        """Start the server on its data, connect, and execute the statements."""
         with suppress(FileNotFoundError):
             os.unlink(f"{self.home}/{self.settings['socket']}")
         self.deadline = time.monotonic() + START_S
@@ -96,7 +95,6 @@ class RecordServer:
         self.execute("UPDATE records SET block = '{1}' WHERE place = {0}".format(*self.row(sequence)))
 
     def rows(self) -> list[tuple[int, bytes]]:
-        """Return the place and the block of every record."""
         return [(int(place), decoded(block)) for place, block in self.execute("SELECT place, block FROM records")]
 
     def execute(self, statement: str) -> list[list[str]]:

@@ -27,7 +27,6 @@ class CommandResult(NamedTuple):
     """The exit status; None if the command was killed, because it took too long or printed too much."""
     out: bytes
     err: bytes
-    """The end of stderr."""
     elapsed_s: float
 
     @property

@@ -55,8 +55,6 @@ class Declared(NamedTuple):
 
 
 class ReadBack:
-    """What the child program ``powercut.readback`` printed."""
-
     def __init__(self) -> None:
         self.answered = False
         self.error: str | None = "the program that reads them has ended"

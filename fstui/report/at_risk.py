@@ -92,7 +92,6 @@ def total(at_risk: AtRisk) -> str:
 
 
 def line(at_risk: AtRisk) -> str:
-    """Return one second in one line, with the program that has the most bytes at risk."""
     exposed = [program for program in at_risk.programs if program.bytes]
     if not exposed:
         return "nothing at risk"

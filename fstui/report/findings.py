@@ -56,7 +56,6 @@ def flags(judgement: Judgement | None) -> tuple[Finding, ...]:
 
 
 def first(judgement: Judgement | None) -> Finding | None:
-    """Return the worst defect, or a note if there is no defect."""
     found = flags(judgement) or (judgement.findings if judgement else ())
     return next(iter(found), None)
 

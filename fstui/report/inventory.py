@@ -101,7 +101,6 @@ def _unknown(node: Node) -> str:
 
 
 def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
-    """Return each defect once, with all mount points that have it."""
     reasons: dict[tuple[str, str], tuple[list[str], Finding]] = {}
     for target in shown:
         if verdict(target, judgements.get(target.mount_point)) is None:

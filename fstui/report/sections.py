@@ -19,8 +19,6 @@ Value = str | int | float | bool | None
 
 
 class Cell(NamedTuple):
-    """A cell of a table: its text for people, and its value for programs."""
-
     text: str
     value: Value = None
     style: str = ""
@@ -30,8 +28,6 @@ class Cell(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A title with a table, sentences, or both."""
-
     title: str = ""
     header: tuple[str, ...] = ()
     rows: tuple[tuple[Cell | str, ...], ...] = ()

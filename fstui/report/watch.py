@@ -72,7 +72,6 @@ def closing(report: WatchReport) -> str:
 
 
 def line(second: Watched) -> str:
-    """Return one second in one line, with the program that waited longest."""
     row = next((row for row in second.waits if not row.kernel), None)
     flushes = sum(device.flushes or 0 for device in second.devices)
     below = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"

@@ -30,7 +30,6 @@ LITTLE_ROOM, LITTLE_ROOM_BYTES = 0.1, 1 << 30
 LITTLE_MEMORY_BYTES = 128 << 20
 """fstui and its children need about this much; with less, the kernel may kill a process."""
 YES = "FSTUI_YES"
-"""The environment variable that works like ``--yes``."""
 
 
 async def watched(session: Session, targets: Iterable[Target]) -> Idle:

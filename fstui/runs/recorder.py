@@ -34,8 +34,6 @@ class InFlight(Base, frozen=True, kw_only=True):
 
 
 class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a probe reports at its end, by its own clock."""
-
     start_ns: Count
     end_ns: Count
     delayed_ns: Count

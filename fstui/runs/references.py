@@ -30,7 +30,6 @@ async def own() -> tuple[OwnReference, ...]:
 class Added(NamedTuple):
     references: tuple[OwnReference, ...]
     left_out: tuple[str, ...]
-    """Runs that cannot be references, with the reason."""
 
 
 async def add(name: str, references: Iterable[str]) -> Added:

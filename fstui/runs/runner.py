@@ -300,7 +300,6 @@ async def _with_cause(step: Step, servers: Servers) -> Step:
 
 
 def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
-    """Return the step, which is ``disturbed`` if the stack changed."""
     if not changed:
         return step
     status = "disturbed" if step.status == "finished" else step.status

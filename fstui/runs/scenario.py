@@ -80,7 +80,6 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
 
 
 def _named(value: Any) -> set[str]:
-    """Return the settings to which a value of a scenario file refers."""
     if isinstance(value, dict):
         return _named(list(value.values())) | set(value.get("for_each", ()))
     if isinstance(value, list | tuple):

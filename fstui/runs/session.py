@@ -52,7 +52,6 @@ class Session:
         self._declared: dict[str, Declaration] | None = None
         """By target identity; None until they were read."""
         self.trouble = ""
-        """Why the declarations could not be read."""
         self.home_trouble = ""
         """Why the state directory does not answer. Nothing can be saved then."""
         self._remembering = asyncio.Lock()

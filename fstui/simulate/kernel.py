@@ -40,8 +40,6 @@ class SyncError(Exception):
 
 
 class CachedDisk:
-    """A disk with a cache device in front: see ``Front``."""
-
     def __init__(self, parameters: Front, front: Disk) -> None:
         self._parameters, self._front = parameters, front
 
@@ -154,7 +152,6 @@ class SimulatedFile:
         return storage.flush(at_ns + self._host.submit_us * US) + self._host.complete_us * US
 
     def _next_logged(self, size: int) -> Extent:
-        """Return the place of the next blocks of the journal."""
         if self._logged + size > JOURNAL_BYTES:
             self._logged = 0
         self._logged += size

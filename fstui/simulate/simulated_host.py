@@ -40,7 +40,6 @@ class SimulatedHost:
         self.filesystem.change(parameters)
 
     def acknowledge(self, at_ns: float, offset: int, stamp: int) -> None:
-        """Record that this write was acknowledged to a program as durable."""
         self._acknowledged[offset] = (at_ns, stamp)
         self.acknowledged += 1
 

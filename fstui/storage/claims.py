@@ -18,8 +18,6 @@ Command = tuple[str, ...]
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of a command, or the reason why there is none."""
-
     output: str = ""
     error: str | None = None
 

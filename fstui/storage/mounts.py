@@ -66,7 +66,6 @@ def holder(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
 
 
 def of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:
-    """Return the first mount of the filesystem with that device number in mountinfo."""
     return next((mount for mount in mounts if mount.device == number), None)
 
 

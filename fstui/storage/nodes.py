@@ -72,7 +72,6 @@ def block_device(name: str, readers: Readers) -> FoundNode:
 
 
 def worth_listing(name: str, node: Node, readers: Readers) -> bool:
-    """Return whether the device is not empty, and is a partition or a device that its reader lists."""
     is_partition = readers.sources.names.whole(name) != name
     return bool(node.size_bytes) and (is_partition or readers.of_device(name).worth_listing(node))
 

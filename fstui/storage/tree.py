@@ -114,9 +114,7 @@ class BlockDeviceNames:
         self._tree = tree
         self._by_number: dict[str, str | None] = {}
         self.wholes = frozenset(tree.names("/sys/block"))
-        """Whole devices, by kernel name."""
         self.all = self.wholes.union(tree.names("/sys/class/block"))
-        """Whole devices and partitions."""
 
     def of(self, number: str) -> str | None:
         """Return the kernel name of the device ``major:minor``, or None."""

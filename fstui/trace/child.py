@@ -93,8 +93,6 @@ class TracingChild:
 
 
 class RunTrace(TracingChild):
-    """The trace of a run, which counts who requested flushes in each step."""
-
     refused: str | None = None
     """Always None. A run without a trace has another object, whose ``refused`` says why."""
 
@@ -129,8 +127,6 @@ class WatchingChild(TracingChild):
 
 
 class WatchTrace(WatchingChild):
-    """The trace of a watch, which says who waits for which file."""
-
     @classmethod
     async def start(cls, name: str, *, pid: int | None, device: int | None, calls: bool) -> WatchTrace:
         """Start a watch. The parameters are those of the program's stdin. Raises Untraceable."""

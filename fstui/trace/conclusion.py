@@ -45,8 +45,6 @@ class Answers(NamedTuple):
 
 
 class AwaitedDisk(NamedTuple):
-    """The device for which a sync waits."""
-
     name: str
     ns: float
     """How much of the sync's time it takes."""
@@ -60,7 +58,6 @@ class AwaitedDisk(NamedTuple):
 
 class WaitingProgram(NamedTuple):
     worst: Waiting
-    """The row of the file for which they waited longest."""
     who: str
     where: str
     syncs: int

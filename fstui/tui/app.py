@@ -274,7 +274,6 @@ class FstuiApp(App[int]):
         self.push_screen(PlanScreen(Offers(self.session, directory, others), scenario))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
-        """Show a run, in place of the result of the previous one."""
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
@@ -283,7 +282,6 @@ class FstuiApp(App[int]):
         self._open(RunScreen(running, plan, target), instead_of=ResultScreen)
 
     def open_result(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
-        """Show the verdict, in place of the run that led to it."""
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 

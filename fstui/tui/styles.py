@@ -80,7 +80,6 @@ THEMES = {DEFAULT_THEME: "The terminal's own colours."} | {name: colours.help fo
 
 
 def verdict_style(verdict: Verdict | None) -> tuple[str, str]:
-    """Return the glyph and the style of a verdict; blank for a note."""
     return (GLYPHS[verdict], _VERDICT_STYLES[verdict]) if verdict else (" ", "")
 
 

@@ -21,7 +21,6 @@ _REPORT_PRESSES, _DECIMAL_POSITIONS = 1000, 1006
 _REPORT_CURSOR = "\x1b[6n"
 """Device status report (ECMA-48, 8.3.35). The terminal answers after it has drawn everything before it."""
 _ANSWER_TIMEOUT_S = 20.0
-"""After this time an answer counts as lost."""
 _POLL_S = 0.01
 _LAST_ANSWER_S = 4.0
 """Longest wait for an outstanding answer before the terminal is restored."""

@@ -46,7 +46,6 @@ class Arrival(NamedTuple):
     expected: Range | None
     syncs: int
     traced: Traced | None
-    """None if the flushes are those that devices counted."""
 
     @property
     def per_sync(self) -> float:

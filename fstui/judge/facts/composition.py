@@ -220,7 +220,6 @@ class Received(NamedTuple):
 
     devices: tuple[Node, ...]
     flushes: Range | None
-    """None if not known."""
     written: Range | None
     """Bytes; None if not known."""
     fua_reaches_all: bool

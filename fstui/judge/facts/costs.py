@@ -32,8 +32,6 @@ MEAN_TO_MEDIAN = 3
 
 
 class Cost(NamedTuple):
-    """The typical time of one operation, and the step in which it was measured."""
-
     ns: int
     step: Step
     part: str = ""

@@ -142,7 +142,6 @@ class Stack:
         return tuple(real for node in (*direct, *holders) for real in self._storing(node))
 
     def gets_every_write(self, level: Level) -> bool:
-        """Return whether no level above compresses or deduplicates."""
         return not any(above.reduces for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:

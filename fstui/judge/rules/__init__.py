@@ -126,7 +126,6 @@ def _modules() -> tuple[tuple[str, str], ...]:
 
 
 def _meaning(page: str) -> str:
-    """Return the first sentence of the section "What it means"."""
     _, _, body = page.partition("## What it means\n")
     paragraph = grouped(" ".join(body.split("\n\n")[0].translate(_MARKDOWN).split()))
     return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]

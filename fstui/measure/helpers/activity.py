@@ -63,8 +63,6 @@ def mounts_written_to(pid: int) -> set[int]:
 
 
 class ServerReader:
-    """The options of one server, read once in a thread."""
-
     def __init__(self, pid: int, name: str, request: dict[str, Any]) -> None:
         self.pid = pid
         self.fields: dict[str, Any] = {"pid": pid, "name": name, "kind": request["servers"][name], "readable": False}
@@ -92,8 +90,6 @@ class ServerReader:
 
 
 class ActivitySampler:
-    """What one sample needs from the one before."""
-
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.written_before: dict[int, int] = {}

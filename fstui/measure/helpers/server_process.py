@@ -31,7 +31,6 @@ LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
 """Variables that the server inherits, because a library that stubs syncs is part of what is measured."""
 NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
 COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
-"""What precedes an error in a server's log."""
 MOUNT_POINT = "/media"
 """Where ``mount_apart`` mounts the data directory. Servers use nothing in it."""
 SHARED_MEMORY = "/dev/shm"

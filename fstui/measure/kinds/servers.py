@@ -59,7 +59,6 @@ class ServerKind(NamedTuple):
     """Directories to search besides PATH, as glob patterns."""
     driver: Driver
     durable: tuple[str, ...]
-    """The variables that decide whether a commit is durable."""
     methods: tuple[str, ...]
     """The variables that decide how a commit becomes durable: calls, open flags, and protection against torn pages."""
     risks: tuple[Risk, ...]
@@ -68,9 +67,7 @@ class ServerKind(NamedTuple):
     version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
     """Without --no-defaults, MySQL would first read option files in the home directory, which may hang."""
     version_word: str = ""
-    """A word that only this server prints in ``--version`` and ``version_comment``."""
     login: str = "login path"
-    """What the setting ``login_path`` is called for this server."""
     keeps_old_rows: bool = False
     """An update keeps the old row until a vacuum."""
     schemas_in_database: bool = False

@@ -271,7 +271,6 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def crowded(self) -> bool:
-        """Whether other processes kept the processors busy."""
         return (self.host_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
 
     def timeline(self) -> tuple[TimelinePoint, ...]:

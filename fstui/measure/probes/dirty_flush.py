@@ -47,8 +47,6 @@ class DeviceStat(NamedTuple):
 
 
 class Point:
-    """The flushes after one amount of writes, one per round."""
-
     def __init__(self, amount: int) -> None:
         self.amount = amount
         self.sync_ns: list[int] = []

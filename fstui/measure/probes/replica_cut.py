@@ -28,12 +28,9 @@ START_S = 180.0
 ANSWER_S = 60.0
 SOCKET = "socket"
 TEMPLATE_STEPS = 5
-"""Steps of the preparation, for the progress bar."""
 
 
 class ReplicaServer:
-    """The primary or the replica, on a filesystem of its own."""
-
     def __init__(self, settings: dict[str, Any], role: str, mounted: str, check: Callable[[], None]) -> None:
         """``check``: raises SystemExit if the engine hung up."""
         self.settings = settings

@@ -193,7 +193,6 @@ def measure(settings: dict[str, Any]) -> None:
 
 
 def errno_in(message: str) -> int | None:
-    """Return the errno that a server's message names; None if it names none."""
     words = message.lower()
     if "no space left" in words or "errcode: 28" in words or "is full" in words:
         return errno.ENOSPC

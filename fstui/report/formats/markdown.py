@@ -14,7 +14,6 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 
 
 def render(report: Report, width: int | None = None) -> str:
-    """Return a heading for the report, then its sections with their titles in bold."""
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
     for section in report.shown_as_text:
         blocks += _section(section)

@@ -35,7 +35,6 @@ class ReplayMachine(Machine):
         self.run = run
         self.pace = pace
         self.started: Step | None = None
-        """The step whose probe was started last."""
         self._target = run.target
         self._now_ns = 1_000_000_000
         self._moved: dict[str, DeviceCounters] = {node.id: DeviceCounters(device=node.id) for node in run.target.stack}

@@ -29,7 +29,6 @@ from fstui.state.ledger import LedgerEntry
 from fstui.storage.mounts import holder
 
 SIZE_BYTES = 256 << 20
-"""The size of each filesystem; its image is sparse."""
 ROOM_BYTES = 2 << 30
 TIMEOUT_S = 20.0
 _FILE = "lab.json"

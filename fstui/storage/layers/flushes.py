@@ -16,8 +16,6 @@ Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
 
 
 class Sync(NamedTuple):
-    """How a program makes its writes durable."""
-
     call: Call
     direct: bool = False
     overwrites: bool = True

@@ -16,8 +16,6 @@ not known how often a member gets it."""
 
 
 class Forwarded(NamedTuple):
-    """What a layer forwards to one of the layers below it."""
-
     flushes: How
     forced: How
     """Writes marked FUA."""

@@ -127,7 +127,6 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return Node(id=node_id, kind=self.name, name=name, **fields)
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        """Return what happens to a sync in this layer, and why."""
         if (skipped := self.skipped_sync(node)) is not None:
             return "stops", f"{skipped.option}: an fsync {skipped.means}"
         return self.sync, self.because

@@ -41,8 +41,6 @@ class Sources(NamedTuple):
 
 
 class LayerDescription(NamedTuple):
-    """What a reader returns for one mounted filesystem or block device."""
-
     below: tuple[str, ...] = ()
     """Kernel names, ``mount:…`` of another filesystem, or ids of ``others``."""
     readings: tuple[Reading, ...] = ()
@@ -157,8 +155,6 @@ class FilesystemReader:
 
 
 class Readers:
-    """The readers of one survey, one for each kind."""
-
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
         self._devices = [(row.device_names or "", reader(row, sources)) for row, reader in _device_readers()]

@@ -178,7 +178,6 @@ class AtRiskTracker:
         return owner
 
     def _add_syncs(self, syncs: Syncs) -> None:
-        """Count the syncs and the new names of each program."""
         if self._now > self._forget_threads_at:
             self._threads, self._forget_threads_at = {}, self._now + THREADS_S
         threads = {thread for thread, _, _ in syncs.counts} | {thread for thread, _ in syncs.entries}
@@ -216,7 +215,6 @@ class AtRiskTracker:
             self._directories.clear()
 
     def _owner_of_thread(self, thread: int) -> Owner | None:
-        """Return the program of a thread, which may have ended; None if it is not in the scope."""
         program = self._threads[thread]
         process = self._open.processes.get(program.pid) if self._open else None
         if process:

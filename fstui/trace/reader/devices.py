@@ -114,8 +114,6 @@ def read_counters() -> dict[str, DiskCounters]:
 
 
 class DeviceRecording(EventRecording):
-    """The requests of all devices, in an instance that can be paused."""
-
     def __init__(self, name: str) -> None:
         """Raises TracefsError."""
         self.share = 1.0

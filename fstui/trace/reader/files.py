@@ -42,7 +42,6 @@ class FileLocations:
         self._open: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
         """By pid and inode: the descriptors of an open file, each with its fdinfo."""
         self._mounts: dict[int, int] = {}
-        """By mount number: the device number."""
         self._until = 0.0
 
     def begin(self) -> None:

@@ -108,7 +108,6 @@ class OpenFile:
         self.deleted = False
         self.dirty = self.writeback = 0
         self.scan = -1
-        """The last scan in which it was examined."""
         self.settled_ns = -1
         """As long as this is the modification time, the file has no dirty pages."""
 

@@ -87,8 +87,6 @@ class PageStore:
 
 
 class EventRecording:
-    """A tracefs instance from its creation to its removal."""
-
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
         """Create the instance, then ``enable`` events. Raises TracefsError, OSError, and then leaves nothing."""
         self.name = name

@@ -24,8 +24,6 @@ class WaitKey(NamedTuple):
 
 
 class WaitRow:
-    """How the programs of a key waited for its file."""
-
     def __init__(self, key: WaitKey) -> None:
         self.key = key
         self.path: str | None = None

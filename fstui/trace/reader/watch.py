@@ -52,7 +52,6 @@ class WaitRecording(EventRecording):
         self._locations = FileLocations()
         self._programs = ProcessCache(self.command_names)
         self._program_of: dict[int, TracedProcess] = {}
-        """The program of each thread with a wait in this second."""
         self._rows = WaitRows()
         self._row_of: dict[tuple[int, SyncedFile], WaitRow] = {}
         super().__init__(name, self._enable)

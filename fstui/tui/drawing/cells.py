@@ -123,7 +123,6 @@ def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -
 
 
 def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    """Return the columns that fit, with the width of the flexible one filled in."""
     kept = [column for column in columns if width >= column.from_width]
     left = width - sum(column.width + column.gap for column in kept)
     return tuple(column if column.width else msgspec.structs.replace(column, width=max(left, 4)) for column in kept)

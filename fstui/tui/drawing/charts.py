@@ -126,12 +126,9 @@ OF_SYNCS = (
 
 
 class Layout(NamedTuple):
-    """Area charts side by side: how many, and the cells of each."""
-
     columns: int
     chart_width: int
     cells: int
-    """Cells for dots; the rest is labels."""
     cell_s: int
     """Seconds of one cell of a full chart. A chart is sent once in this time, which is longer on a small terminal: its
     line may be slow."""

@@ -114,7 +114,6 @@ def disk(made: Simulated, width: int) -> list[Text]:
 
 
 def _beside(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
-    """Join columns of lines, each as wide as ``width``."""
     rows = [[part.copy() for part in row] for row in zip_longest(*columns, fillvalue=line())]
     for part in chain.from_iterable(rows):
         part.truncate(width, overflow="ellipsis", pad=True)

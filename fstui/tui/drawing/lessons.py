@@ -228,7 +228,6 @@ def _measured(lesson: Lesson, done: Taken, width: int) -> list[Text]:
 
 
 def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
-    """Return what has been measured of a step, with the sign of its state."""
     if progress is not None:
         finished = progress.run.steps if progress.run else progress.done.values()
         if (done := next((step for step in finished if step.name == name), None)) is not None:

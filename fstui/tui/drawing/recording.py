@@ -55,8 +55,6 @@ FIGURES = (
 
 
 class RecordingView(msgspec.Struct, frozen=True):
-    """The content of the screen. ``at``: the chosen moment. ``start``: the time of the first cell."""
-
     found: WhatHappened
     at: float
     start: float
@@ -247,5 +245,4 @@ def _length(seconds: int) -> str:
 
 
 def numbered(buckets: Sequence[Bucket], start: float, cell_s: int) -> dict[int, Bucket]:
-    """Return the buckets by the number of their cell."""
     return {round((bucket.start - start) / cell_s): bucket for bucket in buckets}

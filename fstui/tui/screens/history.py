@@ -51,7 +51,6 @@ class HistoryScreen(BaseScreen):
     )
 
     def __init__(self, against: Run | None = None) -> None:
-        """``against``: a run that the next opened one is compared with."""
         super().__init__()
         self.table = DrawnTable(lambda width: drawing.rows(self.rows or (), width), id="runs")
         self.table.border_title = "saved runs"
@@ -61,7 +60,6 @@ class HistoryScreen(BaseScreen):
         self.whole = False
         """Show all of the evidence, for scrolling."""
         self.rows: list[Summary] | None = None
-        """None until the saved runs have been read."""
         self._every: list[Summary] = []
         self._empty = "Reading the saved runs …"
         self._documents: dict[str, Run | None] = {}

@@ -44,8 +44,6 @@ _NEXT = {"predict": "start", "question": "end"}
 
 
 class LessonsScreen(BaseScreen):
-    """A row for each lesson, and what the selected one is about."""
-
     KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
     DOUBLE_CLICK = "take"
     SCROLLED = "about"
@@ -58,7 +56,6 @@ class LessonsScreen(BaseScreen):
         super().__init__()
         self.table = DrawnTable(lambda width: drawing.listed(lessons.lessons(), self.taken or {}, width), id="lessons")
         self.taken: dict[str, Taken] | None = None
-        """None until it has been read."""
         self.planned: dict[str, list[Planned]] = {}
         self._pace = pace
 

@@ -113,7 +113,6 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
-    """Return the glossary, beginning with the terms that the screen shows."""
     from fstui.report import glossary  # noqa: PLC0415
 
     names = dict.fromkeys((*_words_of(screen), *glossary.entries()))
@@ -131,7 +130,6 @@ def report_screen(name: str, report: Report) -> PageScreen:
 
 
 def comparison_screen(runs: Sequence[Run]) -> PageScreen:
-    """Return a page that compares the runs, the oldest first."""
     from fstui.report import compare  # noqa: PLC0415
     from fstui.tui.drawing import compare as drawing  # noqa: PLC0415
 

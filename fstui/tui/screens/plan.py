@@ -288,7 +288,6 @@ class PlanScreen(BaseScreen):
 
     @property
     def _options(self) -> list[str]:
-        """The options of the selected setting if it is a matrix."""
         setting = self.offer.form.settings.get(self.setting) if self.offer else None
         return options(setting) if setting and is_matrix(setting) else []
 

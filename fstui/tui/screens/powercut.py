@@ -66,9 +66,7 @@ class PowerCutScreen(BaseScreen):
         self._target = target
         self._settings = settings
         self.survived: int | None = None
-        """None until the history has been read."""
         self.pending: list[str] = []
-        """Directories of cuts that have not been verified."""
         self.storage_was_cut = False
         self.unmountable = False
 
@@ -93,7 +91,6 @@ class PowerCutScreen(BaseScreen):
 
     @property
     def write(self) -> str:
-        """The command that writes the records on this host."""
         inventory = self.fstui.session.judged_filesystems().inventory
         of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
         command = write_command(self.directory, self._settings)

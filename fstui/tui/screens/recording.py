@@ -87,7 +87,6 @@ class RecordingScreen(BaseScreen):
         await self._show(at)
 
     async def _show(self, at: float) -> None:
-        """Show a moment, and read what is not known yet."""
         assert self.view is not None
         first, last = self.view.found.start, self.view.found.end
         view = replace(self.view, at=min(max(at, first), last - 1), second=None, window=None)

@@ -82,7 +82,6 @@ class StorageScreen(BaseScreen):
         self.host_activity = HostActivity()
         self.recent = Recent[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
-        """None until they were read."""
         self._surveyed = self._space_measured = float("-inf")
         self._moved = False
         """Until the user moves the cursor, it stays on the first row, whichever that is."""

@@ -37,7 +37,6 @@ WAITS = (
     Column("FILE", gap=2, from_width=60, cut="middle"),
 )
 _WIDE, _LONG_NAME = 100, 28
-"""A wide terminal has more cells for the names of programs."""
 DEVICES = (
     Column("DEVICE", 14, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
@@ -129,7 +128,6 @@ class WatchScreen(FollowingScreen):
         self._untraced: str | None = None
         """Why the kernel's trace is missing."""
         self._second = Watched()
-        """The last one."""
         self._sentence = ""
         self._recent = Recent[IoStats]()
 

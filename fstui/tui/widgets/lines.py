@@ -37,7 +37,6 @@ class DrawnText(Widget):
         self._strips: list[Strip] = []
         self._size_drawn = Size(0, 0)
         self._drawn_on: object = None
-        """The width and background of the strips."""
 
     @property
     def strips(self) -> list[Strip]:
@@ -257,7 +256,6 @@ class Piece(Widget):
 
 
 def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
-    """Return where the text can be clicked, and what a click does."""
     return ((span, span.style.meta) for span in text.spans if isinstance(span.style, Style) and span.style.meta)
 
 

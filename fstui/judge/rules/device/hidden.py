@@ -74,7 +74,6 @@ def _may_be_kept(case: Case) -> bool:
 
 
 def _served(stack: Stack) -> Node | None:
-    """Return the filesystem that a server or a program provides."""
     bottoms = {node.id for node in stack.nodes if node.layer == "remote"}
     return next((node for node in stack.nodes if bottoms.intersection(node.below)), None)
 

@@ -100,7 +100,6 @@ def safe_drive(node: Node) -> bool:
 
 
 def is_optane(node: Node) -> bool:
-    """Return whether it is an Optane drive, which needs no volatile cache."""
     return node.medium is not None and node.medium.class_ == "optane"
 
 

@@ -64,7 +64,6 @@ def is_cloud_volume(node: Node) -> bool:
 
 
 def recognised_by(node: Node) -> str:
-    """Return the name by which the disk was recognised, and where it was read."""
     if bus := node.reading("vmbus_id"):
         return f"{node.id} vmbus_id: {bus.value} ({bus.path})"
     return f"{node.id} model: {node.model} (/sys/block/{node.id}/device/model)"

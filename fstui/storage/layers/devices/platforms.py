@@ -20,14 +20,11 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """As in ``Host.virtualization`` if it is a hypervisor that can be recognised."""
     title: str
     dmi: str | None = None
-    """A pattern of the host's name in DMI."""
     release: str | None = None
     kinds: tuple[str, ...] = ()
-    """Filesystems and devices that it serves."""
     mounted_from: str | None = None
     """A pattern of the source of such a filesystem."""
     model: str | None = None
-    """A pattern of the model of a disk that it serves."""
     recognised: str
     habit: str
     """What it does with a flush by default."""

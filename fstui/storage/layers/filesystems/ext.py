@@ -36,7 +36,6 @@ def journal_apart(node: Node) -> bool:
 
 class ExtReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
-        """Return the device, and that of the journal if it has its own."""
         members = self.members(mount)
         journal = _journal_name(self.tree, members[0]) if members else ""
         if journal not in self.sources.names.all:

@@ -33,8 +33,6 @@ _KINDS = {"striped": "stripe"}
 
 
 class Segment(NamedTuple):
-    """One line of a table: the target and its arguments."""
-
     target: str
     words: tuple[str, ...]
 
