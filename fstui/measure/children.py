@@ -228,14 +228,14 @@ async def _before_timeout(
     """
     waiting = asyncio.ensure_future(answer)
     began = since = time.monotonic()
-    seen: object = ()
+    work: object = ()
     deadline = SHUTDOWN_DEADLINE.get()
     try:
         while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, timeout_s)))[0]:
             stopping = deadline if deadline and deadline.requested() else None
-            now, before = time.monotonic(), seen
-            seen = _work_of(child.pid), stopping and stopping.moved(disk)
-            since = since if seen == before else now
+            now, before = time.monotonic(), work
+            work = _work_of(child.pid), stopping and stopping.moved(disk)
+            since = since if work == before else now
             limit_s = min(timeout_s, stopping.limit_s(disk)) if stopping else timeout_s
             idle_s, total_s = now - since, now - began
             if idle_s >= limit_s or total_s > MAX_S + timeout_s:
@@ -250,9 +250,9 @@ async def _before_timeout(
 def _work_of(pid: int) -> tuple[str, ...]:
     """Return figures that change while a process or one of its children makes progress: whether it can run, CPU time
     (proc_pid_stat(5)) and system calls (proc_pid_io(5))."""
-    found = proc.stat(pid)
-    if found is None:
+    process = proc.stat(pid)
+    if process is None:
         return ()
     calls = proc.read_text(f"/proc/{pid}/io")
-    runnable = str(time.monotonic_ns()) if found.state == "R" else ""
-    return runnable, str(found.cpu_ticks), calls, *(word for child in proc.children(pid) for word in _work_of(child))
+    runnable = str(time.monotonic_ns()) if process.state == "R" else ""
+    return runnable, str(process.cpu_ticks), calls, *(word for child in proc.children(pid) for word in _work_of(child))

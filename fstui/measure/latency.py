@@ -114,16 +114,16 @@ class Histogram:
         empty list if there are no values."""
         if not self.total:
             return []
-        found: list[int] = []
+        values: list[int] = []
         buckets = iter(sorted(self.counts.items()))
-        bucket, seen = 0, 0
+        bucket, count = 0, 0
         for share in shares:
-            while seen < share * self.total:
+            while count < share * self.total:
                 bucket, times = next(buckets)
-                seen += times
+                count += times
             middle = (lower_edge(bucket) + lower_edge(bucket + 1)) // 2
-            found.append(min(max(middle, self.min), self.max))
-        return found
+            values.append(min(max(middle, self.min), self.max))
+        return values
 
     def latency(self) -> Latency | None:
         """Return the summary; None if there are no values. p99 requires 100 values and p99_9 requires 1 000."""
@@ -190,13 +190,13 @@ class Timeline:
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
         """Add end times (ascending) and durations of one writer. ``start_ns``: the start of the step on their clock."""
-        at = 0
-        while at < len(ends_ns):
-            stretch = self._room_for(ends_ns[at] - start_ns)
+        start = 0
+        while start < len(ends_ns):
+            stretch = self._room_for(ends_ns[start] - start_ns)
             until_ns = start_ns + (stretch + 1) * self.width_ns
-            after = len(ends_ns) if ends_ns[-1] < until_ns else bisect_left(ends_ns, until_ns, at + 1)
-            self._fresh_of(stretch).add(values[at:after])
-            at = after
+            end = len(ends_ns) if ends_ns[-1] < until_ns else bisect_left(ends_ns, until_ns, start + 1)
+            self._fresh_of(stretch).add(values[start:end])
+            start = end
 
     def _fresh_of(self, stretch: int) -> Histogram:
         if stretch not in self._fresh:

@@ -54,8 +54,8 @@ class AtRiskChild(WatchingChild):
         raise OSError(None, "the program that counts what is at risk has ended or does not answer")
 
 
-def sentences(seen: AtRisk) -> tuple[str, ...]:
-    return tuple(_sentence(each, seen.elapsed_s) for each in seen.programs)
+def sentences(risk: AtRisk) -> tuple[str, ...]:
+    return tuple(_sentence(program, risk.elapsed_s) for program in risk.programs)
 
 
 def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
@@ -105,27 +105,27 @@ def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:
     return f"; it synced {counted(program.syncs, 'time')} in {seconds(elapsed_s)}"
 
 
-def limits(seen: AtRisk, untraced: str | None) -> Iterator[str]:
+def limits(risk: AtRisk, untraced: str | None) -> Iterator[str]:
     """Yield sentences about what fstui could not see and what the figures do not contain."""
     if untraced:
         yield f"Not traced by the kernel: {untraced}. How often programs sync and which names are new is not known."
-    if seen.unsupported:
-        yield f"Bytes are not counted: {seen.unsupported}. Only syncs are."
+    if risk.unsupported:
+        yield f"Bytes are not counted: {risk.unsupported}. Only syncs are."
         return
-    if seen.unreadable:
-        processes = counted(seen.unreadable, "process")
+    if risk.unreadable:
+        processes = counted(risk.unreadable, "process")
         yield f"{processes} cannot be examined: run fstui as root, and not in a container."
-    for fstype, descriptors in sorted(seen.not_covered.items()):
+    for fstype, descriptors in sorted(risk.not_covered.items()):
         files = counted(descriptors, "descriptor")
         yield f"Not counted: {files} open for writing on {fstype}, whose unwritten pages fstui cannot count."
-    if seen.seconds_per_round > 1:
-        yield f"There are many open files: each is examined every {seconds(seen.seconds_per_round)}."
-    if untraced is None and not seen.names_recorded:
+    if risk.seconds_per_round > 1:
+        yield f"There are many open files: each is examined every {seconds(risk.seconds_per_round)}."
+    if untraced is None and not risk.names_recorded:
         yield "Not all new names are listed: the kernel's trace has no event for them, or there are too many."
-    if seen.lost:
-        yield f"The kernel's buffers lost {counted(seen.lost, 'event')}: syncs are missing."
-    if seen.rest_bytes:
+    if risk.lost:
+        yield f"The kernel's buffers lost {counted(risk.lost, 'event')}: syncs are missing."
+    if risk.rest_bytes:
         yield (
-            f"Another {size(seen.rest_bytes)} is not written yet: files that no program has open, files that are only "
+            f"Another {size(risk.rest_bytes)} is not written yet: files that no program has open, files that are only "
             "mapped, and the filesystems' own data."
         )

@@ -163,8 +163,8 @@ def _needs_calls(target: Target) -> bool:
 
 
 def device_number(path: str) -> int | None:
-    found = holder(path, {mount.mount_point: mount for mount in proc.mounts()})
-    return None if found is None else proc.device_number(found.device)
+    holder_mount = holder(path, {mount.mount_point: mount for mount in proc.mounts()})
+    return None if holder_mount is None else proc.device_number(holder_mount.device)
 
 
 def instance_path(name: str) -> str:

@@ -87,7 +87,7 @@ def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConcl
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
         waited = duration_ns(stuck.in_flight_ns)
         return WatchConclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
-    program = max(programs, key=lambda each: each.waited_ns)
+    program = max(programs, key=lambda row: row.waited_ns)
     per_s = program.syncs / watched.elapsed_s
     share = program.waited_ns / 1e9 / watched.elapsed_s
     if share < WAITS:
@@ -187,8 +187,8 @@ def conclude_from_proc(watched: Watched, why: str) -> WatchConclusion:
     sentence = f"fstui cannot see who waits: {why}."
     if busiest is not None and busiest.flushes:
         took = duration_ns(busiest.flush_ms * 1e6 / busiest.flushes) if busiest.flush_ms is not None else None
-        each = f" of {took} each" if took else ""
-        sentence += f" {busiest.device} did {rate(busiest.flushes / watched.elapsed_s)} flushes/s{each}."
+        duration = f" of {took} each" if took else ""
+        sentence += f" {busiest.device} did {rate(busiest.flushes / watched.elapsed_s)} flushes/s{duration}."
     else:
         sentence += " No device that counts flushes received one."
     if watched.writers:
@@ -231,12 +231,12 @@ def _times(share: float) -> str:
 
 
 def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: float) -> str:
-    found = next((one for one in commits if one.device == device), None)
-    if found is None or found.latency_ns is None:
+    row = next((journal for journal in commits if journal.device == device), None)
+    if row is None or row.latency_ns is None:
         return ""
     return (
-        f"; its journal made {rate(found.count / elapsed_s)} commits/s of {duration_ns(found.latency_ns.p50)} (p50), "
-        f"at most {duration_ns(found.latency_ns.max)}"
+        f"; its journal made {rate(row.count / elapsed_s)} commits/s of {duration_ns(row.latency_ns.p50)} (p50), "
+        f"at most {duration_ns(row.latency_ns.max)}"
     )
 
 
@@ -253,24 +253,23 @@ def answers(watched: Watched, inventory: Inventory, targets: Sequence[Target]) -
 def _durability(inventory: Inventory, concerned: Sequence[Target]) -> str:
     """Judge the configuration alone, because a watch makes no syncs that could be counted."""
     for target in concerned:
-        found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
-        if found.verdict in NOT_TRUSTED:
-            return f"Is it durable? {target.mount_point}: {found.verdict}, {found.confidence}. {found.sentence}"
-    of = f"{', '.join(target.mount_point for target in concerned)}: the" if concerned else "The"
-    return (
-        f"Is it durable? {of} configuration shows no defect. A watch writes nothing: 'fstui check' tests the storage."
-    )
+        result = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
+        if result.verdict in NOT_TRUSTED:
+            return f"Is it durable? {target.mount_point}: {result.verdict}, {result.confidence}. {result.sentence}"
+    names = ", ".join(target.mount_point for target in concerned)
+    subject = f"{names}: the configuration" if names else "The configuration"
+    return f"Is it durable? {subject} shows no defect. A watch writes nothing: 'fstui check' tests the storage."
 
 
 def _speed(watched: Watched, concerned: Sequence[Target]) -> Speed:
     longest = max((row for row in watched.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
         return _stalled(longest, watched, concerned)
-    found = _flush_times(watched, concerned)
-    if not found:
+    flush_times = _flush_times(watched, concerned)
+    if not flush_times:
         sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
         return Speed(title="no reference to compare with", sentence=sentence)
-    name, times, media = max(found, key=lambda one: one[1].p50)
+    name, times, media = max(flush_times, key=lambda device: device[1].p50)
     mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})
     return _of_class(mount, name, times, media)
 

@@ -79,12 +79,12 @@ class ServerReader:
             *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
             *proc.preloaded(proc.read_text(f"/proc/{pid}/environ")),
         ]
-        found = options(request["drivers"].get(self.fields["kind"], ""), words, data, f"/proc/{pid}/root")
+        values = options(request["drivers"].get(self.fields["kind"], ""), words, data, f"/proc/{pid}/root")
         self.fields |= {
             "readable": True,
             "data_directory": data,
             "mounts": Mounts().holding(pid, data),
-            "variables": {name: value for name, value in found.items() if name in request["settings"]},
+            "variables": {name: value for name, value in values.items() if name in request["settings"]},
             "preloads": list(dict.fromkeys(filter(proc.stubs_syncs, libraries))),
         }
 
@@ -126,16 +126,16 @@ class ActivitySampler:
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
         """Return the fields of each server. Child processes with a server's name belong to that server."""
         serving = {pid for pid, name in names.items() if name in self.request["servers"]}
-        first = {pid for pid in serving if parent(pid) not in serving}
+        roots = {pid for pid in serving if parent(pid) not in serving}
         self.databases = {
-            pid: self.databases.get(pid) or ServerReader(pid, names[pid], self.request) for pid in sorted(first)
+            pid: self.databases.get(pid) or ServerReader(pid, names[pid], self.request) for pid in sorted(roots)
         }
-        return [found.fields for found in self.databases.values()]
+        return [reader.fields for reader in self.databases.values()]
 
 
 def parent(pid: int) -> int:
-    found = proc.stat(pid)
-    return found.parent if found else 0
+    process = proc.stat(pid)
+    return process.parent if process else 0
 
 
 def main() -> None:

@@ -72,8 +72,8 @@ def run(command: list[str]) -> dict[str, str]:
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
     failed = child.returncode & SMARTCTL_FAILED if command[0] == "smartctl" else child.returncode
     if failed:
-        first = next((line.strip() for line in output.split("\n") if line.strip()), "")
-        return {"error": first or f"exit status {child.returncode}"}
+        complaint = next((line.strip() for line in output.split("\n") if line.strip()), "")
+        return {"error": complaint or f"exit status {child.returncode}"}
     return {"output": output}
 
 

@@ -66,7 +66,7 @@ def space(mount_points: list[str]) -> None:
     """
     waiting = iter(mount_points)
     taking = threading.Lock()
-    answered, done = 0, threading.Event()
+    answered, finished = 0, threading.Event()
 
     def work() -> None:
         nonlocal answered
@@ -79,16 +79,16 @@ def space(mount_points: list[str]) -> None:
             with taking:
                 answered += 1
                 if answered == len(mount_points):
-                    done.set()
+                    finished.set()
 
     threads: list[threading.Thread] = []
-    while not done.is_set() and len(threads) < len(mount_points):
+    while not finished.is_set() and len(threads) < len(mount_points):
         before = answered
         new = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), MIN_THREADS))]
         for thread in new:
             thread.start()
         threads += new
-        while not done.wait(LOOK_S) and answered != before:
+        while not finished.wait(LOOK_S) and answered != before:
             before = answered
     for thread in threads:
         thread.join()
@@ -96,12 +96,12 @@ def space(mount_points: list[str]) -> None:
 
 def ask(mount_point: str) -> None:
     try:
-        found = os.statvfs(mount_point)
+        sizes = os.statvfs(mount_point)
     except OSError as error:
         say(mount_point=mount_point, **failure(error))
     else:
-        unit = found.f_frsize
-        say(mount_point=mount_point, total_bytes=found.f_blocks * unit, free_bytes=found.f_bavail * unit)
+        unit = sizes.f_frsize
+        say(mount_point=mount_point, total_bytes=sizes.f_blocks * unit, free_bytes=sizes.f_bavail * unit)
 
 
 def inspect(path: str) -> dict[str, Any]:
@@ -110,17 +110,17 @@ def inspect(path: str) -> dict[str, Any]:
     # they differ if no path leads to the /proc/PID/root, /proc/PID/cwd or working directory with which the path begins
     if not os.path.samestat(os.stat(path), os.stat(real)):
         raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
-    found = os.statvfs(real)
+    sizes = os.statvfs(real)
     return {
         "path": real,
         "renamers": renamers(real) if os.geteuid() == 0 else None,
         "directory": stat.S_ISDIR(os.stat(real).st_mode),
         "writable": os.access(real, os.W_OK | os.X_OK),
-        "read_only": bool(found.f_flag & os.ST_RDONLY),
-        "total_bytes": found.f_blocks * found.f_frsize,
-        "free_bytes": found.f_bavail * found.f_frsize,
-        "block_bytes": found.f_frsize,
-        "fsid": found.f_fsid,
+        "read_only": bool(sizes.f_flag & os.ST_RDONLY),
+        "total_bytes": sizes.f_blocks * sizes.f_frsize,
+        "free_bytes": sizes.f_bavail * sizes.f_frsize,
+        "block_bytes": sizes.f_frsize,
+        "fsid": sizes.f_fsid,
     }
 
 
@@ -141,15 +141,15 @@ def renamers(path: str) -> str | None:
     owner of the directory or of the entry (rename(2), EPERM).
     """
     while True:
-        found = os.stat(path)
-        if found.st_uid not in (0, os.geteuid()):
-            return f"user {name_of(found.st_uid, pwd.getpwuid)}, who owns {path}"
-        if not found.st_mode & stat.S_ISVTX:
-            if found.st_mode & stat.S_IWOTH:
+        status = os.stat(path)
+        if status.st_uid not in (0, os.geteuid()):
+            return f"user {name_of(status.st_uid, pwd.getpwuid)}, who owns {path}"
+        if not status.st_mode & stat.S_ISVTX:
+            if status.st_mode & stat.S_IWOTH:
                 return f"any user, as all may write to {path}"
-            if found.st_mode & stat.S_IWGRP and found.st_gid != 0:
-                return f"group {name_of(found.st_gid, grp.getgrgid)}, which may write to {path}"
-            if found.st_mode & stat.S_IWGRP and has_acl(path):
+            if status.st_mode & stat.S_IWGRP and status.st_gid != 0:
+                return f"group {name_of(status.st_gid, grp.getgrgid)}, which may write to {path}"
+            if status.st_mode & stat.S_IWGRP and has_acl(path):
                 return f"whoever the access control list of {path} names (getfacl {path})"
         if path == "/":
             return None
@@ -202,8 +202,8 @@ def keep(path: str, entry: str | None) -> None:
     except OSError as error:
         say(**failure(error))
         return
-    found = os.fstat(held)
-    say(ready=True, identity=[found.st_dev, found.st_ino], **properties_of_file(held, MARK))
+    status = os.fstat(held)
+    say(ready=True, identity=[status.st_dev, status.st_ino], **properties_of_file(held, MARK))
     while os.read(0, 4096):
         pass
     # if the disk hangs, the child is left behind and continues when the disk does
@@ -246,8 +246,8 @@ def file_flags(fd: int) -> str:
         fcntl.ioctl(fd, GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else GETFLAGS, flags)
     except OSError:
         return ""
-    found = int.from_bytes(flags[:4], sys.byteorder)
-    return "".join(letter for letter, bit in FLAGS.items() if found & bit)
+    bits = int.from_bytes(flags[:4], sys.byteorder)
+    return "".join(letter for letter, bit in FLAGS.items() if bits & bit)
 
 
 def remove_held(held: int) -> None:
@@ -311,10 +311,10 @@ def dismantle(path: str) -> dict[str, Any]:
 
 def inode(path: str) -> int:
     try:
-        found = os.lstat(path)
+        status = os.lstat(path)
     except OSError:
         return 0
-    return found.st_ino if stat.S_ISDIR(found.st_mode) else 0
+    return status.st_ino if stat.S_ISDIR(status.st_mode) else 0
 
 
 def fsid(path: str) -> int:

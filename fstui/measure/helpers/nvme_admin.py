@@ -42,7 +42,7 @@ def main() -> None:
         data = ctypes.create_string_buffer(HEALTH_BYTES)
         # cdw10: the size in 4-byte words minus 1, and the number of the log page
         submit(fd, GET_LOG_PAGE, (HEALTH_BYTES // 4 - 1) << 16 | HEALTH, data, EVERY_NAMESPACE)
-        values = {name: int.from_bytes(data.raw[at : at + size], "little") for name, (at, size) in HEALTH_AT.items()}
+        values = {name: int.from_bytes(data.raw[start:][:size], "little") for name, (start, size) in HEALTH_AT.items()}
         print(json.dumps(values))
     elif action == "id-ctrl":
         data = ctypes.create_string_buffer(IDENTIFY_BYTES)

@@ -37,11 +37,11 @@ def mysql(words: list[str], root: str) -> dict[str, str]:
     given = dict(long_options(words[1:]))
     files = [given["defaults_file"]] if "defaults_file" in given else list(MYSQL_FILES)
     files += [given["defaults_extra_file"]] if "defaults_extra_file" in given else []
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     if "no_defaults" not in given:
         for file in files:
-            found |= dict(in_server_groups(root, file, 0))
-    return found | given
+            values |= dict(in_server_groups(root, file, 0))
+    return values | given
 
 
 def in_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
@@ -68,12 +68,12 @@ def postgresql(words: list[str], data: str, root: str) -> dict[str, str]:
             given[plain(name)] = value
     if "-F" in words:  # short for fsync=off
         given["fsync"] = "off"
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for file in (given.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
         for line in lines(root, file):
             name, value = re.match(r"(\w*)\s*=?\s*(.*)", line).groups()  # type: ignore[union-attr]
-            found[plain(name)] = unquoted(value.partition("#")[0])
-    return found | given
+            values[plain(name)] = unquoted(value.partition("#")[0])
+    return values | given
 
 
 def long_options(words: list[str]) -> Iterator[tuple[str, str]]:

@@ -44,8 +44,8 @@ DATA_FD = 64
 
 def is_full() -> bool:
     """Return whether the filesystem has too little space left for the growth of a log."""
-    found = os.statvfs(".")  # some filesystems report no sizes
-    return bool(found.f_blocks) and found.f_bavail * found.f_frsize < FULL_BYTES
+    sizes = os.statvfs(".")  # some filesystems report no sizes
+    return bool(sizes.f_blocks) and sizes.f_bavail * sizes.f_frsize < FULL_BYTES
 
 
 class ServerProcess:
@@ -72,8 +72,8 @@ class ServerProcess:
         self.inside, self._fds = f"/proc/self/fd/{DATA_FD}", (DATA_FD,)
         if self.user is None:
             return
-        found = pwd.getpwnam(self.user)
-        os.fchown(DATA_FD, found.pw_uid, found.pw_gid)
+        account = pwd.getpwnam(self.user)
+        os.fchown(DATA_FD, account.pw_uid, account.pw_gid)
         if mount_apart(self.name):
             self.inside = MOUNT_POINT
             return
@@ -191,8 +191,8 @@ def privileges(user: str | None) -> list[str]:
     """Return the words before a command with which it ends with this process and, if given, runs as ``user``."""
     words = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:
-        found = pwd.getpwnam(user)
-        words += [f"--reuid={found.pw_uid}", f"--regid={found.pw_gid}", "--clear-groups", "--inh-caps=-all"]
+        account = pwd.getpwnam(user)
+        words += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups", "--inh-caps=-all"]
     return words
 
 

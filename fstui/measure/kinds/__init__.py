@@ -112,8 +112,8 @@ def _allowed(kind: type[StepSettings], error: Exception) -> str:
 
 def _kinds(base: type[_Kind]) -> dict[str, type[_Kind]]:
     return {
-        found.name: kind
-        for found in iter_modules(__path__)
-        for kind in vars(import_module(f"{__name__}.{found.name}")).values()
-        if isinstance(kind, type) and issubclass(kind, base) and kind.__struct_config__.tag == found.name
+        module.name: kind
+        for module in iter_modules(__path__)
+        for kind in vars(import_module(f"{__name__}.{module.name}")).values()
+        if isinstance(kind, type) and issubclass(kind, base) and kind.__struct_config__.tag == module.name
     }

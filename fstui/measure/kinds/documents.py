@@ -35,9 +35,9 @@ def split_file(data: bytes) -> list[bytes]:
     """Return the run documents in a file: one, or those of a check. Raises Refused if the file is damaged."""
     with _refusing():
         if data.lstrip().startswith(b"["):  # the result of a check by an older version
-            return [bytes(one) for one in msgspec.json.decode(data, type=list[msgspec.Raw])]
+            return [bytes(run) for run in msgspec.json.decode(data, type=list[msgspec.Raw])]
         if msgspec.json.decode(data, type=Version).schema == CHECK:
-            return [bytes(one) for one in msgspec.json.decode(data, type=_Check).runs]
+            return [bytes(run) for run in msgspec.json.decode(data, type=_Check).runs]
     return [data]
 
 
@@ -45,12 +45,12 @@ def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
     """Decode only these fields, which documents of all versions have. Raises Refused."""
     with _refusing():
         try:
-            found = msgspec.json.decode(data, type=fields)
+            decoded = msgspec.json.decode(data, type=fields)
         except msgspec.ValidationError:
             _check(msgspec.json.decode(data, type=Version).schema)  # report an unknown schema rather than a field
             raise
-        _check(found.schema)
-        return found
+        _check(decoded.schema)
+        return decoded
 
 
 def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -66,10 +66,10 @@ def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
     def components(types: Sequence[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
         return msgspec.json.schema_components(types, schema_hook=one_of, ref_template=_DEFINED)
 
-    found, definitions = components(documents)
+    schemas, definitions = components(documents)
     if open_kinds:
-        found, definitions = components([*documents, *settings, *figures])
-    references = found[: len(documents)]
+        schemas, definitions = components([*documents, *settings, *figures])
+    references = schemas[: len(documents)]
     return references[0] if len(references) == 1 else {"anyOf": list(references)}, definitions
 
 
@@ -115,12 +115,12 @@ def _from_first(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def _step_from_first(step: dict[str, Any]) -> dict[str, Any]:
-    found = msgspec.convert(step, _FirstStep)
-    tag = {measures.TAG: found.probe}
+    decoded = msgspec.convert(step, _FirstStep)
+    tag = {measures.TAG: decoded.probe}
     return {
         **step,
-        "settings": {**found.settings, **tag},
-        "figures": {**found.figures, **tag} if found.figures else None,
+        "settings": {**decoded.settings, **tag},
+        "figures": {**decoded.figures, **tag} if decoded.figures else None,
     }
 
 

@@ -292,7 +292,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
             for moves, parts in groups
             if not moves
         ]
-        return tuple(one for one in silent if one.until_s - one.since_s >= least_s)
+        return tuple(gap for gap in silent if gap.until_s - gap.since_s >= least_s)
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
         """Return sysbench's minimum, mean, maximum and p95, and the other percentiles from its histogram."""
@@ -315,4 +315,4 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
 def _percentile(histogram: Sequence[tuple[int, int]], rank: float) -> int:
     reached = accumulate(count for _, count in histogram)
-    return next(value for (value, _), seen in zip(histogram, reached, strict=True) if seen >= rank)
+    return next(value for (value, _), total in zip(histogram, reached, strict=True) if total >= rank)

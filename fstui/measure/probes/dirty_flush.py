@@ -171,15 +171,15 @@ class Flushes:
 
         Before Linux 5.5, flushes are not counted: there are only 15 fields (Documentation/block/stat.rst).
         """
-        found: dict[str, DeviceStat] = {}
+        stats: dict[str, DeviceStat] = {}
         for path in self.stat_paths:
             try:
                 with open(path, encoding="ascii") as file:
                     fields = [*map(int, file.read(512).split()), *[0] * 17]
             except (OSError, ValueError):
                 return {}
-            found[path.split("/")[-2]] = DeviceStat(fields[6] * SECTOR_BYTES, *fields[15:17])
-        return found
+            stats[path.split("/")[-2]] = DeviceStat(fields[6] * SECTOR_BYTES, *fields[15:17])
+        return stats
 
 
 def measure(settings: dict[str, Any]) -> None:

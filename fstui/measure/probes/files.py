@@ -80,22 +80,22 @@ def fill(fd: int, size: int, how: str, bytes_per_s: int | None = None) -> None:
     if how == "fallocate":
         calling("fallocate", os.posix_fallocate, fd, 0, size)
     elif how == "written":
-        done, began = 0, clock()
+        written, began = 0, clock()
         most = CHUNK_BYTES if bytes_per_s is None else max(PAGE, min(CHUNK_BYTES, bytes_per_s // PIECES_PER_S))
-        while done < size:
+        while written < size:
             if bytes_per_s is None:
-                give_up_if_slow(done, size, clock() - began)
+                give_up_if_slow(written, size, clock() - began)
             else:
                 calling("fdatasync", os.fdatasync, fd)
-                wait_until(began + done * 1_000_000_000 // bytes_per_s)
+                wait_until(began + written * 1_000_000_000 // bytes_per_s)
             exit_if_interrupted()
-            chunk = random.randbytes(min(most, size - done))
-            wrote = calling("pwrite", os.pwrite, fd, chunk, done)
+            chunk = random.randbytes(min(most, size - written))
+            wrote = calling("pwrite", os.pwrite, fd, chunk, written)
             # the next turn reports the cause of a short write; if nothing is written, this loop would not end
             if not wrote:
-                raise CallError("pwrite", cut_short(fd, chunk, done, wrote))
-            done += wrote
-            send("preparing", done=done, total=size)
+                raise CallError("pwrite", cut_short(fd, chunk, written, wrote))
+            written += wrote
+            send("preparing", done=written, total=size)
 
 
 def wait_until(due_ns: int) -> None:
@@ -104,11 +104,11 @@ def wait_until(due_ns: int) -> None:
         time.sleep(min(left_ns, LISTEN_NS) / 1e9)
 
 
-def give_up_if_slow(done: int, size: int, elapsed_ns: int) -> None:
+def give_up_if_slow(written: int, size: int, elapsed_ns: int) -> None:
     """Raises CallError if the whole file would take too long, because a short step would measure nothing there."""
     limit_ns = TIMEOUT_NS + size * SLOWEST_NS_PER_BYTE
-    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > done * limit_ns:  # expected time: elapsed_ns * size / done
-        said = f"{done} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
+    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > written * limit_ns:  # expected time: elapsed_ns * size / written
+        said = f"{written} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
         raise CallError("pwrite", OSError(errno.ETIMEDOUT, said))
 
 

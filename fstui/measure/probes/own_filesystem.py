@@ -43,9 +43,9 @@ def _run(package: str, *words: str) -> None:
     program = shutil.which(words[0], path=PATH)
     if program is None:
         raise OSError(errno.ENOENT, f"{words[0]} is missing: apt-get install {package}")
-    done = subprocess.run([program, *words[1:]], capture_output=True, check=False, preexec_fn=die_with_parent)
-    if done.returncode:
-        raise OSError(errno.EIO, f"{words[0]}: {done.stderr.decode(errors='replace').strip()}")
+    process = subprocess.run([program, *words[1:]], capture_output=True, check=False, preexec_fn=die_with_parent)
+    if process.returncode:
+        raise OSError(errno.EIO, f"{words[0]}: {process.stderr.decode(errors='replace').strip()}")
 
 
 def set_apart() -> str:

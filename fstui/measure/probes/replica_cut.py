@@ -61,8 +61,8 @@ class ReplicaServer:
 
     def prepare(self) -> None:
         os.mkdir(self.data, 0o700)
-        found = pwd.getpwnam(self.settings["user"])
-        os.chown(self.data, found.pw_uid, found.pw_gid)
+        account = pwd.getpwnam(self.settings["user"])
+        os.chown(self.data, account.pw_uid, account.pw_gid)
         for step in self.settings["prepare"]:
             with self.within_time():
                 self.process.prepare(step)
@@ -108,9 +108,9 @@ class ReplicaServer:
     def durability(self) -> list[str]:
         """Return the settings that decide durability. Raises Trouble if they differ from those that were requested."""
         wanted: dict[str, str] = self.settings["expected"][self.role]
-        (found,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
-        if list(found) != list(wanted.values()):
-            raise Trouble(f"the {self.role} was started with {wanted} and has {list(found)}")
+        (values,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
+        if list(values) != list(wanted.values()):
+            raise Trouble(f"the {self.role} was started with {wanted} and has {list(values)}")
         return [f"{name} = {value}" for name, value in wanted.items()]
 
     def gtid(self) -> str:

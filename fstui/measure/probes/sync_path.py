@@ -113,10 +113,10 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 def call_of(pid: int) -> str | None:
     """Return the name of the system call in which a process is blocked; None if it runs."""
-    first = read_text(f"{pid}/syscall").split(" ", 1)[0]
-    if not first.lstrip("-").isdigit():
+    number = read_text(f"{pid}/syscall").split(" ", 1)[0]
+    if not number.lstrip("-").isdigit():
         return None
-    return CALLS.get(os.uname().machine, {}).get(int(first), f"system call {first}")
+    return CALLS.get(os.uname().machine, {}).get(int(number), f"system call {number}")
 
 
 def read_text(name: str) -> str:
@@ -142,7 +142,7 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
         closing.callback(os.close, fd)
         is_dirty, began = dirty_check(closing, fd, os.path.basename(path)), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
-            is_searching = sum(left for _, left in tally.values()) == 1
+            is_searching = sum(dirty for _, dirty in tally.values()) == 1
             most, longest_s = (SEARCHES, MAX_SEARCH_S) if is_searching else (TRIES, MAX_S)
             if number >= most or (number >= MIN_TRIES and time.monotonic() - began > longest_s):
                 break
@@ -150,8 +150,8 @@ def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[s
             if stays_dirty and any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROLS)):
                 continue
             if stays_dirty is not None:
-                tried, left = tally.get(name, (0, 0))
-                tally[name] = (tried + 1, left + stays_dirty)
+                tries, dirty = tally.get(name, (0, 0))
+                tally[name] = (tries + 1, dirty + stays_dirty)
     return tally
 
 

@@ -101,10 +101,10 @@ class SyncWriter(BlockWriter):
     def paced_batch(self, until_ns: int, ops_left: int) -> int:
         """Do one operation when it is due. Sleep in short pieces, so that a stop is noticed."""
         due = self.state[0] + self.ops * self.pause_ns
-        while (left := due - clock()) > 0 and not self.shared.stopping:
+        while (remaining_ns := due - clock()) > 0 and not self.shared.stopping:
             if clock() >= until_ns:
                 return clock()
-            time.sleep(min(left, LOOK_NS) / 1e9)
+            time.sleep(min(remaining_ns, LOOK_NS) / 1e9)
         if self.shared.stopping:
             return clock()
         marks: list[int] = []

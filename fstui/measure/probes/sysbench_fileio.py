@@ -20,12 +20,12 @@ _FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_
 
 
 def totals(text: list[str]) -> dict[str, Any] | None:
-    found, _ = reported(text)
-    if not found.keys() >= set(_FIGURES.values()):
+    figures, _ = reported(text)
+    if not figures.keys() >= set(_FIGURES.values()):
         return None
-    numbers = {name: found[printed] for name, printed in _FIGURES.items()}
-    events = int(found.get("total number of events", 0))
-    return {**numbers, "events": events, "latency_ms": latency_ms(found), "times": TIMES}
+    numbers = {name: figures[printed] for name, printed in _FIGURES.items()}
+    events = int(figures.get("total number of events", 0))
+    return {**numbers, "events": events, "latency_ms": latency_ms(figures), "times": TIMES}
 
 
 def start(settings: dict[str, Any], action: str) -> RunningProgram:
@@ -62,14 +62,14 @@ def run(settings: dict[str, Any], commands: CommandLines) -> None:
             program.kill()
     if program.finish() and not commands.stop_wanted:
         raise Trouble(reason(program.text))
-    found = totals(program.text)
-    if found is None:
+    figures = totals(program.text)
+    if figures is None:
         if not commands.stop_wanted:
             raise Trouble("sysbench printed no report at its end")
         return
-    writes = round(found["writes_per_s"] * found["total_time_s"])
-    send("figures", transactions=writes, written_bytes=writes * settings["block_bytes"], **found)
-    send("done", start_ns=started_ns, end_ns=started_ns + round(found["total_time_s"] * 1e9), delayed_ns=0)
+    writes = round(figures["writes_per_s"] * figures["total_time_s"])
+    send("figures", transactions=writes, written_bytes=writes * settings["block_bytes"], **figures)
+    send("done", start_ns=started_ns, end_ns=started_ns + round(figures["total_time_s"] * 1e9), delayed_ns=0)
 
 
 def measure(settings: dict[str, Any]) -> None:

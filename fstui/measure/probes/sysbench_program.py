@@ -147,16 +147,16 @@ def interval(line: str) -> dict[str, float] | None:
 
 def totals(text: list[str]) -> dict[str, Any] | None:
     """Return the figures of the final report of an OLTP script; None if there is no report."""
-    found, per_s = reported(text)
+    totals, per_s = reported(text)
     if "transactions" not in per_s or "queries" not in per_s:
         return None
-    ignored = {name.replace(" ", "_"): int(found[name]) for name in ("ignored errors", "reconnects") if name in found}
+    ignored = {name.replace(" ", "_"): int(totals[name]) for name in ("ignored errors", "reconnects") if name in totals}
     return {
-        "queries": {name: int(found[name]) for name in ("read", "write", "other", "total") if name in found},
-        "transactions": int(found["transactions"]),
+        "queries": {name: int(totals[name]) for name in ("read", "write", "other", "total") if name in totals},
+        "transactions": int(totals["transactions"]),
         "tps": per_s["transactions"],
         "qps": per_s["queries"],
-        "latency_ms": latency_ms(found),
+        "latency_ms": latency_ms(totals),
         **ignored,
     }
 
@@ -168,8 +168,8 @@ def reported(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
     return numbers, {name: float(number) for name, _, number in lines if number}
 
 
-def latency_ms(found: Mapping[str, float]) -> dict[str, float]:
-    return {name: found[printed] for name, printed in _LATENCY_MS.items() if printed in found}
+def latency_ms(figures: Mapping[str, float]) -> dict[str, float]:
+    return {name: figures[printed] for name, printed in _LATENCY_MS.items() if printed in figures}
 
 
 def histogram(text: list[str]) -> list[tuple[float, int]]:

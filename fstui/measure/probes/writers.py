@@ -105,7 +105,7 @@ class Shared:
     def stop(self) -> None:
         self.words[0] = 1
 
-    def of(self, writer: int) -> memoryview:
+    def state_of(self, writer: int) -> memoryview:
         """Return the numbers of a writer: started_ns, ended_ns, delayed_ns, the last time that it looked at the clock,
         and three times without a CPU: all waits, the longest wait, and the time that a hypervisor took."""
         first = 1 + WRITER_WORDS * writer
@@ -122,7 +122,7 @@ class WriteLoop(ABC):
         self.number = number
         self.shared = shared
         self.coordinator = os.getppid()
-        self.state = shared.of(number)
+        self.state = shared.state_of(number)
         self.length_ns = int(settings["seconds"] * 1e9)
         self.least_ops = -(-SLOW_STEP_OPS // settings["writers"])
         self.most_ops = sys.maxsize
@@ -271,7 +271,7 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     reap(pids)
     if not all_ready:
         return False
-    send_done([shared.of(number) for number in range(writers)])
+    send_done([shared.state_of(number) for number in range(writers)])
     return True
 
 
@@ -288,7 +288,7 @@ def send_done(states: list[memoryview]) -> None:
     started = [state[0] for state in states if state[0]]
     ended = max(state[1] for state in states)
     indexes = (("cpu_wait_ns", 4), ("longest_cpu_wait_ns", 5), ("stolen_ns", 6))
-    missed = {name: max(state[at] for state in states) for name, at in indexes}
+    missed = {name: max(state[index] for state in states) for name, index in indexes}
     send(
         "done",
         start_ns=min(started, default=ended),
@@ -305,7 +305,7 @@ def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines)
             shared.stop()
         now = clock()
         for number, pid in enumerate(pids):
-            last = shared.of(number)[3]
+            last = shared.state_of(number)[3]
             if last and now - last > SILENT_NS and (call := sync_path.call_of(pid)):
                 send("inflight", since_ns=last, call=call, writer=number)
 

@@ -113,17 +113,17 @@ class Decoder:
 
     def feed(self, data: bytes) -> Iterator[Frame | Samples]:
         view = memoryview(self._rest + data)
-        at = 0
-        while at + _HEADER.size <= len(view):
-            length, number = _HEADER.unpack_from(view, at)
+        offset = 0
+        while offset + _HEADER.size <= len(view):
+            length, number = _HEADER.unpack_from(view, offset)
             if number >= len(KINDS) or length > PIPE_BUF:
                 raise BadFrame(_NO_FRAME)
-            end = at + _HEADER.size + length
+            end = offset + _HEADER.size + length
             if end > len(view):
                 break
-            yield _decode(KINDS[number], view[at + _HEADER.size : end])
-            at = end
-        self._rest = bytes(view[at:])
+            yield _decode(KINDS[number], view[offset + _HEADER.size : end])
+            offset = end
+        self._rest = bytes(view[offset:])
 
 
 def _decode(kind: str, payload: memoryview) -> Frame | Samples:

@@ -72,8 +72,8 @@ def enter(directory: str, identity: Sequence[int]) -> None:
         os.chdir(directory)
     except FileNotFoundError:
         raise FileNotFoundError(errno.ENOENT, "it was moved or removed", directory) from None
-    found = os.stat(".")
-    if (found.st_dev, found.st_ino) != tuple(identity):
+    status = os.stat(".")
+    if (status.st_dev, status.st_ino) != tuple(identity):
         raise OSError(errno.ESTALE, "another directory has taken its place", directory)
 
 

@@ -41,18 +41,18 @@ def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 def write_whole(fd: int, block: Any, offset: int) -> None:
     """Write the block in one call. Raises OSError, also for a short write."""
-    done = os.pwrite(fd, block, offset)
-    if done < len(block):
-        raise cut_short(fd, block, offset, done)
+    written = os.pwrite(fd, block, offset)
+    if written < len(block):
+        raise cut_short(fd, block, offset, written)
 
 
-def cut_short(fd: int, block: Any, offset: int, done: int) -> OSError:
+def cut_short(fd: int, block: Any, offset: int, written: int) -> OSError:
     """Return why a write was short. Write the rest for that, because the kernel reports the error only then."""
     try:
-        os.pwrite(fd, block[done:], offset + done)
+        os.pwrite(fd, block[written:], offset + written)
     except OSError as error:
         return error
-    return OSError(f"only {done} of {len(block)} bytes at once, and no error")
+    return OSError(f"only {written} of {len(block)} bytes at once, and no error")
 
 
 def write_frame(frame: bytes) -> int:

@@ -147,7 +147,7 @@ class AtRiskTracker:
     def _update(self, row: RiskRow, since: float) -> None:
         file = row.file
         if file.openers:
-            row.owners, row.closed_at = {self._owner_of_process(one) for one in file.openers}, None
+            row.owners, row.closed_at = {self._owner_of_process(opener) for opener in file.openers}, None
         elif row.closed_at is None:
             row.closed_at = self._now
         if file.direct and file.openers:
@@ -170,11 +170,11 @@ class AtRiskTracker:
             row.forget()
 
     def _owner_of_process(self, process: Opener) -> Owner:
-        first = process.first
-        owner = self._owners.get((first.pid, first.started))
+        leader = process.topmost
+        owner = self._owners.get((leader.pid, leader.started))
         if owner is None:
-            owner = self._owners[first.pid, first.started] = Owner(first.name, first.pid)
-        owner.name = first.name
+            owner = self._owners[leader.pid, leader.started] = Owner(leader.name, leader.pid)
+        owner.name = leader.name
         return owner
 
     def _add_syncs(self, syncs: Syncs) -> None:
@@ -205,11 +205,11 @@ class AtRiskTracker:
                 near = {os.path.dirname(file.path) for file in self._rows if file.number == directory[0]}
                 self._directories[directory] = find_directory(self._threads[thread].pid, directory[1], near)
             self._names.append((owner, NewNames(directory, self._directories.get(directory), count, self._now)))
-        commits = {journal: journal.commits() for journal in {one.journal for _, one in self._names} if journal}
+        commits = {journal: journal.commits() for journal in {new.journal for _, new in self._names} if journal}
         self._names = [
-            (owner, one)
-            for owner, one in self._names[-MAX_NAMES:]
-            if syncs.ended.get(one.directory, (0, 0))[0] / 1e9 < one.since and not one.is_committed(self._now, commits)
+            (owner, new)
+            for owner, new in self._names[-MAX_NAMES:]
+            if syncs.ended.get(new.directory, (0, 0))[0] / 1e9 < new.since and not new.is_committed(self._now, commits)
         ]
         if len(self._directories) > MAX_NAMES:
             self._directories.clear()
@@ -241,11 +241,13 @@ class AtRiskTracker:
             oldest = min(filter(None, (row.oldest for row in rows)), default=None)
             owner.note(self._now, sum(row.total for row in rows), oldest)
         names: dict[Owner, list[NewNames]] = defaultdict(list)
-        for owner, one in self._names:
-            names[owner].append(one)
+        for owner, new in self._names:
+            names[owner].append(new)
         shown = [row for row in self._rows.values() if row.most_bytes or row.syncs]
         shown.sort(key=lambda row: (-row.total, -row.most_bytes, -row.syncs))
-        owners = [one for one in self._owners.values() if one.most_bytes or one.syncs or one.direct or names[one]]
+        owners = [
+            owner for owner in self._owners.values() if owner.most_bytes or owner.syncs or owner.direct or names[owner]
+        ]
         at_risk = {owner: sum(row.total for row in by_owner[owner]) for owner in owners}
         owners.sort(key=lambda owner: (-at_risk[owner], -owner.most_bytes, -owner.syncs))
         return {
@@ -272,8 +274,8 @@ class AtRiskTracker:
             "shared_files": sum(row.total > 0 and len(row.owners) > 1 for row in rows),
             "log": log.file.path if log else None,
             "log_bytes": log.total if log else 0,
-            "names": sum(one.count for one in names),
-            "oldest_name_s": max((self._now - one.since for one in names), default=None),
+            "names": sum(new.count for new in names),
+            "oldest_name_s": max((self._now - new.since for new in names), default=None),
             "direct_files": sum(owner.direct.values()),
             "direct_bytes": self._caches.not_flushed(direct),
             **self._exposed(owner, rows),
@@ -302,19 +304,19 @@ class AtRiskTracker:
 
     def _new_names(self) -> list[dict[str, Any]]:
         """Return a row for each program and directory. Directories of unknown path are counted together."""
-        found: dict[tuple[Owner, int, str | None], list[NewNames]] = defaultdict(list)
-        for owner, one in self._names:
-            found[owner, one.directory[0], one.path].append(one)
+        groups: dict[tuple[Owner, int, str | None], list[NewNames]] = defaultdict(list)
+        for owner, new in self._names:
+            groups[owner, new.directory[0], new.path].append(new)
         rows: list[dict[str, Any]] = [
             {
                 "program": f"{owner.name} ({owner.pid})",
                 "directory": path,
-                "directories": len({one.directory for one in names}),
+                "directories": len({new.directory for new in names}),
                 "device": device_name(device),
-                "count": sum(one.count for one in names),
-                "oldest_s": max(self._now - one.since for one in names),
+                "count": sum(new.count for new in names),
+                "oldest_s": max(self._now - new.since for new in names),
             }
-            for (owner, device, path), names in found.items()
+            for (owner, device, path), names in groups.items()
         ]
         return sorted(rows, key=lambda row: -row["oldest_s"])[:MAX_ROWS]
 
@@ -322,13 +324,13 @@ class AtRiskTracker:
         lost = self._syncs.lost() if self._syncs else 0
         if not self._open:
             return {"unsupported": self._unsupported, "lost": lost}
-        every = self._scope == EVERYTHING and not self._open.unreadable
+        covers_all = self._scope == EVERYTHING and not self._open.unreadable
         known = sum(file.dirty + file.writeback for file in self._open.files.values())
         memory = proc.meminfo()
         unwritten = memory.get("Dirty", 0) + memory.get("Writeback", 0)
         return {
             "lost": lost,
-            "rest_bytes": max(0, unwritten - known) if every else None,
+            "rest_bytes": max(0, unwritten - known) if covers_all else None,
             "not_covered": self._open.not_covered,
             "unreadable": self._open.unreadable,
             "seconds_per_round": self._open.scans_per_round,
@@ -371,8 +373,8 @@ def watch(at_risk: AtRiskTracker) -> None:
     closed = False
     while not closed:
         due += SECOND
-        while not closed and (left := due - time.monotonic()) > 0:
-            closed = closed_within(min(left, POLL_S))
+        while not closed and (remaining_s := due - time.monotonic()) > 0:
+            closed = closed_within(min(remaining_s, POLL_S))
             at_risk.poll()
         second = at_risk.end_second()
         if not closed:

@@ -95,18 +95,18 @@ class DiskCounters(NamedTuple):
         return DiskCounters(*(now - then for now, then in zip(self, before, strict=True)))
 
     def plus(self, other: DiskCounters) -> DiskCounters:
-        return DiskCounters(*(one + more for one, more in zip(self, other, strict=True)))
+        return DiskCounters(*(count + more for count, more in zip(self, other, strict=True)))
 
 
 def read_disks() -> dict[str, list[int]]:
     """Return by name the fields of /proc/diskstats of every disk that gets requests. dm, md and partitions do not: they
     pass requests on."""
-    found = {}
+    disks = {}
     for line in proc.read_text("/proc/diskstats").splitlines():
         words = line.split()
         if len(words) >= 20 and os.path.isdir(f"/sys/block/{words[2]}/mq"):
-            found[words[2]] = list(map(int, words[3:20]))
-    return found
+            disks[words[2]] = list(map(int, words[3:20]))
+    return disks
 
 
 def read_counters() -> dict[str, DiskCounters]:

@@ -37,10 +37,10 @@ class Durations:
 
     def percentile(self, share: float) -> int:
         """Return the lower bound of the bucket at which this share of the durations is reached."""
-        wanted, seen = share * self.count, 0
+        rank, total = share * self.count, 0
         for duration_ns, count in sorted(self.buckets.items()):
-            seen += count
-            if seen >= wanted:
+            total += count
+            if total >= rank:
                 return duration_ns
         return self.longest
 

@@ -79,15 +79,15 @@ def struct_letter(field: Field) -> str:
 
 
 def fields_of(text: str) -> dict[str, Field]:
-    found = {}
+    fields = {}
     for match in FIELD.finditer(text):
         words = match["declared"].split()
         if not words:
             continue
         name, bracket, _ = words[-1].partition("[")
         is_text = bool(bracket) and "char" in words and "__data_loc" not in words
-        found[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", is_text)
-    return found
+        fields[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", is_text)
+    return fields
 
 
 def parse_format(name: str, text: str) -> EventFormat:
@@ -135,7 +135,7 @@ def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> li
     if begin + 4 * count > len(page) or count < 0:
         raise Garbled("a page of the trace buffer ends before its data")
     words = struct.unpack_from(f"={count}I", page, begin)
-    found: list[Event] = []
+    events: list[Event] = []
     at = 0
     while at < count:
         head = words[at]
@@ -152,8 +152,8 @@ def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> li
         if data < at and (reader := readers.get(number := words[data] >> ID_AT & 0xFFFF)):
             if 4 * (at - data) < reader.size:
                 raise Garbled("an event of the trace buffer is shorter than its format says")
-            found.append((now, number, reader.unpack_from(page, begin + 4 * data)))
-    return found
+            events.append((now, number, reader.unpack_from(page, begin + 4 * data)))
+    return events
 
 
 def _decode_unusual(words: tuple[int, ...], at: int, now: int) -> tuple[int, int, int]:

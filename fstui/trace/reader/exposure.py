@@ -58,8 +58,8 @@ class DatedBytes:
     def not_before(self, time: float) -> None:
         """Date older bytes to ``time``: what was written before is durable, so these bytes were written again since."""
         if self._marks and self._marks[0][0] < time:
-            older = sum(amount for at, amount in self._marks if at < time)
-            self._marks = deque([(time, older), *((at, amount) for at, amount in self._marks if at >= time)])
+            older = sum(amount for date, amount in self._marks if date < time)
+            self._marks = deque([(time, older), *(mark for mark in self._marks if mark[0] >= time)])
 
 
 class Totals:

@@ -60,18 +60,18 @@ class FileLocations:
         now = time.monotonic()
         if self._time_is_up or now - self._searched_at.get(key, -AGAIN_S) < AGAIN_S:
             return known
-        found = self._find(program, file)
-        if found.path is None and self._time_is_up:
+        location = self._find(program, file)
+        if location.path is None and self._time_is_up:
             return known
-        if found.path is None or file.inode:  # without an inode, the descriptor may soon lead to another file
+        if location.path is None or file.inode:  # without an inode, the descriptor may soon lead to another file
             self._searched_at[key] = now
-        if found.path is None:
+        if location.path is None:
             return known
         if file.inode:
-            self._known[key] = found
+            self._known[key] = location
             if file.device:
-                self._by_name[shared] = found
-        return found
+                self._by_name[shared] = location
+        return location
 
     @property
     def _time_is_up(self) -> bool:
@@ -89,21 +89,21 @@ class FileLocations:
         """Return the program's descriptor of the file: that of the call, or one with the same inode."""
         if file.fd >= 0 and (not file.inode or self._matches(program, fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
-        found = self._open_files(program).get(file.inode, ()) if file.inode else ()
-        return next((fd for fd, info in found if self._matches(program, info, file)), None)
+        files = self._open_files(program).get(file.inode, ()) if file.inode else ()
+        return next((fd for fd, info in files if self._matches(program, info, file)), None)
 
     def _open_files(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
         """Return the open files of a program by inode. They are listed at most once per second."""
-        found = self._open.get(program.pid)
-        if found is None:
-            found = self._open[program.pid] = defaultdict(list)
+        files = self._open.get(program.pid)
+        if files is None:
+            files = self._open[program.pid] = defaultdict(list)
             with contextlib.suppress(OSError):
                 for fd in os.listdir(f"/proc/{program.pid}/fd"):
                     info = fdinfo(program, fd)
-                    found[info.get("ino", 0)].append((fd, info))
+                    files[info.get("ino", 0)].append((fd, info))
                     if self._time_is_up:
                         break
-        return found
+        return files
 
     def _matches(self, program: TracedProcess, info: dict[str, int], file: SyncedFile) -> bool:
         """Compare inode and device without access to the filesystem: since Linux 5.14 fdinfo contains the inode."""
@@ -119,13 +119,13 @@ class FileLocations:
 
 def fdinfo(program: TracedProcess, fd: str) -> dict[str, int]:
     """Return ``mnt_id`` and ``ino`` of an open file, as far as the kernel shows them."""
-    found = {}
+    fields = {}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{fd}", "rb") as file:
         for line in file:
             name, _, value = line.partition(b":")
             if name in (b"mnt_id", b"ino"):
-                found[name.decode()] = int(value)
-    return found
+                fields[name.decode()] = int(value)
+    return fields
 
 
 def path_of(program: TracedProcess, fd: str) -> str | None:
@@ -141,13 +141,13 @@ def backing_files() -> dict[tuple[int, int], str]:
 
     They are needed because a kernel worker syncs them. The files themselves are not accessed.
     """
-    found = {}
+    loops = {}
     for path in glob.glob("/sys/block/loop*/loop/backing_file"):
         loop = path.split("/")[3]
         with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="surrogateescape") as file:
             device, inode = loop_status(loop)
-            found[os.major(device) << 20 | os.minor(device), inode] = f"{file.read().rstrip()} ({loop})"
-    return found
+            loops[os.major(device) << 20 | os.minor(device), inode] = f"{file.read().rstrip()} ({loop})"
+    return loops
 
 
 def loop_status(loop: str) -> tuple[int, int]:

@@ -30,8 +30,8 @@ class Journal(NamedTuple):
 
     def commits(self) -> int:
         """Return the number of commits since the mount."""
-        found = re.match(r"\d+", proc.read_text(self.file))
-        return int(found[0]) if found else 0
+        match = re.match(r"\d+", proc.read_text(self.file))
+        return int(match[0]) if match else 0
 
 
 class NewNames:
@@ -52,10 +52,10 @@ class NewNames:
         age_s = now - self.since
         if self.journal is None:
             return age_s > expire_s()
-        done = commits[self.journal] - self._commits
-        if done and self._first_commit_s is None:
+        new_commits = commits[self.journal] - self._commits
+        if new_commits and self._first_commit_s is None:
             self._first_commit_s = age_s
-        contained = done >= 2 or (self._first_commit_s or 0) > COMMIT_S
+        contained = new_commits >= 2 or (self._first_commit_s or 0) > COMMIT_S
         return contained or age_s > self.journal.interval_s + COMMIT_INTERVAL_S
 
 

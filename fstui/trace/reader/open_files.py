@@ -56,8 +56,8 @@ def dirty_and_writeback(fd: int) -> tuple[int, int]:
 class Opener:
     """A process, and its descriptors at the last scan."""
 
-    def __init__(self, pid: int, found: proc.Stat) -> None:
-        self.pid, self.started, self.name = pid, found.start, found.name
+    def __init__(self, pid: int, process: proc.Stat) -> None:
+        self.pid, self.started, self.name = pid, process.start, process.name
         self.parent: Opener | None = None
         self.wanted = False
         self.descriptors: dict[str, Descriptor] = {}
@@ -65,10 +65,10 @@ class Opener:
         self._moved: tuple[int, int] | None = None
 
     @property
-    def first(self) -> Opener:
+    def topmost(self) -> Opener:
         """This process, or the topmost of its ancestors with the same name, such as PostgreSQL's postmaster."""
         parent = self.parent
-        return parent.first if parent is not None and parent.wanted and parent.name == self.name else self
+        return parent.topmost if parent is not None and parent.wanted and parent.name == self.name else self
 
     def has_written(self) -> bool:
         """Return whether the process may have made pages dirty since the last call."""
@@ -77,9 +77,9 @@ class Opener:
 
     def read_name(self) -> None:
         """Read the name of the process again, because execve(2) changes it."""
-        found = proc.stat(self.pid)
-        if found and found.start == self.started:
-            self.name = found.name
+        process = proc.stat(self.pid)
+        if process and process.start == self.started:
+            self.name = process.name
 
     def open(self) -> int:
         """Return a descriptor of /proc/PID/fd, which never shows another process with that PID. Raises OSError."""
@@ -111,14 +111,14 @@ class OpenFile:
         self.settled_ns = -1
         """As long as this is the modification time, the file has no dirty pages."""
 
-    def count(self, fd: int, found: os.stat_result) -> None:
+    def count(self, fd: int, status: os.stat_result) -> None:
         """Count the dirty pages. Raises OSError."""
-        is_regular, now_ns = stat.S_ISREG(found.st_mode), time.time_ns()
-        self.deleted = is_regular and not found.st_nlink
+        is_regular, now_ns = stat.S_ISREG(status.st_mode), time.time_ns()
+        self.deleted = is_regular and not status.st_nlink
         # no program expects a deleted file after a crash
         self.dirty, self.writeback = (0, 0) if self.deleted else dirty_and_writeback(fd)
-        is_settled = is_regular and not self.dirty and not self.writeback and found.st_mtime_ns < now_ns - RECENT_NS
-        self.settled_ns = found.st_mtime_ns if is_settled else -1
+        is_settled = is_regular and not self.dirty and not self.writeback and status.st_mtime_ns < now_ns - RECENT_NS
+        self.settled_ns = status.st_mtime_ns if is_settled else -1
 
 
 Descriptor = tuple[str, OpenFile | str | None]
@@ -176,8 +176,8 @@ class OpenFiles:
     @property
     def not_covered(self) -> dict[str, int]:
         """The number of descriptors on filesystems that are not covered, by type."""
-        found = (file for process in self.processes.values() for _, file in process.descriptors.values())
-        return Counter(fstype for fstype in found if isinstance(fstype, str) and fstype)
+        fstypes = (file for process in self.processes.values() for _, file in process.descriptors.values())
+        return Counter(fstype for fstype in fstypes if isinstance(fstype, str) and fstype)
 
     def scan(self) -> None:
         """Examine the processes that are still waiting, or all again, for at most SCAN_S."""
@@ -190,8 +190,8 @@ class OpenFiles:
             self._visit(self._waiting.pop())
             if time.thread_time() > until and self._waiting:
                 break
-        done = total - len(self._waiting)
-        self.scans_per_round = max(1.0, total / done) if done else 1.0
+        examined = total - len(self._waiting)
+        self.scans_per_round = max(1.0, total / examined) if examined else 1.0
 
     def _living(self) -> list[Opener]:
         """Return the processes to examine, and forget those that have ended."""
@@ -206,11 +206,11 @@ class OpenFiles:
     def _add(self, pid: int) -> Opener | None:
         """Return a process; None if it has ended. Add a new one and, before it, its parent."""
         known = self.processes.get(pid)
-        if known is None and pid and (found := proc.stat(pid)):
-            known = self.processes[pid] = Opener(pid, found)
-            known.parent = self._add(found.parent)
+        if known is None and pid and (process := proc.stat(pid)):
+            known = self.processes[pid] = Opener(pid, process)
+            known.parent = self._add(process.parent)
             in_scope = self._scope.pid in (None, pid) or (known.parent is not None and known.parent.wanted)
-            known.wanted = in_scope and not found.flags & KERNEL_THREAD
+            known.wanted = in_scope and not process.flags & KERNEL_THREAD
         return known
 
     def _forget(self, pid: int) -> None:
@@ -220,48 +220,48 @@ class OpenFiles:
 
     def _visit(self, process: Opener) -> None:
         """Examine the files of a process; only those with dirty pages if it has written nothing since the last scan."""
-        seen: dict[str, Descriptor] = {}
+        descriptors: dict[str, Descriptor] = {}
         try:
             directory = process.open()
             if process.has_written() or (self._scan + process.pid) % QUIET_SCANS == 0:
                 names = os.listdir(directory)
             else:
-                seen = dict(process.descriptors)
+                descriptors = dict(process.descriptors)
                 names = [
                     name
-                    for name, (_, file) in seen.items()
+                    for name, (_, file) in descriptors.items()
                     if isinstance(file, OpenFile) and (file.dirty or file.writeback)
                 ]
             for name in names:
                 try:
-                    seen[name] = self._look(process, directory, name)
+                    descriptors[name] = self._look(process, directory, name)
                 except PermissionError:
                     raise
                 except OSError:  # it was closed in between
-                    seen.pop(name, None)
+                    descriptors.pop(name, None)
         except PermissionError as error:
             self.unreadable += self._is_limited or error.errno == errno.EPERM
         except OSError as error:  # the process has ended, and another may have its pid in the next round
             self.unreadable += error.errno == errno.EMFILE
             self._forget(process.pid)
             return
-        if any(isinstance(file, OpenFile) for _, file in seen.values()):
+        if any(isinstance(file, OpenFile) for _, file in descriptors.values()):
             process.read_name()
-        self._replace(process, seen)
+        self._replace(process, descriptors)
 
-    def _replace(self, process: Opener, seen: dict[str, Descriptor]) -> None:
+    def _replace(self, process: Opener, descriptors: dict[str, Descriptor]) -> None:
         """Replace the descriptors of a process. A file without openers is kept until ``drop``."""
-        if seen == process.descriptors:
+        if descriptors == process.descriptors:
             return
         for _, file in process.descriptors.values():
             if isinstance(file, OpenFile):
                 file.openers[process] -= 1
                 if not file.openers[process]:
                     del file.openers[process]
-        for _, file in seen.values():
+        for _, file in descriptors.values():
             if isinstance(file, OpenFile):
                 file.openers[process] += 1
-        process.descriptors = seen
+        process.descriptors = descriptors
 
     def _look(self, process: Opener, directory: int, name: str) -> Descriptor:
         """Examine a descriptor, and count the dirty pages of its file. Raises OSError."""
@@ -272,14 +272,14 @@ class OpenFiles:
         elif isinstance(known, OpenFile):
             if known.scan == self._scan:
                 return before, known
-            found = os.stat(name, dir_fd=directory)  # quick, because no covered filesystem asks a server
-            if (found.st_dev, found.st_ino) != known.key:
+            status = os.stat(name, dir_fd=directory)  # quick, because no covered filesystem asks a server
+            if (status.st_dev, status.st_ino) != known.key:
                 known = self._classify(process, name, link)
-            elif found.st_mtime_ns != known.settled_ns or not found.st_nlink:
+            elif status.st_mtime_ns != known.settled_ns or not status.st_nlink:
                 known.scan = self._scan
                 fd = process.duplicate(name)
                 try:
-                    known.count(fd, found)
+                    known.count(fd, status)
                 finally:
                     os.close(fd)
         elif known is None and link[:1] == "/" and os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR:
@@ -303,10 +303,10 @@ class OpenFiles:
             return "" if fstype in IN_MEMORY else fstype
         fd = process.duplicate(name)
         try:
-            found, flags = os.fstat(fd), fcntl.fcntl(fd, fcntl.F_GETFL)
-            if not (stat.S_ISBLK if fstype == "block device" else stat.S_ISREG)(found.st_mode):
+            status, flags = os.fstat(fd), fcntl.fcntl(fd, fcntl.F_GETFL)
+            if not (stat.S_ISBLK if fstype == "block device" else stat.S_ISREG)(status.st_mode):
                 return ""
-            key = (found.st_rdev, 0) if fstype == "block device" else (found.st_dev, found.st_ino)
+            key = (status.st_rdev, 0) if fstype == "block device" else (status.st_dev, status.st_ino)
             file = self.files.get(key)
             if file is None:
                 if fstype == "block device":  # not the device of /dev
@@ -314,7 +314,7 @@ class OpenFiles:
                 file = self.files[key] = OpenFile(key, number, link, fstype)
             file.direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
             file.path, file.scan = link, self._scan
-            file.count(fd, found)
+            file.count(fd, status)
             return file
         finally:
             os.close(fd)

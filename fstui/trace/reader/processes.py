@@ -66,7 +66,7 @@ def in_outermost_namespace() -> bool:
 
 
 def family(roots: Collection[int]) -> list[int]:
-    parents = {pid: found.parent for pid in proc.pids() if (found := proc.stat(pid))}
+    parents = {pid: process.parent for pid in proc.pids() if (process := proc.stat(pid))}
     return [thread for pid in parents if descends(pid, parents, roots) for thread in threads(pid)]
 
 
@@ -131,12 +131,12 @@ WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
 def process_of(thread: int) -> TracedProcess | None:
     status = proc.read_text(f"/proc/{thread}/status")
     pid = int(status.partition("\nTgid:")[2].partition("\n")[0] or 0)
-    found = proc.stat(pid) if pid else None
-    if found is None:
+    process = proc.stat(pid) if pid else None
+    if process is None:
         return None
-    is_kernel = bool(found.flags & KERNEL_THREAD)
-    is_worker = is_kernel and found.name.startswith("kworker/")
-    return WORKERS if is_worker else TracedProcess(pid, found.start, found.name, is_kernel)
+    is_kernel = bool(process.flags & KERNEL_THREAD)
+    is_worker = is_kernel and process.name.startswith("kworker/")
+    return WORKERS if is_worker else TracedProcess(pid, process.start, process.name, is_kernel)
 
 
 def waited_for_cpu_ns(thread: int) -> int | None:

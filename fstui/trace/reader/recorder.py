@@ -141,8 +141,8 @@ class Trace(WaitRecording):
         self.read()
         if not self._left_out:
             self._traced_s = time.monotonic() - self._began_s
-            seen = self.collected_bytes - self._bytes
-            self.narrow_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(seen, 1))
+            collected_bytes = self.collected_bytes - self._bytes
+            self.narrow_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(collected_bytes, 1))
         syncs: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
         for (thread, *file), durations in self.waits.done.items():
@@ -196,7 +196,7 @@ class Trace(WaitRecording):
                 waits.forget(thread)
         span = Span()
         self.add_waits(span)
-        for end_ns, took_ns, (thread, *file) in sorted(waits.slow, key=lambda one: -one[1]):
+        for end_ns, took_ns, (thread, *file) in sorted(waits.slow, key=lambda wait: -wait[1]):
             row = self.row(thread, SyncedFile(*file))
             delay_ns = min(took_ns, self.cpu_delays.get(thread, 0))
             self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
@@ -234,27 +234,27 @@ class Trace(WaitRecording):
 
 def busiest_of(syncs: Counter[int]) -> list[int]:
     """Return the threads with most syncs, which together make BUSY_SHARE of all syncs."""
-    found: list[int] = []
-    left = syncs.total() * BUSY_SHARE
+    busy: list[int] = []
+    remaining = syncs.total() * BUSY_SHARE
     for thread, number in syncs.most_common():
-        if left <= 0:
+        if remaining <= 0:
             break
-        found.append(thread)
-        left -= number
-    return found
+        busy.append(thread)
+        remaining -= number
+    return busy
 
 
 def few_of_each(rows: Iterable[WaitRow]) -> list[WaitRow]:
     """Return the rows, longest wait first, with at most MAX_OF_A_PROGRAM for a program and device: merge the others."""
-    found: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
+    groups: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
     for row in sorted(rows, key=_waited_ns, reverse=True):
-        alike = found.setdefault((row.key.name, row.key.is_kernel, row.device), [])
+        alike = groups.setdefault((row.key.name, row.key.is_kernel, row.device), [])
         if len(alike) < MAX_OF_A_PROGRAM:
             alike.append(row)
         else:
             alike[-1].merge(row)
             alike[-1].path = None
-    return sorted((row for alike in found.values() for row in alike), key=_waited_ns, reverse=True)
+    return sorted((row for alike in groups.values() for row in alike), key=_waited_ns, reverse=True)
 
 
 def _waited_ns(row: WaitRow) -> int:
@@ -271,7 +271,7 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
     mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
     known = row.as_dict(None)
-    slow = sorted(sorted(row.slow, key=lambda one: -one[1])[:MAX_WAITS])
+    slow = sorted(sorted(row.slow, key=lambda wait: -wait[1])[:MAX_WAITS])
     fields = {
         "program": known["program"], "pid": known["pid"], "processes": known["processes"], "kernel": known["kernel"],
         "call": row.call, "file": "" if anonymous else known["file"], "inode": known["inode"],
@@ -294,24 +294,24 @@ def device_at(path: str | None) -> str | None:
     """Return the block device whose path this is. Only paths in /dev are accessed, because /dev is on no disk."""
     if path and path.startswith("/dev/"):
         with contextlib.suppress(OSError):
-            found = os.stat(path)
-            return block_device(os.major(found.st_rdev) << 20 | os.minor(found.st_rdev)) if found.st_rdev else None
+            status = os.stat(path)
+            return block_device(os.major(status.st_rdev) << 20 | os.minor(status.st_rdev)) if status.st_rdev else None
     return None
 
 
 def switches(thread: int) -> int | None:
     """Return how many times a thread has blocked; None if it has ended."""
     text = proc.read_text(f"/proc/{thread}/status")
-    found = text.rpartition("\nvoluntary_ctxt_switches:")[2].split()
-    return int(found[0]) if found and found[0].isdigit() else None
+    words = text.rpartition("\nvoluntary_ctxt_switches:")[2].split()
+    return int(words[0]) if words and words[0].isdigit() else None
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
     """Return whether a thread is blocked in a sync of a file. Only if a system call syncs it, it has a descriptor."""
     if file.fd >= 0 and _IN_SYNC:
         return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
-    found = proc.stat(thread)
-    return found is not None and found.state == "D"
+    process = proc.stat(thread)
+    return process is not None and process.state == "D"
 
 
 def cgroup_of(pid: int) -> str:
@@ -324,11 +324,11 @@ def cgroup_of(pid: int) -> str:
 def limits_of(pid: int) -> list[str]:
     """Return the io limits that apply to a process: ``vda wiops 100``."""
     limits = proc.io_limits(proc.mounts(), proc.read_text(f"/proc/{pid}/cgroup"), proc.read_text)
-    found = []
+    lines = []
     for limit in limits:
         device, _, what = limit.what.partition(" ")
-        found.append(f"{block_device(proc.device_number(device)) or device} {what} {limit.value}")
-    return list(dict.fromkeys(found))
+        lines.append(f"{block_device(proc.device_number(device)) or device} {what} {limit.value}")
+    return list(dict.fromkeys(lines))
 
 
 class HostCounters:
@@ -341,7 +341,7 @@ class HostCounters:
         moved: list[list[Any]] = []
         for name, now in disks.items():
             before = self._disks.get(name, now)
-            change = [max(now[at] - before[at], 0) // (2 if at in _SECTORS else 1) for at in _FIELDS]
+            change = [max(now[index] - before[index], 0) // (2 if index in _SECTORS else 1) for index in _FIELDS]
             change[-1] = now[_FIELDS[-1]]
             if any(change):
                 moved.append([name, *change])
@@ -361,10 +361,10 @@ class HostCounters:
 
 def read_pressure() -> list[int | None]:
     """Return the µs of pressure since boot: cpu some; io some, full; memory some, full. None: the kernel has no PSI."""
-    found: list[int | None] = []
+    totals: list[int | None] = []
     for name, kinds in (("cpu", 1), ("io", 2), ("memory", 2)):
-        found += proc.pressure_us(name)[:kinds] or [None] * kinds
-    return found
+        totals += proc.pressure_us(name)[:kinds] or [None] * kinds
+    return totals
 
 
 class Processes:
@@ -393,11 +393,11 @@ class Processes:
         most = sorted((pid for pid in grown if sum(grown[pid]) >= MIN_BYTES), key=lambda pid: -sum(grown[pid]))
         return [
             {
-                "program": found.name, "pid": pid, "read": max(grown[pid][0], 0), "written": max(grown[pid][1], 0),
+                "program": process.name, "pid": pid, "read": max(grown[pid][0], 0), "written": max(grown[pid][1], 0),
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
             for pid in most[: 2 * MAX_PROCESSES]
-            if (found := proc.stat(pid)) and not found.flags & KERNEL_THREAD  # those write for other processes
+            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # those write for other processes
         ][:MAX_PROCESSES]  # fmt: skip
 
 
@@ -406,8 +406,8 @@ def written_devices(pid: int) -> list[str]:
     with contextlib.suppress(OSError):
         mounts = device_numbers(pid)
         fds = os.listdir(f"/proc/{pid}/fd")[:MAX_FILES]
-        found = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in fds}
-        names = {block_device(device) for device in found if device}
+        devices = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in fds}
+        names = {block_device(device) for device in devices if device}
         return sorted({disk for name in names if name for disk in request_devices(name)})
     return []
 
@@ -527,8 +527,8 @@ class Recorder:
         into_s = now_s - self._window_s
         if into_s >= WINDOW_S - SECOND / 2:
             self._window_s = now_s
-            seen = self._trace.end_window(into_s, self._settings["anonymous"]) if self._trace else {}
-            return self._write("window", into_s, {**seen, "processes": self._processes.moved()})
+            window = self._trace.end_window(into_s, self._settings["anonymous"]) if self._trace else {}
+            return self._write("window", into_s, {**window, "processes": self._processes.moved()})
         if self._trace:
             self._trace.tick()
         return alive

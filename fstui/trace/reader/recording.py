@@ -74,16 +74,16 @@ class PageStore:
             yield from self._decode(due[first:after], complete_ns)
 
     def _decode(self, pages: list[bytes], until_ns: int) -> list[Event]:
-        found, self._later = self._later, []
+        events, self._later = self._later, []
         for page in pages:
             try:
-                found += decode(page, self._layout, self._readers)
+                events += decode(page, self._layout, self._readers)
             except Garbled:
                 self.garbled += 1
-        found.sort(key=TIME)
-        first = bisect_right(found, until_ns, key=TIME)
-        self._later = found[first:]
-        return found[:first]
+        events.sort(key=TIME)
+        later = bisect_right(events, until_ns, key=TIME)
+        self._later = events[later:]
+        return events[:later]
 
 
 class EventRecording:

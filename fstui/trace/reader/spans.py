@@ -82,10 +82,10 @@ class WaitRows:
         self.rows: dict[WaitKey, WaitRow] = {}
 
     def row(self, key: WaitKey) -> WaitRow:
-        found = self.rows.get(key)
-        if found is None:
-            found = self.rows[key] = WaitRow(key)
-        return found
+        row = self.rows.get(key)
+        if row is None:
+            row = self.rows[key] = WaitRow(key)
+        return row
 
     def merge(self, later: WaitRows) -> None:
         """Add the rows of a later second. Only syncs of that second are still in flight."""
@@ -100,13 +100,13 @@ class WaitRows:
     def combined(self) -> dict[WaitKey, WaitRow]:
         """Return the rows, with all files of unknown path that a program has on one device in one row. There may be
         thousands of such files."""
-        found = WaitRows()
+        rows = WaitRows()
         for key, row in self.rows.items():
             if row.path:
-                found.rows[key] = row
+                rows.rows[key] = row
             else:
-                found.row(key._replace(file=SyncedFile(key.file.device))).merge(row)
-        return found.rows
+                rows.row(key._replace(file=SyncedFile(key.file.device))).merge(row)
+        return rows.rows
 
 
 class DeviceSpan:
@@ -176,7 +176,7 @@ class Span:
             "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MAX_SENT]],
             "devices": [device.as_dict(name) for name, device in sorted(self.devices.items())],
             "commits": [
-                {"device": name, "count": one.count, "latency_ns": one.as_dict()} for name, one in self.commits.items()
+                {"device": name, "count": row.count, "latency_ns": row.as_dict()} for name, row in self.commits.items()
             ],
         }
 

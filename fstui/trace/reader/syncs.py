@@ -34,9 +34,9 @@ class EventSwitch:
         self.on = True
         self._reads_left = 0
 
-    def adapt(self, recording: EventRecording, seen: int) -> bool:
-        """Switch, after ``seen`` events since the last read. Return whether the events were switched off just now."""
-        self._reads_left = PAUSE_READS if seen > MAX_PER_S else self._reads_left - 1
+    def adapt(self, recording: EventRecording, number: int) -> bool:
+        """Switch, after ``number`` events since the last read. Return whether the events were switched off just now."""
+        self._reads_left = PAUSE_READS if number > MAX_PER_S else self._reads_left - 1
         before, self.on = self.on, self._reads_left <= 0
         if self.on != before:
             for name in self.events:
@@ -137,6 +137,6 @@ class Syncs(EventRecording):
 
     def clear(self) -> None:
         """Forget everything except the running syncs."""
-        for seen in (self.counts, self.entries, self.ended):
-            seen.clear()
+        for table in (self.counts, self.entries, self.ended):
+            table.clear()
         self._unlinking.clear()

@@ -85,7 +85,7 @@ class WaitRecording(EventRecording):
         self.cpu_delays = self._programs.cpu_delays(programs)
         delays = dict(self.cpu_delays)
         # the longest waits first, because the time for finding paths is limited
-        for (thread, *file), durations in sorted(waits.done.items(), key=lambda one: -one[1].sum_ns):
+        for (thread, *file), durations in sorted(waits.done.items(), key=lambda wait: -wait[1].sum_ns):
             row(thread, SyncedFile(*file)).durations.merge(durations)
             if not programs[thread].is_kernel:  # a kernel worker also waits for a CPU with unrelated work
                 delay_ns = min(delays.get(thread, 0), durations.sum_ns)
