@@ -56,5 +56,5 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
             return FAIL_ON
         return FAILED if report.unanswered(run, wanted) else 0
 
-    printing = Printing(format_, output, time.monotonic(), partial(report.of_check, wanted=wanted))
+    printing = Printing(format_, output, time.monotonic(), partial(report.of_check, product_names=wanted))
     return asyncio.run(Checking(checkup, printing, status).go())

@@ -118,7 +118,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
 def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
     from fstui.report import campaign  # noqa: PLC0415  the list of runs needs no campaigns
 
-    if format_ in formats.OF_RUNS:
+    if format_ in formats.RUN_FORMATS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
     store = Store.read(directory)
     asyncio.run(print_report(campaign.report_of(campaign.document(store, store.stopped)), format_, output))

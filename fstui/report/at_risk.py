@@ -77,7 +77,7 @@ def caches(at_risk: AtRisk) -> tuple[str, ...]:
 
 
 def total(at_risk: AtRisk) -> str:
-    """Return what the listed files and names add up to. The kernel's trace may know more of them than are listed."""
+    """Return what the listed files and names add up to. The kernel's trace may know more files and names."""
     exposed = [file for file in at_risk.files if file.bytes]
     parts = []
     if exposed:

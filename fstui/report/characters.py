@@ -37,7 +37,7 @@ def escape_lines(text: str) -> str:
 
 
 def page(lines: Iterable[str]) -> str:
-    """Join lines. A line feed within one of them is data, and is escaped."""
+    """Join lines. A line feed within a line is data, and is escaped."""
     return "".join(f"{escape_controls(line)}\n" for line in lines)
 
 

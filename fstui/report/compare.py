@@ -22,7 +22,7 @@ from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
 STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR = 16
 _LEGEND = ("", "RUN", "VERDICT", "STARTED")
-_OF_SIDE = ("target", "stack", "hostname", "verdict", "speed")
+_SIDE_FIELDS = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
 
 
@@ -143,8 +143,8 @@ def _records(sides: Sequence[ComparedSide], steps: Sequence[ComparisonRow]) -> S
     rows = []
     for step in steps:
         side = by_letter[step.side]
-        rows.append([*astuple(step), " ".join(side.runs), *(getattr(side, name) for name in _OF_SIDE)])
-    return records((*ComparisonRow.__struct_fields__, "runs", *_OF_SIDE), rows)
+        rows.append([*astuple(step), " ".join(side.runs), *(getattr(side, name) for name in _SIDE_FIELDS)])
+    return records((*ComparisonRow.__struct_fields__, "runs", *_SIDE_FIELDS), rows)
 
 
 def _io_path(side: Side) -> Section:

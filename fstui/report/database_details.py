@@ -43,11 +43,11 @@ def _about_syncs(run: Run) -> Iterator[str]:
 
 def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
     waits = _waits(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
-    found = {one.file: one for one in waits}
+    waits_of = {file_waits.file: file_waits for file_waits in waits}
     for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):
         name = file.lower().replace(" ", "_")
-        yield f"{name}_writes", found[file].writes if file in found else None
-        yield f"{name}_syncs", found[file].syncs if file in found else None
+        yield f"{name}_writes", waits_of[file].writes if file in waits_of else None
+        yield f"{name}_syncs", waits_of[file].syncs if file in waits_of else None
 
 
 def _steps_with_writes(run: Run) -> list[DatabaseStep]:

@@ -70,7 +70,7 @@ class _Column(NamedTuple):
 
 
 def measured(run: Run) -> list[DatabaseStep]:
-    return [found for step in run.steps if (found := _database_step(step))]
+    return [database for step in run.steps if (database := _database_step(step))]
 
 
 def _database_step(step: Step) -> DatabaseStep | None:
@@ -80,8 +80,8 @@ def _database_step(step: Step) -> DatabaseStep | None:
 
 
 def tables(run: Run) -> list[Section]:
-    found = (workloads(run), by_clients(run), _durable_and_not(run))
-    return [section for section in found if not section.empty]
+    sections = (workloads(run), by_clients(run), _durable_and_not(run))
+    return [section for section in sections if not section.empty]
 
 
 def workloads(run: Run) -> Section:
@@ -89,73 +89,73 @@ def workloads(run: Run) -> Section:
     return _workloads([_Column("", run, counts, database) for database in measured(run)])
 
 
-def workloads_compared(found: Comparison) -> Section:
+def workloads_compared(comparison: Comparison) -> Section:
     """Return the table of workloads for all sides of a comparison, with the middle round of each step."""
-    shown = []
-    for side in found.sides:
+    columns = []
+    for side in comparison.sides:
         name = f"run {side.name}" + (", median round" if len(side.rounds) > 1 else "")
-        for step in found.step_names:
-            one = side.step(step)
-            if one and (database := _database_step(one.step)):
-                shown.append(_Column(name, one.run, found.counts(one.run), database, side.spread(step)))
-    return _workloads(shown)
+        for step in comparison.step_names:
+            median = side.step(step)
+            if median and (database := _database_step(median.step)):
+                columns.append(_Column(name, median.run, comparison.counts(median.run), database, side.spread(step)))
+    return _workloads(columns)
 
 
-def _workloads(shown: Sequence[_Column]) -> Section:
+def _workloads(columns: Sequence[_Column]) -> Section:
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # configuration → workload → row → text
-    for name, run, counts, database, spread in shown:
+    for name, run, counts, database, spread in columns:
         words = (*([name] if name else []), *_configuration(run, database))
         of_rounds = {"tps of all rounds": spread} if spread else {}
         cells.setdefault(words, {})[database.workload] = {**_figures(database, counts), **of_rounds}
     if not cells:
         return Section()
-    names = tuple(dict.fromkeys(workload for found in cells.values() for workload in found))
+    names = tuple(dict.fromkeys(workload for by_workload in cells.values() for workload in by_workload))
     shared, legend = _shared_and_own(tuple(cells))
     rows = tuple(
-        (f"#{number} {label}" if legend else label, *(found.get(name, {}).get(label, NONE) for name in names))
-        for number, found in enumerate(cells.values(), 1)
-        for label in next(iter(found.values()))
+        (f"#{number} {label}" if legend else label, *(by_workload.get(name, {}).get(label, NONE) for name in names))
+        for number, by_workload in enumerate(cells.values(), 1)
+        for label in next(iter(by_workload.values()))
     )
     return Section(f"Workloads by configuration · {shared}", ("", *names), rows, legend, labelled=True)
 
 
 def by_clients(run: Run) -> Section:
-    """Return a table of transactions per second by the number of clients; empty if that did not vary."""
+    """Return a table of transactions per second by the number of clients; empty if the number did not vary."""
     curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}  # configuration → workload → clients → tps
     for database in measured(run):
         *words, _ = _configuration(run, database)
         curves.setdefault(tuple(words), {}).setdefault(database.workload, {})[database.settings.threads] = database.tps
-    clients = sorted({number for found in curves.values() for curve in found.values() for number in curve})
+    clients = sorted({number for by_workload in curves.values() for curve in by_workload.values() for number in curve})
     if len(clients) < 2:
         return Section()
     shared, legend = _shared_and_own(tuple(curves))
     rows = tuple(
         (
             f"#{number} {workload}" if legend else workload,
-            *(_text(curve.get(at)) for at in clients),
-            sparkline([curve.get(at) for at in clients]),
+            *(_text(curve.get(threads)) for threads in clients),
+            sparkline([curve.get(threads) for threads in clients]),
         )
-        for number, found in enumerate(curves.values(), 1)
-        for workload, curve in found.items()
+        for number, by_workload in enumerate(curves.values(), 1)
+        for workload, curve in by_workload.items()
     )
     return Section(f"tps by clients · {shared}", ("", *map(str, clients), "curve"), rows, legend, labelled=True)
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
     settings = step.settings if isinstance(step.settings, Sysbench) else None
-    found = step.figures if isinstance(step.figures, SysbenchFigures) else SysbenchFigures()
-    server = found.server or Server()
+    result = step.figures if isinstance(step.figures, SysbenchFigures) else SysbenchFigures()
+    server = result.server or Server()
     yield "server", server.title
     for name in ("workload", "threads", "tables", "rows"):
         yield name, getattr(settings, name, None)
     yield "server_settings", "; ".join(f"{name}={value}" for name, value in server.variables.items())
-    numbers = _numbers(found) if settings else {}
+    numbers = _numbers(result) if settings else {}
     for name in _ROWS.values():
         yield name, numbers.get(name)
     yield "latency_ms_p99", step.latency_ns.p99 / 1e6 if step.latency_ns and step.latency_ns.p99 else None
-    yield "ignored_errors", found.ignored_errors
-    yield "cpu_share", found.cpu_share
-    yield "others_cpu_share", found.others_cpu_share
+    yield "ignored_errors", result.ignored_errors
+    yield "cpu_share", result.cpu_share
+    yield "others_cpu_share", result.others_cpu_share
 
 
 def flushes(counts: figures.Counts, database: DatabaseStep) -> str:
@@ -179,13 +179,13 @@ def _figures(database: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
     }
 
 
-def _numbers(found: SysbenchFigures) -> dict[str, int | float | None]:
-    queries, latency = found.queries or Queries(), found.latency_ms or ReportedLatency()
+def _numbers(result: SysbenchFigures) -> dict[str, int | float | None]:
+    queries, latency = result.queries or Queries(), result.latency_ms or ReportedLatency()
     return {
-        **{f"queries_{name}": getattr(queries, name) if found.queries else None for name in queries.__struct_fields__},
-        "transactions": found.transactions,
-        "tps": found.tps,
-        "qps": found.qps,
+        **{f"queries_{name}": getattr(queries, name) if result.queries else None for name in queries.__struct_fields__},
+        "transactions": result.transactions,
+        "tps": result.tps,
+        "qps": result.qps,
         **{f"latency_ms_{name}": getattr(latency, name) for name in latency.__struct_fields__},
     }
 
@@ -211,8 +211,8 @@ def _zfs_properties(run: Run) -> Iterator[str]:
 def _shared_and_own(configurations: Sequence[tuple[str, ...]]) -> tuple[str, tuple[str, ...]]:
     """Return the words that all configurations share, and one numbered line with the other words of each."""
     shared = [word for word in configurations[0] if all(word in words for words in configurations)]
-    own = (" · ".join(word for word in words if word not in shared) for words in configurations)
-    legend = tuple(f"#{number} {words}" for number, words in enumerate(own, 1))
+    own_words = (" · ".join(word for word in words if word not in shared) for words in configurations)
+    legend = tuple(f"#{number} {words}" for number, words in enumerate(own_words, 1))
     return " · ".join(shared), legend if len(legend) > 1 else ()
 
 
@@ -221,8 +221,8 @@ def _durable_and_not(run: Run) -> Section:
     counts = figures.Counts(run)
     pairs: dict[tuple[object, ...], dict[bool, DatabaseStep]] = {}
     for database in measured(run):
-        rest = tuple(pair for pair in database.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
-        key = (database.server.title, database.settings.workload, database.settings.threads, rest)
+        other_options = tuple(pair for pair in database.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
+        key = (database.server.title, database.settings.workload, database.settings.threads, other_options)
         pairs.setdefault(key, {})[not database.server.lossy] = database
     rows = tuple(
         _pair(counts, pair[True], pair[False])
@@ -233,13 +233,13 @@ def _durable_and_not(run: Run) -> Section:
     return Section("Durable against not durable", header, rows, labelled=True)
 
 
-def _pair(counts: figures.Counts, durable: DatabaseStep, other: DatabaseStep) -> tuple[str, ...]:
+def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) -> tuple[str, ...]:
     return (
         f"{durable.server.title} {durable.workload}",
         rate(durable.tps),
-        rate(other.tps) + (" (processor)" if other.figures.limited_by_processor else ""),
-        f"{ratio(other.tps / durable.tps)} ×" if durable.tps else NONE,
-        f"{flushes(counts, durable)} → {flushes(counts, other)}",
+        rate(lossy.tps) + (" (processor)" if lossy.figures.limited_by_processor else ""),
+        f"{ratio(lossy.tps / durable.tps)} ×" if durable.tps else NONE,
+        f"{flushes(counts, durable)} → {flushes(counts, lossy)}",
     )
 
 

@@ -23,7 +23,7 @@ from fstui.report.text import WIDTH, hanging, wrap
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
 """Replaces a non-breaking space, because Rich breaks lines there."""
-_FIRST_WHOLE = 0xE100
+_FIRST_PLACEHOLDER = 0xE100
 """The first of the private-use characters that replace text that must not be wrapped."""
 _INDENT = 8
 """Columns left and right of text in a list."""
@@ -35,7 +35,7 @@ _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 class _Table(TableElement):
-    """A table that breaks long words, which may be part of a command. One with long rows is printed as a list."""
+    """A table that breaks long words, which may be part of a command. A table with long rows is printed as a list."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
@@ -68,26 +68,26 @@ def render_word(name: str) -> str:
 
 def word_markdown(name: str) -> str:
     word = glossary.entries()[name]
-    return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *(f"\n{line}\n" for line in _more(word))])
+    return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *(f"\n{line}\n" for line in _references(word))])
 
 
 def overview(width: int | None) -> str:
     """List the rules by question, the pages and the words. Without a width, return Markdown."""
     sections = questions() | {
         "Documentation": [(name, text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()],
-        "Log messages and settings": [(one.product, one.name) for one in symptoms.symptoms().page],
+        "Log messages and settings": [(symptom.product, symptom.name) for symptom in symptoms.symptoms().page],
     }
     names = ", ".join(glossary.titled(name) for name in glossary.entries())
-    found: list[str] = []
+    lines: list[str] = []
     for title, rows in sections.items():
         if width is None:
-            found += [f"## {title}", *(f"- {name}: {meaning}" for name, meaning in rows), ""]
+            lines += [f"## {title}", *(f"- {name}: {meaning}" for name, meaning in rows), ""]
         else:
-            found += [title, *hanging([(f"  {name}", meaning) for name, meaning in rows], width), ""]
-    found += (
+            lines += [title, *hanging([(f"  {name}", meaning) for name, meaning in rows], width), ""]
+    lines += (
         ["## Words", names, ""] if width is None else ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
     )
-    return page([*found, "fstui explain NAME shows a page, or what a word means."])
+    return page([*lines, "fstui explain NAME shows a page, or what a word means."])
 
 
 def documentation() -> dict[str, str]:
@@ -110,11 +110,11 @@ def of_rule(name: str) -> tuple[str, tuple[str, ...]]:
 def document(markdown: str, width: int) -> str:
     """Return Markdown as lines of text. Lines of code, paths and addresses stay whole, so that they can be copied."""
     room = max(width - _INDENT, 1)
-    whole: list[str] = []
+    unwrapped: list[str] = []
 
     def replaced(long: re.Match[str]) -> str:
-        whole.append(long[0])
-        return chr(_FIRST_WHOLE + len(whole) - 1) * room  # as wide as a line, so that it is alone on its line
+        unwrapped.append(long[0])
+        return chr(_FIRST_PLACEHOLDER + len(unwrapped) - 1) * room  # as wide as a line, so that it is alone on its line
 
     rows: list[str] = []
     in_code = False
@@ -128,8 +128,8 @@ def document(markdown: str, width: int) -> str:
         else:
             rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", replaced, row))
     text = page(line.plain.rstrip() for line in drawn(_CODE.sub(_quoted, "\n".join(rows)), width))
-    for at, part in enumerate(whole):
-        text = text.replace(chr(_FIRST_WHOLE + at) * room, part)
+    for index, part in enumerate(unwrapped):
+        text = text.replace(chr(_FIRST_PLACEHOLDER + index) * room, part)
     return text
 
 
@@ -142,18 +142,18 @@ def drawn(markdown: str, width: int) -> list[Text]:
 
 
 def _quoted(code: re.Match[str]) -> str:
-    """Put a command in quotation marks, because plain text has no other sign where it ends."""
+    """Put a command in quotation marks, because plain text has no other sign of where the command ends."""
     return f"'{code[0]}'" if re.search(r"\s", code[1]) and "'" not in code[1] else code[0]
 
 
 def word_lines(name: str, width: int) -> list[Text]:
     word = glossary.entries()[name]
-    found = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
-    more = (part for line in _more(word) for part in wrap(line, width - 4))
-    return [*found, *(Text.assemble((f"  {part}", "dim"), end="") for part in more)]
+    text = [Text(f"  {part}", end="") for part in wrap(word.text, width - 4)]
+    references = (part for line in _references(word) for part in wrap(line, width - 4))
+    return [*text, *(Text.assemble((f"  {part}", "dim"), end="") for part in references)]
 
 
-def _more(word: glossary.Word) -> Iterator[str]:
+def _references(word: glossary.Word) -> Iterator[str]:
     if word.source:
         yield f"source: {word.source}"
     if word.see:

@@ -19,9 +19,9 @@ from fstui.powercut import plan as power_cut
 from fstui.report.text import NONE
 
 
-def words(seen: Step | Snapshot) -> str:
+def words(step: Step | Snapshot) -> str:
     """Return what this kind of step reports instead of a rate, or an empty string."""
-    return seen.figures.words if seen.figures else ""
+    return step.figures.words if step.figures else ""
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
@@ -79,8 +79,8 @@ def step_line(step: Step, counts: Counts) -> str:
 
 def names_of(writers: Iterable[OtherWriter]) -> str:
     """Name the programs that wrote, most bytes first; kernel workers only if no program is known."""
-    found = list(writers)
-    return judges_words.writers([writer for writer in found if not writer.name.startswith("kworker")] or found)
+    programs = list(writers)
+    return judges_words.writers([writer for writer in programs if not writer.name.startswith("kworker")] or programs)
 
 
 def failure(step: Step) -> str:

@@ -23,13 +23,13 @@ _NEARLY, _NEARLY_BYTES = 0.05, 10 << 30
 
 def leading(judged: Run | Judgement) -> Finding | None:
     """Return the finding that the verdict is based on, or a note with the reason why there is none, or None."""
-    from fstui.judge import leading as found  # noqa: PLC0415  the first screen appears without the rules
+    from fstui.judge import leading as leading_finding  # noqa: PLC0415  the first screen appears without the rules
 
-    return found(judged.findings)
+    return leading_finding(judged.findings)
 
 
 def deciding_step(run: Run) -> Step | None:
-    """Return the step that the verdict is based on, or the one with the most syncs."""
+    """Return the step that the verdict is based on, or the step with the most syncs."""
     finding, with_ops = leading(run), [step for step in run.steps if step.ops]
     named = [step for step in with_ops if finding and step.name in finding.steps]
     return max(named or with_ops, key=lambda step: step.syncs, default=None)
@@ -43,21 +43,21 @@ def ordered(run: Run) -> tuple[Finding, ...]:
 
 def next_steps(run: Run) -> tuple[str, ...]:
     """Return what to do next, about the speed if that is the only problem, otherwise about the verdict."""
-    found = leading(run)
-    about_verdict, about_speed = found.next if found else (), run.speed.next
+    finding = leading(run)
+    about_verdict, about_speed = finding.next if finding else (), run.speed.next
     slow = run.speed.answer in TOO_SLOW and run.verdict in FREE_OF_DEFECTS
     return (about_speed or about_verdict) if slow else (about_verdict or about_speed)
 
 
 def flags(judgement: Judgement | None) -> tuple[Finding, ...]:
     """Return the defects of a filesystem's configuration and the findings that cannot tell, the worst first."""
-    found = judgement.findings if judgement else ()
-    return tuple(finding for finding in found if finding.verdict and finding.verdict not in _GOOD)
+    findings = judgement.findings if judgement else ()
+    return tuple(finding for finding in findings if finding.verdict and finding.verdict not in _GOOD)
 
 
-def first(judgement: Judgement | None) -> Finding | None:
-    found = flags(judgement) or (judgement.findings if judgement else ())
-    return next(iter(found), None)
+def worst_finding(judgement: Judgement | None) -> Finding | None:
+    findings = flags(judgement) or (judgement.findings if judgement else ())
+    return next(iter(findings), None)
 
 
 def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
@@ -85,12 +85,12 @@ def trouble(target: Target) -> str:
 
 def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
     """Return a sort key: the worst first, filesystems that are always in memory last."""
-    found = verdict(target, judgement) or ("suspicious" if trouble(target) else None)
-    return (VERDICTS.index(found) if found else len(VERDICTS)), in_memory(target)
+    worst = verdict(target, judgement) or ("suspicious" if trouble(target) else None)
+    return (VERDICTS.index(worst) if worst else len(VERDICTS)), in_memory(target)
 
 
 def of_one_step(finding: Finding) -> bool:
-    """Return whether the finding has a verdict on a single step, which must not be mistaken for one on the disk."""
+    """Return whether the finding judges a single step, which must not be mistaken for a verdict on the disk."""
     return finding.scope == "step" and finding.verdict is not None
 
 

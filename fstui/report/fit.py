@@ -25,41 +25,41 @@ _ONE_CLIENT = "Commits per second of one client, without group commit (these pro
 
 
 def named(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the products whose names begin with these. Raises Refused if there is none with a published threshold."""
-    found = []
+    """Return the products whose names begin with the given ones. Raises Refused if none has a published threshold."""
+    product_names = []
     for name in names:
-        known = [product for product in products() if product.name.lower().startswith(name.lower())]
-        if not known:
-            every = [product.name for product in products() if product.has_threshold]
-            raise Refused(f"no product is called '{name}'.{meant(name, every)} Choose one of: {'; '.join(every)}.")
-        limited = [product.name for product in known if product.has_threshold]
-        if not limited:
-            raise Refused(f"{known[0].name} publishes no threshold, so 'fstui fit DIR' shows only its rate")
-        found += limited
-    return tuple(dict.fromkeys(found))
+        matches = [product for product in products() if product.name.lower().startswith(name.lower())]
+        if not matches:
+            choices = [product.name for product in products() if product.has_threshold]
+            raise Refused(f"no product is called '{name}'.{meant(name, choices)} Choose one of: {'; '.join(choices)}.")
+        with_threshold = [product.name for product in matches if product.has_threshold]
+        if not with_threshold:
+            raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only its rate")
+        product_names += with_threshold
+    return tuple(dict.fromkeys(product_names))
 
 
-def sections(run: Run, wanted: Sequence[str] = ()) -> tuple[Section, Section]:
-    """Return the table of the wanted products, by default all, and the list of those without a published threshold."""
-    shown = [fit for fit in run.fit if not wanted or fit.product in wanted]
+def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Section]:
+    """Return the table of these products, by default of all, and the list of products without a published threshold."""
+    fits = [fit for fit in run.fit if not product_names or fit.product in product_names]
     trusted = run.verdict not in NOT_TRUSTED
     rows = tuple(
         (fit.product, _answer(fit, trusted=trusted), fit.measured, fit.required)
-        for fit in shown
+        for fit in fits
         if fit.answer in ANSWERS
     )
-    others: dict[str, list[str]] = {}
-    for fit in shown:
+    without_threshold: dict[str, list[str]] = {}
+    for fit in fits:
         if fit.answer == "no-threshold":
-            others.setdefault(fit.measured, []).append(fit.product)
-    points = tuple((measured, ("; ".join(names),)) for measured, names in others.items())
+            without_threshold.setdefault(fit.measured, []).append(fit.product)
+    points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
     return Section("Compared with what products require", _HEADER, rows), Section(
         _ONE_CLIENT + _IF_REAL * (not trusted), points=points
     )
 
 
-def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
-    of_rows = tuple(section for row in check.rows for section in _of_row(row, wanted))
+def of_check(check: Check, product_names: Sequence[str] = ()) -> Report:
+    of_rows = tuple(section for row in check.rows for section in _of_row(row, product_names))
     left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
     document = FitDocument(
         elapsed_s=check.elapsed_s,
@@ -89,16 +89,16 @@ def of_check(check: Check, wanted: Sequence[str] = ()) -> Report:
     return Report(head, (*of_rows, Section("Not measured", lines=left_out)), document, values, runs)
 
 
-def _of_row(row: Checked, wanted: Sequence[str]) -> Iterator[Section]:
+def _of_row(row: Checked, product_names: Sequence[str]) -> Iterator[Section]:
     if row.run is None:
         yield Section(f"? {row.name}", lines=(f"not measured: {row.trouble}",))
         return
     run = row.run
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
     yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_words(run.verdict, run.confidence), *simulated))
-    table, others = sections(run, wanted)
+    table, without_threshold = sections(run, product_names)
     yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _why_unanswered(run)))
-    yield others
+    yield without_threshold
 
 
 def _why_unanswered(run: Run) -> str:
@@ -107,16 +107,16 @@ def _why_unanswered(run: Run) -> str:
     return "Not answered: no operation of these products was measured at full speed."
 
 
-def unmet(run: Run, wanted: Sequence[str]) -> bool:
+def unmet(run: Run, product_names: Sequence[str]) -> bool:
     """Return whether the storage is too slow for a wanted product, or its acknowledgements are not trusted."""
-    return (bool(wanted) and run.verdict in NOT_TRUSTED) or any(
-        fit.product in wanted and fit.answer == "does-not-fit" for fit in run.fit
+    return (bool(product_names) and run.verdict in NOT_TRUSTED) or any(
+        fit.product in product_names and fit.answer == "does-not-fit" for fit in run.fit
     )
 
 
-def unanswered(run: Run, wanted: Sequence[str]) -> bool:
+def unanswered(run: Run, product_names: Sequence[str]) -> bool:
     answered = {fit.product for fit in run.fit if fit.answer != "not-known"}
-    return not answered.issuperset(wanted)
+    return not answered.issuperset(product_names)
 
 
 def _answer(fit: Fit, *, trusted: bool) -> Cell | str:

@@ -27,9 +27,9 @@ def entries() -> dict[str, Word]:
 
 def find(name: str) -> str | None:
     """Return the term with this name, or None. Case, spaces and dashes do not matter."""
-    wanted = _plain(name)
+    key = _plain(name)
     names = ((term, {_plain(term), *map(_plain, (*word.also, *word.heads))}) for term, word in entries().items())
-    return next((term for term, known in names if wanted in known), None)
+    return next((term for term, keys in names if key in keys), None)
 
 
 def used_in(text: str) -> tuple[str, ...]:

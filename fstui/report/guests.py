@@ -46,10 +46,10 @@ def sections(guests: Sequence[Guest], inventory: Inventory) -> Iterator[Section]
 
 def stored_on(disk: GuestDisk, inventory: Inventory) -> str:
     """Return the filesystem or the device of this host that holds the image, with its stack."""
-    target = next((one for one in inventory.filesystems if one.mount_point == disk.mount_point), None)
+    target = next((target for target in inventory.filesystems if target.mount_point == disk.mount_point), None)
     if target is not None:
         return f"{target.mount_point}: {stack_line(target)}"
-    node = next((one for one in inventory.unused if one.id == disk.device), None)
+    node = next((device for device in inventory.unused if device.id == disk.device), None)
     if node is not None and node.name != node.id:
         return f"{node.id}: {node.name}"
     return disk.device or disk.mount_point or NONE
@@ -57,8 +57,8 @@ def stored_on(disk: GuestDisk, inventory: Inventory) -> str:
 
 def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]]:
     for disk in guest.disks:
-        lost = disk in guest.losing
-        sign = glyph("not-durable" if lost else "cannot-tell" if disk.flush == "unknown" else None)
+        losing = disk in guest.losing
+        sign = glyph("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)
         flush = f"{FLUSH[disk.flush]}: {disk.because}" if disk.flush == "unknown" else FLUSH[disk.flush]
         yield sign, guest.label, disk.name, disk.cache or NONE, flush, disk.image or NONE, stored_on(disk, inventory)
     if not guest.disks:

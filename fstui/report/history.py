@@ -18,30 +18,30 @@ _RECORDS = (
 )  # fmt: skip
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
 NO_TREND = "A trend needs two finished runs of one scenario on one filesystem, without --max-rate or --idle."
-_SHOWN = 40
+_MAX_TREND_RUNS = 40
 _SURVIVED: dict[Survived, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:
     readable = [summary for summary in summaries if summary.unreadable is None]
-    unreadable = tuple(f"unreadable: {one.unreadable}" for one in summaries if one.unreadable)
+    unreadable = tuple(f"unreadable: {summary.unreadable}" for summary in summaries if summary.unreadable)
     table = Section("", _HEADER, tuple(map(_row, readable)), unreadable)
     values = [
         (
-            one.id, one.started_at, one.elapsed_s, one.scenario, one.target, one.rate_per_s or None, one.verdict,
-            one.speed, one.status, one.note,
+            run.id, run.started_at, run.elapsed_s, run.scenario, run.target, run.rate_per_s or None, run.verdict,
+            run.speed, run.status, run.note,
         )
-        for one in readable
+        for run in readable
     ]  # fmt: skip
     return Report("", (table,), HistoryDocument(runs=tuple(summaries)), records(_RECORDS, values))
 
 
 def remarks(summary: Summary) -> list[str]:
     """Return remarks of one word each, such as ``stopped``, ``simulated``, or ``2/5`` for a round."""
-    found: list[str] = [summary.status] if summary.status and summary.status != "finished" else []
-    found += [f"{summary.round.number}/{summary.round.of}"] if summary.round else []
-    found += ["limited"] * summary.limited
-    return [*found, *["simulated"] * (summary.simulated is not None), *["altered"] * summary.altered]
+    words: list[str] = [summary.status] if summary.status and summary.status != "finished" else []
+    words += [f"{summary.round.number}/{summary.round.of}"] if summary.round else []
+    words += ["limited"] * summary.limited
+    return [*words, *["simulated"] * (summary.simulated is not None), *["altered"] * summary.altered]
 
 
 def answer(summary: Summary) -> tuple[str, Verdict]:
@@ -70,11 +70,11 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
 
 
 def of_trends(summaries: Sequence[Summary]) -> Report:
-    repeated = [one for one in series(summaries) if len(one) > 1]
+    repeated = [runs for runs in series(summaries) if len(runs) > 1]
     document = TrendDocument(
         series=tuple(
-            Series(target=one[-1].target, scenario=one[-1].scenario, step=one[-1].rate_of, runs=tuple(one))
-            for one in repeated
+            Series(target=runs[-1].target, scenario=runs[-1].scenario, step=runs[-1].rate_of, runs=tuple(runs))
+            for runs in repeated
         )
     )
     values = [
@@ -87,16 +87,16 @@ def of_trends(summaries: Sequence[Summary]) -> Report:
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
     """Return lists of the runs of one scenario on one filesystem, the oldest run first, the newest list first."""
-    found: dict[tuple[str | None, ...], list[Summary]] = {}
-    for one in summaries:
-        if one.rate_per_s and one.status == "finished" and not one.limited:
-            found.setdefault((one.scenario, one.rate_of, *storage(one)), []).append(one)
-    return [sorted(runs, key=lambda run: run.started_at) for runs in found.values()]
+    lists: dict[tuple[str | None, ...], list[Summary]] = {}
+    for run in summaries:
+        if run.rate_per_s and run.status == "finished" and not run.limited:
+            lists.setdefault((run.scenario, run.rate_of, *storage(run)), []).append(run)
+    return [sorted(runs, key=lambda run: run.started_at) for runs in lists.values()]
 
 
-def storage(one: Summary) -> tuple[str | None, ...]:
+def storage(run: Summary) -> tuple[str | None, ...]:
     """Return a key that is equal for runs on the same filesystem of the same host."""
-    return one.hostname, one.identity or one.target, one.simulated
+    return run.hostname, run.identity or run.target, run.simulated
 
 
 def bars(runs: Sequence[Summary]) -> str:
@@ -104,7 +104,7 @@ def bars(runs: Sequence[Summary]) -> str:
 
 
 def trend(runs: Sequence[Summary]) -> Section:
-    first, last, recent = runs[0], runs[-1], runs[-_SHOWN:]
+    first, last, recent = runs[0], runs[-1], runs[-_MAX_TREND_RUNS:]
     simulated = " · SIMULATED" if last.simulated else ""
     rates = [run.rate_per_s for run in runs]
     words = (

@@ -12,7 +12,7 @@ from fstui.model.quantities import counted, seconds, short_size
 from fstui.model.storage import Node, Target
 from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
-from fstui.report.findings import first, flags, severity, trouble, verdict
+from fstui.report.findings import flags, severity, trouble, verdict, worst_finding
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
 from fstui.report.stack import health, medium, stack_line
 from fstui.report.text import GLYPHS, NONE
@@ -29,19 +29,19 @@ _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", 
 def of_host(inventory: Inventory, judgements: Judgements) -> Report:
     """Return the filesystems that store files, the worst first; then the reasons for defects, virtual machines, the
     health of drives, and unused devices."""
-    shown = [target for target in inventory.filesystems if not target.pseudo]
-    shown.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
-    hidden = len(inventory.filesystems) - len(shown)
+    filesystems = [target for target in inventory.filesystems if not target.pseudo]
+    filesystems.sort(key=lambda target: severity(target, judgements.get(target.mount_point)))
+    hidden = len(inventory.filesystems) - len(filesystems)
     sections = (
-        Section("", _HEADER, tuple(_row(target, judgements) for target in shown)),
-        *(_flag(*reason) for reason in _reasons(shown, judgements)),
+        Section("", _HEADER, tuple(_row(target, judgements) for target in filesystems)),
+        *(_flag(*reason) for reason in _reasons(filesystems, judgements)),
         *guests.sections(inventory.guests, inventory),
         _health(inventory),
         _unused(inventory.unused),
         Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
     values = records(_RECORDS, [_record(target, judgements) for target in inventory.filesystems])
-    return Report(_host(inventory, shown), sections, _document(inventory, judgements), values)
+    return Report(_host(inventory, filesystems), sections, _document(inventory, judgements), values)
 
 
 def _document(inventory: Inventory, judgements: Judgements) -> ListDocument:
@@ -50,26 +50,26 @@ def _document(inventory: Inventory, judgements: Judgements) -> ListDocument:
         host=inventory.host,
         process=inventory.process,
         filesystems=tuple(
-            ListedFilesystem(**asdict(target), findings=found.findings if found else ())
+            ListedFilesystem(**asdict(target), findings=judgement.findings if judgement else ())
             for target in inventory.filesystems
-            for found in [judgements.get(target.mount_point)]
+            for judgement in [judgements.get(target.mount_point)]
         ),
         unused=inventory.unused,
         guests=inventory.guests,
     )
 
 
-def _host(inventory: Inventory, shown: Sequence[Target]) -> str:
+def _host(inventory: Inventory, filesystems: Sequence[Target]) -> str:
     host = inventory.host
     kind = f"{host.virtualization} guest" if host.virtualization else ""
     parts = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", kind]
-    return " · ".join([*filter(None, parts), counted(len(shown), "filesystem")])
+    return " · ".join([*filter(None, parts), counted(len(filesystems), "filesystem")])
 
 
 def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
     judgement = judgements.get(target.mount_point)
-    named = first(judgement)
-    flag = ", ".join(filter(None, (trouble(target), named.title if named else "")))
+    finding = worst_finding(judgement)
+    flag = ", ".join(filter(None, (trouble(target), finding.title if finding else "")))
     if target.silent_s is not None:
         flag = f"no answer for {seconds(target.silent_s)}"
     return (
@@ -84,11 +84,11 @@ def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
 
 def _record(target: Target, judgements: Judgements) -> tuple[Value, ...]:
     judgement = judgements.get(target.mount_point)
-    named = first(judgement)
+    finding = worst_finding(judgement)
     free = target.space.free_bytes if target.space else None
     return (
         target.mount_point, target.fstype, target.source, free, stack_line(target), _media(target),
-        verdict(target, judgement), named.rule if named else None, named.title if named else None,
+        verdict(target, judgement), finding.rule if finding else None, finding.title if finding else None,
     )  # fmt: skip
 
 
@@ -100,22 +100,22 @@ def _unknown(node: Node) -> str:
     return f"unknown ({node.link})" if node.link else node.layer
 
 
-def _reasons(shown: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
+def _reasons(filesystems: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
     reasons: dict[tuple[str, str], tuple[list[str], Finding]] = {}
-    for target in shown:
+    for target in filesystems:
         if verdict(target, judgements.get(target.mount_point)) is None:
             continue
-        for found in flags(judgements.get(target.mount_point)):
-            mount_points, _ = reasons.setdefault((found.rule, found.sentence or found.title), ([], found))
+        for finding in flags(judgements.get(target.mount_point)):
+            mount_points, _ = reasons.setdefault((finding.rule, finding.sentence or finding.title), ([], finding))
             mount_points.append(target.mount_point)
     return list(reasons.values())
 
 
-def _flag(mount_points: Sequence[str], found: Finding) -> Section:
-    sign = GLYPHS[found.verdict] if found.verdict else " "
-    title = f"{sign} {', '.join(mount_points)}: {found.verdict}, {found.confidence} confidence ({found.rule})"
-    points = (("because", found.because), ("next", found.next))
-    return Section(title, lines=(found.sentence or found.title,), points=points, style=found.verdict or "")
+def _flag(mount_points: Sequence[str], finding: Finding) -> Section:
+    sign = GLYPHS[finding.verdict] if finding.verdict else " "
+    title = f"{sign} {', '.join(mount_points)}: {finding.verdict}, {finding.confidence} confidence ({finding.rule})"
+    points = (("because", finding.because), ("next", finding.next))
+    return Section(title, lines=(finding.sentence or finding.title,), points=points, style=finding.verdict or "")
 
 
 def _health(inventory: Inventory) -> Section:

@@ -25,7 +25,7 @@ from fstui.report.sections import Cell, Section
 from fstui.report.stack import called
 
 State = Literal["", "arrived", "dropped", "unknown"]
-"""What happened to the syncs; empty if a line says nothing about them."""
+"""What happened to the syncs; empty if a line says nothing about the syncs."""
 
 
 def title(step: Step) -> str:
@@ -60,9 +60,9 @@ class _Drawing:
             if account.arrival.traced and account.traced and len(account.traced.devices) == 1
         }
         self._others_wrote = any(account.others_wrote for account in accounts)
-        missing = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
-        self._stubbed = missing and bool(case.configuration.stub_signs)
-        self._libraries = ", ".join(Path(each.value).name for each in evidence.process.preloads)
+        incomplete = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
+        self._stubbed = incomplete and bool(case.configuration.stub_signs)
+        self._libraries = ", ".join(Path(library.value).name for library in evidence.process.preloads)
         self._drawn: set[str] = set()
 
     def draw(self) -> Iterator[Cell]:
@@ -76,18 +76,18 @@ class _Drawing:
         yield from self._layer(self._target.stack[0], "", stopped=False)
 
     def _layer(self, node: Node, lead: str, *, stopped: bool) -> Iterator[Cell]:
-        """Draw a layer and all below it. ``stopped``: a layer above drops the flushes."""
+        """Draw a layer and all layers below it. ``stopped``: a layer above drops the flushes."""
         self._drawn.add(node.id)
         yield self._edge(node, lead, stopped=stopped)
         stops = node.sync == "stops"
         words = self._expects(node, stopped=stopped)
         state: State = "dropped" if stops and not stopped else ""
         yield Cell(f"{lead}{_name(node)}{'   ' if words else ''}{words}", style=state)
-        known = {each.id: each for each in self._target.stack}  # a damaged document names layers that are not in it
-        below = [known[name] for name in node.below if name in known and name not in self._drawn]
-        for child in below:
+        layers = {layer.id: layer for layer in self._target.stack}  # a damaged document may name missing layers
+        children = [layers[name] for name in node.below if name in layers and name not in self._drawn]
+        for child in children:
             if child.id not in self._drawn:
-                indent = "  " if len(below) > 1 else ""
+                indent = "  " if len(children) > 1 else ""
                 yield from self._layer(child, lead + indent, stopped=stopped or stops)
 
     def _edge(self, node: Node, lead: str, *, stopped: bool) -> Cell:
@@ -99,9 +99,9 @@ class _Drawing:
         account = self._account_of.get(node.id)
         reached = account is not None and node in account.reached
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
-        above, traced = self._traced.get(node.id, (None, None))
-        if above and traced and (others := requested_by_others([traced])):
-            words = f"{_own(above, traced, conclusion)}; {others}"
+        traced_account, traced = self._traced.get(node.id, (None, None))
+        if traced_account and traced and (other_requests := requested_by_others([traced])):
+            words = f"{_own_words(traced_account, traced, conclusion)}; {other_requests}"
         elif self._others_wrote:
             words = ", ".join([*self._arrived(counters, shares=False), conclusion or "of all processes"])
         else:
@@ -126,25 +126,25 @@ class _Drawing:
         account = self._accounts.get(node.id)
         if account is None or account.expected is None or self._stubbed:
             return ""
-        each = words.expected(account.expected)
-        return f"expects {each} per sync" if account.expected.high else "expects no flush here"
+        flushes = words.expected(account.expected)
+        return f"expects {flushes} per sync" if account.expected.high else "expects no flush here"
 
 
-def _own(account: FlushAccount, seen: Traced, conclusion: str) -> str:
+def _own_words(account: FlushAccount, traced: Traced, conclusion: str) -> str:
     """Return fstui's own flushes according to the trace: ``✓ 500 of 500 flushes arrived``."""
-    low, high = seen.expected
+    low, high = traced.expected
     expected = low * account.syncs
-    of = f" of {count(expected)}" if low == high and seen.own.low <= expected else ""
-    own = f"{count(seen.own.low)}{of} flushes"
+    out_of = f" of {count(expected)}" if low == high and traced.own.low <= expected else ""
+    own_flushes = f"{count(traced.own.low)}{out_of} flushes"
     if account.outcome == "complete":
-        return f"✓ {own} arrived"
-    return f"{own} by fstui, {conclusion}" if conclusion else f"{own} by fstui"
+        return f"✓ {own_flushes} arrived"
+    return f"{own_flushes} by fstui, {conclusion}" if conclusion else f"{own_flushes} by fstui"
 
 
 def _conclusion(account: FlushAccount) -> tuple[State, str]:
     if account.outcome == "missing" and account.expected:
-        missing = account.expected.low * account.syncs - account.arrival.flushes
-        return "dropped", f"✗ {count(missing)} dropped"
+        dropped = account.expected.low * account.syncs - account.arrival.flushes
+        return "dropped", f"✗ {count(dropped)} dropped"
     if account.lacks_bytes:
         return "dropped", "✗ bytes missing"
     if account.outcome == "complete":

@@ -23,10 +23,10 @@ QUARTER_OCTAVE = 2**0.25
 """The ratio between the upper and the lower end of a cell of ``TimelinePoint.spread``."""
 _MIN_PUBLISHED = 3
 """Fewer published results have no useful median."""
-_FAR = 30
+_MAX_DISTANCE = 30
 """A reference value extends the axis only if it is within this factor of the measured values."""
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
-_LINE = 13
+_LINE_HEIGHT = 13
 """Sizes of the SVG drawing in pixels."""
 
 
@@ -54,14 +54,14 @@ class LogScale(NamedTuple):
         return self.low <= value <= self.high
 
     def ticks(self) -> list[float]:
-        """Return the powers of ten below the upper end; with fewer than two of them, also their double and half."""
+        """Return the powers of ten in the range; with fewer than two powers, also twice and five times each power."""
         powers = range(floor(log10(self.low) - 1e-9), ceil(log10(self.high) + 1e-9))
         for steps in ((1,), (1, 2, 5)):
-            found = [step * 10.0**power for power in powers for step in steps]
-            found = [value for value in found if self.low * 0.999999 <= value < self.high * 0.999999]
-            if len(found) > 1:
+            values = [step * 10.0**power for power in powers for step in steps]
+            values = [value for value in values if self.low * 0.999999 <= value < self.high * 0.999999]
+            if len(values) > 1:
                 break
-        return found
+        return values
 
 
 def is_stall(ns: float, latency: Latency | None) -> bool:
@@ -77,7 +77,7 @@ class Slice(NamedTuple):
 
 
 def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator[Slice]:
-    """Yield the stretches in which operations ended. Old documents have only a median and a maximum for each."""
+    """Yield the stretches in which operations ended. In old documents, they have only a median and a maximum."""
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
@@ -92,21 +92,21 @@ def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tu
     """Yield each point with its end, normally the start of the next one. ``single_s``: the length of a single point."""
     steps = [b.t_s - a.t_s for a, b in pairwise(timeline) if b.t_s > a.t_s]
     stretch_s = min(steps, default=single_s)
-    for point, after in zip_longest(timeline, timeline[1:]):
+    for point, next_point in zip_longest(timeline, timeline[1:]):
         # Times are rounded to milliseconds, so stretches of equal length differ slightly.
-        near = after is not None and after.t_s - point.t_s < 1.5 * stretch_s
-        yield point, after.t_s if near else point.t_s + stretch_s
+        adjacent = next_point is not None and next_point.t_s - point.t_s < 1.5 * stretch_s
+        yield point, next_point.t_s if adjacent else point.t_s + stretch_s
 
 
 def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> LogScale:
     """Return an axis of at least one decade around everything measured."""
-    seen = [ns for piece in slices(timeline) for lower, upper, _ in piece.cells for ns in (lower, upper)]
-    if not seen:
+    measured_ns = [ns for piece in slices(timeline) for lower, upper, _ in piece.cells for ns in (lower, upper)]
+    if not measured_ns:
         return LogScale(1e4, 1e8)
-    lowest, highest = min(seen), max(*seen, stall_ns)
-    near = [mark.ns for mark in marks if lowest / _FAR < mark.ns < highest * _FAR]
+    lowest, highest = min(measured_ns), max(*measured_ns, stall_ns)
+    near_ns = [mark.ns for mark in marks if lowest / _MAX_DISTANCE < mark.ns < highest * _MAX_DISTANCE]
     # the lower end of a cell may lie slightly below a round value: do not add a whole step for that
-    low, high = _edges(max(min([lowest * 1.02, *near]), 1))[0], _edges(max([highest, *near]))[1]
+    low, high = _edges(max(min([lowest * 1.02, *near_ns]), 1))[0], _edges(max([highest, *near_ns]))[1]
     return LogScale(low, max(high, low * 10))
 
 
@@ -121,8 +121,8 @@ def percentiles(latency: Latency | None) -> tuple[Mark, ...]:
     """Return the known percentiles, the most important ones first."""
     if latency is None:
         return ()
-    known = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
-    return tuple(Mark(name, ns) for name, ns in (*known, ("p90", latency.p90)) if ns is not None)
+    pairs = (("p50", latency.p50), ("max", latency.max), ("p99", latency.p99), ("p99.9", latency.p99_9))
+    return tuple(Mark(name, ns) for name, ns in (*pairs, ("p90", latency.p90)) if ns is not None)
 
 
 def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]:
@@ -132,26 +132,26 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
     published results; ``idle``: the mean flush of other processes before the run.
     """
     case = Case(evidence)
-    known = (
+    references = (
         ("limit", slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
         ("last", next((run.mean_ns.get(name) for run in evidence.before[:1]), None)),
         ("usual", _published_ns(case, settings)),
         ("idle", _idle_flush_ns(evidence)),
     )
-    return tuple(Mark(name, ns) for name, ns in known if ns)
+    return tuple(Mark(name, ns) for name, ns in references if ns)
 
 
 def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
-    """Return approximate cells for a point without them: all operations at the median, but one at the maximum."""
-    known = ((point.p50_ns, max(point.ops - 1, 1)), (point.max_ns, 1))
-    return tuple((ns, count) for ns, count in known if ns)
+    """Return approximate cells for a point without cells: one operation at the maximum, all others at the median."""
+    cells = ((point.p50_ns, max(point.ops - 1, 1)), (point.max_ns, 1))
+    return tuple((ns, count) for ns, count in cells if ns)
 
 
 def _published_ns(case: Case, settings: Settings) -> float | None:
     """Return the median of at least three rates of the same operation on the same class of medium."""
     writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     operation, media = (operation_of(writes) if writes else None), comparable(case.commit_media)
-    rates = [one.per_s for one in published(operation, media)] if operation and media else []
+    rates = [reference.per_s for reference in published(operation, media)] if operation and media else []
     return 1e9 / median(rates) if len(rates) >= _MIN_PUBLISHED else None
 
 
@@ -201,19 +201,19 @@ def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:
 
 def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[str]:
     """Draw lines for the reference values, and at the right their names and those of percentiles without overlap."""
-    shown = [mark for mark in references if scale.holds(mark.ns)]
-    for mark in shown:
+    visible = [mark for mark in references if scale.holds(mark.ns)]
+    for mark in visible:
         y = _y(scale, mark.ns)
         yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>'
     floor_y = float(_TOP + _HEIGHT)
-    for mark in sorted([*percentiles(step.latency_ns), *shown], key=lambda mark: mark.ns):
+    for mark in sorted([*percentiles(step.latency_ns), *visible], key=lambda mark: mark.ns):
         y = min(_y(scale, mark.ns), floor_y)
-        floor_y = y - _LINE
+        floor_y = y - _LINE_HEIGHT
         words = f"{mark.name} {duration_ns(mark.ns)}"
         yield f'<text x="{_LEFT + _WIDTH + 8}" y="{y + 4:.1f}">{escape(words)}</text>'
 
 
-def ticks(labels: Iterable[str], left: int, width: int, y: int) -> Iterator[str]:
+def ticks(labels: Iterable[str], start_x: int, width: int, y: int) -> Iterator[str]:
     """Draw the five labels of a time axis."""
     for part, (label, anchor) in enumerate(zip(labels, ("start", "middle", "middle", "middle", "end"), strict=True)):
-        yield f'<text x="{left + width * part / 4:.1f}" y="{y}" text-anchor="{anchor}">{label}</text>'
+        yield f'<text x="{start_x + width * part / 4:.1f}" y="{y}" text-anchor="{anchor}">{label}</text>'

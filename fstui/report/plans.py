@@ -53,13 +53,13 @@ def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
 
 def of_plan(plan: Plan, target: Target) -> Report:
     rows = tuple(
-        (right(str(at)), step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe)
-        for at, step in enumerate(plan.steps, 1)
+        (right(str(number)), step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe)
+        for number, step in enumerate(plan.steps, 1)
     )
     options: dict[str, list[int]] = {}
-    for at, step in enumerate(plan.steps, 1):
+    for number, step in enumerate(plan.steps, 1):
         if not step.skip and step.settings.server_options:
-            options.setdefault(", ".join(step.settings.server_options), []).append(at)
+            options.setdefault(", ".join(step.settings.server_options), []).append(number)
     started = tuple(f"step {', '.join(map(str, steps))}: {words}" for words, steps in options.items())
     head = plan_head(plan, target)
     sections = (
@@ -104,7 +104,7 @@ def _server(plan: Plan) -> Iterator[str]:
         f"a new database there: writes ≤ {short_size(plan.server_bytes)}, uses at most "
         f"{short_size(plan.server_room_bytes)} at any time"
     )
-    tables = ", then ".join(dict.fromkeys(each.tables_in_words for each in settings))
+    tables = ", then ".join(dict.fromkeys(setting.tables_in_words for setting in settings))
     yield f"{tables}; dropped at the end"
     yield "the server's replicas, if there are any, receive all of it"
 
@@ -122,7 +122,7 @@ def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Repo
         },
         command=command,
     )
-    rows = tuple((key, Cell(shown, shown), words) for key, (shown, words) in settings.items())
+    rows = tuple((key, Cell(default, default), words) for key, (default, words) in settings.items())
     sections = (
         Section("", lines=(" ".join(f"{form.question} {form.help}".split()),)),
         Section(takes, lines=tuple(steps)),

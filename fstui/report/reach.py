@@ -40,12 +40,12 @@ def places(target: Target) -> tuple[DataPlace, ...]:
         return DataPlace("page cache", kept=False), DataPlace("the server" if lowest else "what lies below", kept=None)
     cached = [node for node in lowest if _has_cache(node)]
     name = lowest[0].id if len(lowest) == 1 else f"{len(lowest)} devices"
-    between = (DataPlace(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()
-    return (DataPlace("page cache", kept=False), *between, DataPlace(_medium(lowest), kept=True))
+    caches = (DataPlace(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()
+    return (DataPlace("page cache", kept=False), *caches, DataPlace(_medium(lowest), kept=True))
 
 
-def reach(settings: Settings, target: Target, below: Sequence[DataPlace]) -> Reach | None:
-    """Return where the data of a step is when its call returns; None if that depends on the program."""
+def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Reach | None:
+    """Return where the data of a step is when its call returns; None if the place depends on the program."""
     as_writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     if as_writes is None:
         commits = settings.commit_settings(UnknownFigures())
@@ -53,25 +53,25 @@ def reach(settings: Settings, target: Target, below: Sequence[DataPlace]) -> Rea
             return None
         if not commits.durable:
             return Reach(0, ", ".join(commits.lossy)) if commits.lossy else None
-        return _synced(target, below, "each commit")
+        return _synced(target, places, "each commit")
     flags = set(as_writes.open_flags)
     direct = "direct" in flags
     if as_writes.sync_every > 1 or (as_writes.sync == "none" and not flags & {"dsync", "sync"}):
         note = f"one sync per {as_writes.sync_every} writes" if as_writes.sync_every > 1 else ""
-        return Reach(min(1, len(below) - 1) if direct else 0, note, past_memory=direct)
+        return Reach(min(1, len(places) - 1) if direct else 0, note, past_memory=direct)
     note = f"{as_writes.writers} at once" if as_writes.writers > 1 else ""
-    return _synced(target, below, note, direct=direct)
+    return _synced(target, places, note, direct=direct)
 
 
-def _synced(target: Target, below: Sequence[DataPlace], note: str, *, direct: bool = False) -> Reach:
+def _synced(target: Target, places: Sequence[DataPlace], note: str, *, direct: bool = False) -> Reach:
     """Return how far a sync brings the data: to the last place, unless a layer passes no sync on."""
     stop = next((node for node in target.stack if node.sync == "stops"), None)
     if stop is None:
-        return Reach(len(below) - 1, note, past_memory=direct)
+        return Reach(len(places) - 1, note, past_memory=direct)
     # without barriers only the flush is dropped; other layers that stop a sync do not even write the data
-    written = stop.layer == "block" or "barrier" in stop.because
-    at = max(len(below) - 2, 0) if written else 0
-    return Reach(at, stop.because, past_memory=direct and bool(at), stopped=True)
+    data_written = stop.layer == "block" or "barrier" in stop.because
+    index = max(len(places) - 2, 0) if data_written else 0
+    return Reach(index, stop.because, past_memory=direct and bool(index), stopped=True)
 
 
 def _has_cache(node: Node) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of published rates and of the user's own: those next to a run's rate, and all of them."""
+"""Tables of published rates and of the user's own references: next to a run's rate, or all references."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fstui.report.documents import ReferencesDocument
 from fstui.report.sections import Cell, Report, Section, number, records
 
 HERE, OWN = "▸", "▲"  # signs of the run's own rate, and of the user's references
-_MAX_ROWS, _NEAR = 8, 3
+_MAX_ROWS, _NEIGHBOURS = 8, 3
 """A longer table shows only the nearest rates on either side, the slowest and the fastest."""
 _HEADER = ("", "RATE/S", "DEVICE")
 _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
@@ -20,24 +20,24 @@ _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 
 def of_run(run: Run) -> Section:
     """Return a table for the operation with the most references; empty if there are none."""
-    found = placed(run)
-    return compared(found[0]) if found else Section()
+    placements = placed(run)
+    return compared(placements[0]) if placements else Section()
 
 
 def compared(placement: Placement) -> Section:
-    shown = _nearest(placement)
-    sources = _numbers((*shown, *placement.own))
-    here = (HERE, number(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
+    nearest = _nearest(placement)
+    sources = _numbers((*nearest, *placement.own))
+    own_row = (HERE, number(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
     rows: list[tuple[float, tuple[Cell | str, ...]]] = [
-        *((one.per_s, _row(one, sources)) for one in shown),
-        *((one.per_s, _row(one, sources, OWN)) for one in placement.own),
-        (placement.per_s, here),
+        *((reference.per_s, _row(reference, sources)) for reference in nearest),
+        *((reference.per_s, _row(reference, sources, OWN)) for reference in placement.own),
+        (placement.per_s, own_row),
     ]
-    left_out = len(placement.published) - len(shown)
+    left_out = len(placement.published) - len(nearest)
     lines = (
         *((f"and {left_out} more: fstui references",) if left_out else ()),
-        *_notes(shown),
-        *(f"{of} {source}" for source, of in sources.items()),
+        *_notes(nearest),
+        *(f"{label} {source}" for source, label in sources.items()),
     )
     ordered = sorted(rows, key=lambda row: row[0])
     title = f"{placement.operation}: {', '.join(_headings(placement))}"
@@ -46,16 +46,16 @@ def compared(placement: Placement) -> Section:
 
 def _headings(placement: Placement) -> Iterator[str]:
     """Yield comparisons with the user's own references, then with the published ones."""
-    for own in placement.own:
-        yield f"{placement.per_s / own.per_s:.2f} × your own {own.device}"
+    for reference in placement.own:
+        yield f"{placement.per_s / reference.per_s:.2f} × your own {reference.device}"
     if placement.published:
         classes = named({reference.medium for reference in placement.published})
-        every = len(placement.published)
-        faster = f"faster than {placement.slower} of {every} published rates"
-        if every == 1:
+        total = len(placement.published)
+        faster = f"faster than {placement.slower} of {total} published rates"
+        if total == 1:
             faster = f"{'faster' if placement.slower else 'slower'} than the only published rate"
         elif placement.per_s < placement.published[0].per_s:
-            faster = f"{placement.per_s / placement.published[0].per_s:.2f} × the slowest of {every} published rates"
+            faster = f"{placement.per_s / placement.published[0].per_s:.2f} × the slowest of {total} published rates"
         unknown = "compared with all media, because the kind of this device is not known"
         yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"
 
@@ -65,9 +65,9 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> 
     sources, sections = _numbers(by_operation), [*of_own(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
         rows = list(group)
-        sections.append(Section(operation, _HEADER, tuple(_row(one, sources) for one in rows), tuple(_notes(rows))))
-    sections.append(Section("Sources", lines=tuple(f"{of} {source}" for source, of in sources.items())))
-    values = [(one.operation, one.device, one.setup, one.per_s, one.medium, one.source) for one in by_operation]
+        sections.append(Section(operation, _HEADER, tuple(_row(row, sources) for row in rows), tuple(_notes(rows))))
+    sections.append(Section("Sources", lines=tuple(f"{number} {source}" for source, number in sources.items())))
+    values = [(row.operation, row.device, row.setup, row.per_s, row.medium, row.source) for row in by_operation]
     document = ReferencesDocument(own=tuple(own), published=tuple(by_operation))
     return Report("", tuple(sections), document, records(_RECORDS, values))
 
@@ -77,16 +77,16 @@ def of_own(references: Sequence[OwnReference]) -> Report:
     return Report("", (table,), None)
 
 
-def _own_row(own: OwnReference) -> tuple[Cell | str, ...]:
-    where = ", ".join(own.models or own.media) or "any medium"
-    which = f"{size(own.block_bytes)}, {counted(own.runs, 'run')}, {where}"
-    return f"{OWN} {own.name}", own.operation, number(own.per_s, rate), which
+def _own_row(reference: OwnReference) -> tuple[Cell | str, ...]:
+    where = ", ".join(reference.models or reference.media) or "any medium"
+    which = f"{size(reference.block_bytes)}, {counted(reference.runs, 'run')}, {where}"
+    return f"{OWN} {reference.name}", reference.operation, number(reference.per_s, rate), which
 
 
 def _numbers(references: Iterable[Reference]) -> dict[str, str]:
     """Return the number of each source, such as ``[1]``, in the order of first use."""
-    found = dict.fromkeys(reference.source for reference in references)
-    return {source: f"[{number}]" for number, source in enumerate(found, 1)}
+    distinct = dict.fromkeys(reference.source for reference in references)
+    return {source: f"[{number}]" for number, source in enumerate(distinct, 1)}
 
 
 def _row(reference: Reference, sources: dict[str, str], mark: str = "") -> tuple[Cell | str, ...]:
@@ -100,9 +100,9 @@ def _notes(references: Iterable[Reference]) -> Iterable[str]:
 
 def _nearest(placement: Placement) -> tuple[Reference, ...]:
     """Return the published rates to show: all, or the slowest, the fastest, and the nearest on either side."""
-    every = placement.published
-    if len(every) <= _MAX_ROWS:
-        return every
-    at = placement.slower
-    near = every[max(at - _NEAR, 0) : at + _NEAR]
-    return tuple(reference for reference in every if reference in (every[0], *near, every[-1]))
+    published = placement.published
+    if len(published) <= _MAX_ROWS:
+        return published
+    index = placement.slower
+    neighbours = published[max(index - _NEIGHBOURS, 0) : index + _NEIGHBOURS]
+    return tuple(reference for reference in published if reference in (published[0], *neighbours, published[-1]))

@@ -30,7 +30,7 @@ _SERVER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Headline(NamedTuple):
-    """The main answer of such a run: what survived. The verdict is only about the filesystem below the servers."""
+    """The main answer of a replica test: what survived. The verdict is only about the filesystem below the servers."""
 
     words: str
     sentence: str
@@ -44,23 +44,23 @@ class ReplicaStep(NamedTuple):
 
 def headline(run: Run) -> Headline | None:
     """Return what survived, or None if no pair of servers could be compared."""
-    found = next((finding for finding in run.findings if finding.rule == "replica-cut"), None)
-    if found is None:
+    finding = next((finding for finding in run.findings if finding.rule == "replica-cut"), None)
+    if finding is None:
         return None
-    figures = [each.figures for each in measured(run)]
+    figures = [step.figures for step in measured(run)]
     style: Verdict = "consistent"
-    if found.verdict or any(each.lost_everywhere for each in figures):
+    if finding.verdict or any(cut.lost_everywhere for cut in figures):
         style = "lost"
-    elif any(each.lost_on_primary for each in figures):
+    elif any(cut.lost_on_primary for cut in figures):
         style = "suspicious"
-    return Headline(f"{GLYPHS[style]} {found.title}", found.sentence, style)
+    return Headline(f"{GLYPHS[style]} {finding.title}", finding.sentence, style)
 
 
 def tables(run: Run) -> list[Section]:
-    found: dict[str, list[ReplicaStep]] = {}
-    for each in measured(run):
-        found.setdefault(f"{each.figures.title} · {counted(each.settings.clients, 'client')}", []).append(each)
-    return [Section(title, _HEADER, tuple(map(_row, each)), _LEGEND, labelled=True) for title, each in found.items()]
+    groups: dict[str, list[ReplicaStep]] = {}
+    for step in measured(run):
+        groups.setdefault(f"{step.figures.title} · {counted(step.settings.clients, 'client')}", []).append(step)
+    return [Section(title, _HEADER, tuple(map(_row, steps)), _LEGEND, labelled=True) for title, steps in groups.items()]
 
 
 def measured(run: Run) -> list[ReplicaStep]:
@@ -82,12 +82,12 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
         yield name, getattr(figures, name, None)
 
 
-def _row(each: ReplicaStep) -> tuple[str, ...]:
-    found = each.figures
+def _row(step: ReplicaStep) -> tuple[str, ...]:
+    cut = step.figures
     numbers = (
-        found.acknowledged, found.lost_on_primary, found.lost_on_replica, found.lost_everywhere, found.on_replica_alone,
+        cut.acknowledged, cut.lost_on_primary, cut.lost_on_replica, cut.lost_everywhere, cut.on_replica_alone,
     )  # fmt: skip
-    return _name(each.settings), *map(count, numbers), _short(found.gtid_primary), _short(found.gtid_replica)
+    return _name(step.settings), *map(count, numbers), _short(cut.gtid_primary), _short(cut.gtid_replica)
 
 
 def _name(settings: ReplicaCut) -> str:

@@ -50,8 +50,8 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
 
 
 def tables(run: Run) -> list[Section]:
-    found = [*databases.tables(run), database_details.table(run), *replicas.tables(run)]
-    return [section for section in found if not section.empty]
+    sections = [*databases.tables(run), database_details.table(run), *replicas.tables(run)]
+    return [section for section in sections if not section.empty]
 
 
 def _head(run: Run) -> Iterator[str]:
@@ -65,14 +65,14 @@ def _head(run: Run) -> Iterator[str]:
 
 def _answers(run: Run) -> Iterator[Section]:
     """Yield both answers: durability and speed. In a run with replicas, what survived comes first."""
-    lost = replicas.headline(run)
-    if lost:
-        yield Section(lost.words, lines=(lost.sentence,), style=lost.style)
+    loss = replicas.headline(run)
+    if loss:
+        yield Section(loss.words, lines=(loss.sentence,), style=loss.style)
         yield from replicas.tables(run)
-    found = leading(run)
-    points = (("because", found.because), ("next", found.next)) if found else ()
+    finding = leading(run)
+    points = (("because", finding.because), ("next", finding.next)) if finding else ()
     lines = tuple(filter(None, (speed_words(run.speed), run.sentence)))
-    head = f"{BELOW if lost else ''}{verdict_words(run.verdict, run.confidence)}"
+    head = f"{BELOW if loss else ''}{verdict_words(run.verdict, run.confidence)}"
     yield Section(head, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
     speed = run.speed
     if speed.sentence:
@@ -83,13 +83,13 @@ def _answers(run: Run) -> Iterator[Section]:
 def _findings(run: Run) -> Section:
     rows = tuple(
         (
-            glyph(None if of_one_step(found) else found.verdict),
-            found.rule,
-            verdict(found.verdict) if found.verdict and not of_one_step(found) else Cell("note", found.verdict),
-            "" if of_one_step(found) else found.confidence,
-            title(found),
+            glyph(None if of_one_step(finding) else finding.verdict),
+            finding.rule,
+            verdict(finding.verdict) if finding.verdict and not of_one_step(finding) else Cell("note", finding.verdict),
+            "" if of_one_step(finding) else finding.confidence,
+            title(finding),
         )
-        for found in ordered(run)
+        for finding in ordered(run)
     )
     return Section(counted(len(rows), "finding"), _FINDINGS, rows)
 
@@ -116,8 +116,8 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
             status = "" if step.status == "finished" else f" {step.status}"
             alike.setdefault(f"{status}: {reason}", []).append(step.name)
     for reason, names in alike.items():
-        every = len(names) == len(run.steps) > 1
-        notes.append(f"{'all steps' if every else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
+        common = len(names) == len(run.steps) > 1
+        notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
         who = "other processes, or a layer between filesystem and disk"
         notes.append(f"{NONE}: not known, because {who}, also wrote to {listed(shared)}")
@@ -126,7 +126,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
 
 def _tail(run: Run) -> Iterator[str]:
     if run.wear_bytes:
-        devices = ", ".join(f"{device} {size(written)}" for device, written in sorted(run.wear_bytes.items()))
+        devices = ", ".join(f"{device} {size(amount)}" for device, amount in sorted(run.wear_bytes.items()))
         requested = size(run.written_bytes)
         yield f"Written: {requested} by fstui. The devices received from all processes: {devices}."
     if any(step.trace for step in run.steps):

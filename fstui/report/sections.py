@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fstui.model.judgement import Answer, Verdict
 from fstui.report.text import GLYPHS, NONE, SPEEDS
 
-if TYPE_CHECKING:  # the first screen appears without it
+if TYPE_CHECKING:  # the first screen appears without this module
     from fstui.model.run import Run
 
 Value = str | int | float | bool | None
@@ -24,7 +24,7 @@ class Cell(NamedTuple):
     style: str = ""
     """The class in HTML: a verdict, or an answer to "is it slow?"."""
     numeric: bool = False
-    """Whether it is aligned to the right, as a number or a missing number."""
+    """Whether the cell is aligned to the right, as a number or a missing number."""
 
 
 class Section(NamedTuple):
@@ -44,11 +44,11 @@ class Section(NamedTuple):
     """Whether the first column names the row, and all others are numbers, aligned to the right. On a narrow terminal,
     the columns that do not fit follow below, with the names repeated."""
     only_in_documents: bool = False
-    """Whether it is too long for a terminal, and shown in Markdown and HTML only."""
+    """Whether the section is too long for a terminal, and shown in Markdown and HTML only."""
 
     @property
     def empty(self) -> bool:
-        return not (self.rows or self.lines or any(found for _, found in self.points) or self.drawn or self.figures)
+        return not (self.rows or self.lines or any(lines for _, lines in self.points) or self.drawn or self.figures)
 
 
 class Report(NamedTuple):
@@ -118,4 +118,4 @@ def alignment(section: Section) -> str:
     if section.labelled:
         return "<" + ">" * (len(section.header) - 1)
     columns = zip(*section.rows, strict=True)
-    return "".join(">" if any(isinstance(cell, Cell) and cell.numeric for cell in each) else "<" for each in columns)
+    return "".join(">" if any(isinstance(cell, Cell) and cell.numeric for cell in cells) else "<" for cells in columns)

@@ -1,4 +1,4 @@
-"""Describe the layers of a stack. This imports no rules, because the first screen imports it."""
+"""Describe the layers of a stack. This module imports no rules, so that the first screen appears sooner."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def link(node: Node) -> str:
 
 def medium(node: Node) -> str:
     """Return the kind of a device's medium, ``hdd-7200 (declared)``; empty if it is not known."""
-    known = node.medium
-    if known is None or known.class_ == "unknown":
+    device_medium = node.medium
+    if device_medium is None or device_medium.class_ == "unknown":
         return ""
-    return known.class_ + (" (declared)" if known.declared else "")
+    return device_medium.class_ + (" (declared)" if device_medium.declared else "")
 
 
 def unread(node: Node) -> tuple[str, ...]:
@@ -43,10 +43,10 @@ def unread(node: Node) -> tuple[str, ...]:
 
 def health(node: Node) -> str:
     """Return what the drive reports about its health: ``3 % used, unsafe shutdowns: 40``; empty if nothing was read."""
-    said = [form.format(value) for what, form in _HEALTH.items() if (value := node.value(what)) is not None]
-    # NVMe reports it as a bit of critical_warning, not as a value
-    said += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []
-    return ", ".join(said)
+    words = [form.format(value) for what, form in _HEALTH.items() if (value := node.value(what)) is not None]
+    # NVMe reports a failed capacitor as a bit of critical_warning, not as a value
+    words += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []
+    return ", ".join(words)
 
 
 def in_memory(target: Target) -> bool:
@@ -59,12 +59,12 @@ def stack_line(target: Target | None) -> str:
     if target is None or not target.stack:
         return ""
     nodes = {node.id: node for node in target.stack}
-    line, seen, level = [], set(), [target.stack[0]]
+    line, visited, level = [], set(), [target.stack[0]]
     while level:
-        seen |= {node.id for node in level}
+        visited |= {node.id for node in level}
         line.append(_level(level[0].kind if level[0].layer == "filesystem" else node.name for node in level))
-        below = dict.fromkeys(name for node in level for name in node.below if name in nodes and name not in seen)
-        level = [nodes[name] for name in below]
+        names = dict.fromkeys(name for node in level for name in node.below if name in nodes and name not in visited)
+        level = [nodes[name] for name in names]
     return " › ".join(line)
 
 

@@ -79,7 +79,7 @@ def markdown(text: str) -> str | None:
     if page is None:
         return None
     outcomes = page.outcome or symptoms().watch
-    rows = (f"- **{one.when}**: {_DIR.sub(page.directory, one.then)}" for one in outcomes)
+    rows = (f"- **{outcome.when}**: {_DIR.sub(page.directory, outcome.then)}" for outcome in outcomes)
     return "\n".join([
         f"# {page.product}: {page.name}", page.means,
         "", "```sh", *page.run, "```",
@@ -103,13 +103,13 @@ def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
 
     Rareness alone is not enough: "could" and "not" are rare here, but do not suggest "could not fsync file".
     """
-    rare, given = _rareness(), set(words)
-    known = set(says)
+    rarity, text = _rareness(), set(words)
+    message = set(says)
     matched = [
-        word for word in known if word in given or (len(word) > _SHORT and get_close_matches(word, given, 1, _ALIKE))
+        word for word in message if word in text or (len(word) > _SHORT and get_close_matches(word, text, 1, _ALIKE))
     ]
-    weighted = sum(rare[word] for word in matched) / sum(rare[word] for word in known)
-    return min(weighted, len(matched) / len(known)) if len(matched) > 1 else 0.0
+    weighted = sum(rarity[word] for word in matched) / sum(rarity[word] for word in message)
+    return min(weighted, len(matched) / len(message)) if len(matched) > 1 else 0.0
 
 
 @cache

@@ -15,7 +15,7 @@ from fstui.simulate.parameters import ParameterTable, Simulated
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
 _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
-"""Changes with a visible effect. The first one whose parameter a disk has is its example."""
+"""Changes with a visible effect. The example for a disk is the first change whose parameter the disk has."""
 
 
 def of_disks(disks: Sequence[Simulated]) -> Report:
@@ -27,23 +27,23 @@ def of_disks(disks: Sequence[Simulated]) -> Report:
 
 def of_disk(disk: Simulated, *, truth: bool) -> Report:
     """Return the disk's parameters. Only with ``truth`` do they show whether it is durable."""
-    shown = {key: value for key, value in _parameters(disk, "") if truth or not key.endswith(_GIVES_AWAY)}
+    parameters = {key: value for key, value in _parameters(disk, "") if truth or not key.endswith(_GIVES_AWAY)}
     words = disk.truth if truth else "Whether it is durable: --truth"
     starting = f"fstui --simulate {disk.name} starts the app on it."
-    key, value = next(item for item in _EXAMPLES.items() if item[0] in shown)
+    key, value = next(item for item in _EXAMPLES.items() if item[0] in parameters)
     changing = f"KEY=VALUE after a comma changes a parameter: {disk.name},{key}={value}"
-    document = DiskDocument(name=disk.name, title=disk.title, parameters=shown, truth=words if truth else None)
-    table = Section("", ("PARAMETER", "VALUE"), tuple(shown.items()))
+    document = DiskDocument(name=disk.name, title=disk.title, parameters=parameters, truth=words if truth else None)
+    table = Section("", ("PARAMETER", "VALUE"), tuple(parameters.items()))
     return Report(f"{disk.name}: {disk.title}", (table, Section("", lines=(words, starting, changing))), document)
 
 
 def of_lab(lab: Lab) -> Report:
-    """Return the filesystems of the laboratory, with the truth about those whose envelope is open."""
+    """Return the filesystems of the laboratory, with the truth about each whose envelope is open."""
     storages = tuple(
-        LabStorage(name=one.name, directory=lab.mount_point(one), truth=one.truth.title if one.opened else None)
-        for one in lab.storages
+        LabStorage(name=entry.name, directory=lab.mount_point(entry), truth=entry.truth.title if entry.opened else None)
+        for entry in lab.storages
     )
-    rows = tuple((one.name, one.directory, one.truth or "sealed") for one in storages)
+    rows = tuple((storage.name, storage.directory, storage.truth or "sealed") for storage in storages)
     return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), LabDocument(storages=storages))
 
 

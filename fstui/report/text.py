@@ -74,20 +74,20 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     return [(" " * GAP).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
 
-def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", at: int = -1) -> list[str]:
-    """Return aligned columns, with column ``at`` (by default the last) wrapped so that lines fit in ``width``."""
+def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", column: int = -1) -> list[str]:
+    """Return aligned columns, with ``column`` (by default the last) wrapped so that lines fit in ``width``."""
     if not rows:
         return []
     count = len(rows[0])
-    at %= count
+    column %= count
     safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) + GAP for cells in zip(*safe, strict=True)]
-    room = max(width - sum(widths) + widths[at], NARROWEST)
+    room = max(width - sum(widths) + widths[column], NARROWEST)
     wrapped = []
     for row in safe:
-        first, *more = wrap(row[at], room) or [""]
-        wrapped.append((*row[:at], first, *row[at + 1 :]))
-        wrapped += [(*[""] * at, line, *[""] * (count - at - 1)) for line in more]
+        first_line, *more_lines = wrap(row[column], room) or [""]
+        wrapped.append((*row[:column], first_line, *row[column + 1 :]))
+        wrapped += [(*[""] * column, line, *[""] * (count - column - 1)) for line in more_lines]
     return columns(wrapped, align or "<" * count)
 
 
@@ -104,7 +104,7 @@ def because(lines: Iterable[str], width: int = WIDTH) -> list[str]:
 
 
 def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
-    return [(f"  {label}".ljust(_MARGIN) if at == 0 else " " * _MARGIN) + line for at, line in enumerate(lines)]
+    return [(f"  {label}".ljust(_MARGIN) if index == 0 else " " * _MARGIN) + line for index, line in enumerate(lines)]
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -119,9 +119,9 @@ def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
 
 def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
     # a command in quotes is one word, so that it can be copied; escaped text contains no NUL
-    whole = re.sub(_COMMAND, lambda found: found[0].replace(" ", "\0"), escape_controls(text))
+    unbroken = re.sub(_COMMAND, lambda command: command[0].replace(" ", "\0"), escape_controls(text))
     lines = textwrap.wrap(
-        whole,
+        unbroken,
         max(width, 1),
         initial_indent=first,
         subsequent_indent=indent,
@@ -137,11 +137,11 @@ def cut_left(text: str, width: int) -> str:
     return text if cell_len(text) <= width else "…" + set_cell_size(text[::-1], max(width - 1, 0))[::-1]
 
 
-def sparkline(values: Sequence[float | None], most: float | None = None) -> str:
-    """Return a block for each value, as high as the value compared with ``most`` or the highest; a space for None."""
-    most = most or max((value for value in values if value), default=1.0)
+def sparkline(values: Sequence[float | None], highest: float | None = None) -> str:
+    """Return a block for each value, scaled to ``highest`` (by default the highest value); a space for None."""
+    highest = highest or max((value for value in values if value), default=1.0)
     top = len(_BLOCKS) - 1
-    return "".join(" " if value is None else _BLOCKS[min(round(top * value / most), top)] for value in values)
+    return "".join(" " if value is None else _BLOCKS[min(round(top * value / highest), top)] for value in values)
 
 
 def moment(started_at: str, form: str = "%d %b %Y %H:%M") -> str:

@@ -23,41 +23,41 @@ DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50
 
 def of_watch(report: WatchReport) -> Report:
     """Return the tables, and the conclusion last, where a terminal shows it."""
-    whole = report.whole
-    waits = tuple(figures(waiting_cells(row, whole.elapsed_s), last=True) for row in whole.waits[:MAX_ROWS])
-    writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / whole.elapsed_s)}")) for w in whole.writers)
-    devices = tuple(figures(device_cells(one, whole.elapsed_s)) for one in whole.devices)
-    journals = (journal(one, whole.elapsed_s) for one in whole.commits)
-    below = (*journals, *_notes(whole), *map(_lost_write, report.errors))
+    total = report.whole
+    waits = tuple(figures(waiting_cells(row, total.elapsed_s), last=True) for row in total.waits[:MAX_ROWS])
+    writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / total.elapsed_s)}")) for w in total.writers)
+    devices = tuple(figures(device_cells(device, total.elapsed_s)) for device in total.devices)
+    journals = (journal(commits, total.elapsed_s) for commits in total.commits)
+    notes = (*journals, *_notes(total), *map(_lost_write, report.errors))
     sections = (
-        Section("", WAITS, waits, more_rows(len(whole.waits))),
+        Section("", WAITS, waits, more_rows(len(total.waits))),
         Section("", ("PROGRAM", "WRITTEN/S"), writers),
-        Section("", DEVICES, devices, below),
+        Section("", DEVICES, devices, notes),
         Section("", lines=(report.sentence, *two_answers(report))),
     )
-    return Report(_head(report), sections, report, _records(whole))
+    return Report(_head(report), sections, report, _records(total))
 
 
-def _records(whole: Watched) -> Section:
+def _records(total: Watched) -> Section:
     values = [
         (
             row.who, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
             row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.where,
         )
-        for row in whole.waits
+        for row in total.waits
     ]  # fmt: skip
     return records(_RECORDS, values)
 
 
 def more_rows(rows: int) -> tuple[str, ...]:
-    left = rows - MAX_ROWS
-    return (f"… and {counted(left, 'row')} more: --format json lists all",) if left > 0 else ()
+    hidden = rows - MAX_ROWS
+    return (f"… and {counted(hidden, 'row')} more: --format json lists all",) if hidden > 0 else ()
 
 
 def figures(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
-    """Align all cells but the first to the right. ``last``: the last one contains text and is not aligned either."""
-    first, *others = words
-    return (first, *map(right, others[:-1]), others[-1]) if last else (first, *map(right, others))
+    """Align all cells but the first to the right. ``last``: the last cell contains text and is not aligned either."""
+    first, *cells = words
+    return (first, *map(right, cells[:-1]), cells[-1]) if last else (first, *map(right, cells))
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:
@@ -74,11 +74,11 @@ def closing(report: WatchReport) -> str:
 def line(second: Watched) -> str:
     row = next((row for row in second.waits if not row.kernel), None)
     flushes = sum(device.flushes or 0 for device in second.devices)
-    below = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
+    devices = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
     if row is None:
-        return f"no program waits · {below}"
+        return f"no program waits · {devices}"
     syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.where}, p50 {_p50(row.latency_ns)}"
-    return f"{row.who} {syncs} · {below}"
+    return f"{row.who} {syncs} · {devices}"
 
 
 def _head(report: WatchReport) -> str:
@@ -119,11 +119,11 @@ def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
     def per_s(number: int | None) -> str:
         return rate(number / elapsed_s) if number is not None else NONE
 
-    written = size(device.written_bytes / elapsed_s) if device.written_bytes is not None else NONE
+    written_per_s = size(device.written_bytes / elapsed_s) if device.written_bytes is not None else NONE
     return (
         device.device,
         per_s(device.writes),
-        written,
+        written_per_s,
         _p50(device.write_ns),
         per_s(device.flushes),
         _p50(device.flush_ns),
@@ -138,13 +138,13 @@ def journal(commits: JournalCommits, elapsed_s: float) -> str:
     return f"journal of {commits.device}: {often}{longest}"
 
 
-def _notes(whole: Watched) -> Iterator[str]:
-    if whole.lost:
-        yield f"the kernel's buffers were full and lost {counted(whole.lost, 'event')}: the rates are lower bounds"
-    if whole.looked_s < 0.95 * whole.elapsed_s and whole.waits:
-        share = whole.looked_s / whole.elapsed_s
+def _notes(total: Watched) -> Iterator[str]:
+    if total.lost:
+        yield f"the kernel's buffers were full and lost {counted(total.lost, 'event')}: the rates are lower bounds"
+    if total.looked_s < 0.95 * total.elapsed_s and total.waits:
+        share = total.looked_s / total.elapsed_s
         yield f"device times and FUA cover {percent(share)} of the time, as there were too many events"
-    for row in whole.waits:
+    for row in total.waits:
         for number, times in row.failed.items():
             yield f"{row.who}: {counted(times, 'sync')} of {row.where} failed: {os.strerror(number)}"
 

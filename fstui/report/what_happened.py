@@ -1,4 +1,4 @@
-"""The report of ``fstui what-happened``: the answer in words, a timeline, and the table behind it."""
+"""The report of ``fstui what-happened``: the answer in words, a timeline, and the table of the figures."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ class Chart(NamedTuple):
     def heights(self, values: Iterable[float | None]) -> list[float | None]:
         """Return each value as a share of the height of the chart."""
         values = list(values)
-        known = [value for value in values if value]
-        most = self.whole or max(known, default=1.0)
-        scale = LogScale(min(*known, most / 10) / 2, most) if self.logarithmic and known else None
-        return [value and (scale.position(value) if scale else min(value / most, 1.0)) for value in values]
+        nonzero = [value for value in values if value]
+        top = self.whole or max(nonzero, default=1.0)
+        scale = LogScale(min(*nonzero, top / 10) / 2, top) if self.logarithmic and nonzero else None
+        return [value and (scale.position(value) if scale else min(value / top, 1.0)) for value in values]
 
 
 def _ms(value: float) -> str:
@@ -65,10 +65,10 @@ CHARTS = (
 
 def of_answer(answer: WhatHappened) -> Report:
     """Return the incidents, or a sentence if there are none; then charts and the table."""
-    lines = [line_of(one) for one in answer.incidents] or [answer.sentence]
+    lines = [line_of(incident) for incident in answer.incidents] or [answer.sentence]
     rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
-    more = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
+    hint = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
     charts = ((chart.name, svg(chart, answer.buckets, answer.start, answer.end)) for chart in CHARTS)
     drawn = tuple((name, shapes) for name, shapes in charts if shapes)
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
@@ -77,14 +77,14 @@ def of_answer(answer: WhatHappened) -> Report:
         Section("Not recorded", lines=tuple(_missing(answer))),
         Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=drawn),
         Section("", TABLE, rows, only_in_documents=too_many),
-        Section("", lines=(more,) if more else ()),
+        Section("", lines=(hint,) if hint else ()),
     )
     return Report(_title(answer), sections, answer, values)
 
 
-def line_of(one: Incident) -> str:
+def line_of(incident: Incident) -> str:
     """Return an incident with its time: ``03:11:40–03:12:25: etcd (pid 812) waited 38 s …``."""
-    return f"{span(one.start, one.end)}: {one.sentence}"
+    return f"{span(incident.start, incident.end)}: {incident.sentence}"
 
 
 def _title(answer: WhatHappened) -> str:
@@ -94,7 +94,7 @@ def _title(answer: WhatHappened) -> str:
 
 def _missing(answer: WhatHappened) -> Iterator[str]:
     if answer.recorded and is_outside((answer.start, answer.end), answer.recorded):
-        days = {datetime.fromtimestamp(at).date() for at in (answer.start, answer.recorded[0])}
+        days = {datetime.fromtimestamp(time).date() for time in (answer.start, answer.recorded[0])}
         yield f"Everything except {span(*answer.recorded, dated=len(days) > 1)}."
     for gap in answer.gaps:
         yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
@@ -107,10 +107,10 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         return
     for chart in CHARTS:
         values = [chart.value(bucket) for bucket in buckets]
-        most = max((value for value in values if value is not None), default=0.0)
-        if most:
-            yield f"{chart.name:>15} {sparkline(values, chart.whole)} highest column {chart.words(most)}"
-    first, last = (f"{datetime.fromtimestamp(at):%H:%M:%S}" for at in (buckets[0].start, buckets[-1].end))
+        highest = max((value for value in values if value is not None), default=0.0)
+        if highest:
+            yield f"{chart.name:>15} {sparkline(values, chart.whole)} highest column {chart.words(highest)}"
+    first, last = (f"{datetime.fromtimestamp(time):%H:%M:%S}" for time in (buckets[0].start, buckets[-1].end))
     room = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
     yield f"{'':>15} {first}{last:>{room}}"
 
@@ -133,20 +133,20 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
     values = [chart.value(bucket) for bucket in buckets]
     if not any(values):
         return ""
-    most = chart.whole or max(filter(None, values))
+    highest = chart.whole or max(filter(None, values))
     width_s = max(end - start, 1e-9)
     shapes = []
     for bucket, share in zip(buckets, chart.heights(values), strict=True):
         if not share:
             continue
-        x, until = (_LEFT + _WIDTH * (at - start) / width_s for at in (bucket.start, bucket.end))
+        x, end_x = (_LEFT + _WIDTH * (time - start) / width_s for time in (bucket.start, bucket.end))
         high = _HEIGHT * share
         box = (
-            f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{max(until - x - 0.5, 0.5):.1f}" height="{max(high, 1):.1f}"'
+            f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{max(end_x - x - 0.5, 0.5):.1f}" height="{max(high, 1):.1f}"'
         )
         shapes.append(f'<rect {box} class="cell"/>')
     shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
-    shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(most))}</text>')
+    shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(highest))}</text>')
     times = (f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}" for part in range(5))
     shapes += ticks(times, _LEFT, _WIDTH, _HEIGHT + 16)
     view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _BELOW}"

@@ -17,7 +17,7 @@ from fstui.report.sections import Report
 from fstui.report.text import WIDTH
 
 PLAIN = "plain"
-OF_RUNS = frozenset({"brief", "prometheus", "seconds"})
+RUN_FORMATS = frozenset({"brief", "prometheus", "seconds"})
 """Formats that show only the runs of a report."""
 _UNSAFE = re.compile(r"[^\w.-]")
 
@@ -41,7 +41,7 @@ def format_of(name: str) -> ReportFormat:
 
 
 def report_names() -> tuple[str, ...]:
-    return tuple(name for name in names() if name not in OF_RUNS)
+    return tuple(name for name in names() if name not in RUN_FORMATS)
 
 
 def render_report(name: str, report: Report, width: int | None = None) -> str | bytes:

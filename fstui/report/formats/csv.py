@@ -11,7 +11,7 @@ from fstui.report.sections import Report, value
 
 ENDING = "csv"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
-"""A spreadsheet calculates text that starts with one of these."""
+"""A spreadsheet calculates text that starts with one of these characters."""
 
 
 def render(report: Report, width: int | None = None) -> str:

@@ -64,12 +64,12 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
         index = max(texts, default=0, key=lambda column: _widest([row[column] for row in rows]))
     other_columns = columns([(*row[:index], *row[index + 1 :]) for row in rows], align[:index] + align[index + 1 :])
     if len(align) > 1 and _widest(other_columns) + GAP + NARROWEST <= width:
-        return hanging(rows, width, align=align, at=index)
+        return hanging(rows, width, align=align, column=index)
     return _narrow(safe_rows(rows), align, width)
 
 
 def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
-    """Return rows with the columns that fit, each followed by its other cells as text. Nothing is cut.
+    """Return rows with the columns that fit, each row followed by its other cells as text. Nothing is cut.
 
     The first column with a title contains the names of the rows. A long name gets a line of its own.
     """

@@ -86,7 +86,7 @@ def _flushes(run: Run) -> Iterator[Value]:
 
 
 def _of_run(run: Run) -> Labels:
-    """Return the labels of all values. Those of a simulated run have one more."""
+    """Return the labels of all values. The values of a simulated run have one more label."""
     scenario, target = run.scenario.name if run.scenario else "", run.target.path if run.target else ""
     return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
 

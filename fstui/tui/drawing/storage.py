@@ -143,7 +143,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
             return "no fs"
         if not self.judged:
             return "…"
-        named = None if self.in_memory else findings.first(self.judgement)
+        named = None if self.in_memory else findings.worst_finding(self.judgement)
         return ", ".join(filter(None, (self.trouble, named.rule.replace("-", " ") if named else "")))
 
     @property
