@@ -207,10 +207,7 @@ def meminfo(text: str | None = None) -> dict[str, int]:
 
 
 def pressure_us(what: str) -> list[int]:
-    """Return for how long at least one process ("some") and all processes ("full") have waited for ``what`` since boot.
-
-    Empty if the kernel has no pressure stall information.
-    """
+    """Return for how long some and all ("full") processes have waited for ``what`` since boot; empty if unknown."""
     return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{what}").splitlines()]
 
 

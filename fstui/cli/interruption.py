@@ -21,10 +21,7 @@ _SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 class Interruption:
-    """Listens for signals while a run is prepared, runs and cleans up.
-
-    The first signal stops the work. A second one, if the stop takes long, ends the process at once.
-    """
+    """Listens for signals. The first one stops the work; a second one ends the process if the stop takes long."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None

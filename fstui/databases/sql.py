@@ -31,10 +31,7 @@ def family_of(connection: Connection) -> Family:
 async def query(
     program: str, connection: Connection, statements: Sequence[str], within: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Run the statements and return all their rows. Raises DatabaseError. A statement must not contain a newline.
-
-    ``within``: words to put before the command line, to start sysbench in the run's directory (``throwaway.within``).
-    """
+    """Run statements, each on one line, and return all rows. ``within``: see ``throwaway``. Raises DatabaseError."""
     family = family_of(connection)
     with as_file(files(__package__) / "sql.lua") as script:
         async with _tls_directory(connection) as directory:

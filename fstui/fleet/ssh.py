@@ -145,11 +145,7 @@ class _Client(ExecClient):  # type: ignore[misc]
 
 
 class _Worker(ExecWorker):  # type: ignore[misc]
-    """One ssh for each host.
-
-    Each client calls ``on_answer`` itself. ClusterShell's event handlers are slower: it inspects their functions at
-    each event, which takes a tenth of the total time.
-    """
+    """One ssh for each host. It calls ``on_answer`` itself, because ClusterShell's event handlers are slow."""
 
     SHELL_CLASS = _Client
     on_answer: OnAnswer

@@ -76,10 +76,7 @@ def with_products(speed: Speed, fit: Sequence[Fit]) -> Speed:
 
 
 def _operation(done: SyncStep) -> Operation | None:
-    """Return the operation of a product that this step corresponds to; None if there is none, or too few syncs.
-
-    Blocks of other sizes and other offsets have other rates: on a rotating disk up to twice as many commits.
-    """
+    """Return the product's operation with these blocks and offsets; None if there is none, or too few syncs."""
     if not done.synced_each or done.syncs < MIN_SYNCS:
         return None
     size = done.settings.block_bytes

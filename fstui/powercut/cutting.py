@@ -234,10 +234,7 @@ class CutCampaign:
         return True
 
     def _cut_while_writing(self, witness: Witness, writer: ShellCommand) -> str:
-        """Run the off command while the witness listens, until HOST is silent.
-
-        Returns why the cut proves nothing; empty if it may prove something, or if the connection broke. Raises Stopped.
-        """
+        """Run the off command until HOST is silent. Returns why the cut proves nothing, or ''. Raises Stopped."""
         began, cut_at = time.monotonic(), 0.0
         for view in witness.listen(writer.stdout, LOOK_S):
             writer.poll()  # kills it if it prints too much

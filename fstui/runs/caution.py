@@ -57,10 +57,7 @@ async def check(
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
 ) -> tuple[str, ...]:
-    """Return the reasons not to run there, each with its figure; none for a replay, or if the environment says yes.
-
-    ``writes_bytes``: the total that is written; 0 if it is unknown. If it is small, memory is the only concern.
-    """
+    """Return the reasons not to run there, each with its figure; none for a replay, or if the environment says yes."""
     if session.simulated or agreed_before():
         return ()
     if 0 < writes_bytes <= SMALL_BYTES:

@@ -148,10 +148,7 @@ def baselines(run: Run) -> Baselines:
 
 
 def earlier(run: Run) -> tuple[EarlierRun, ...]:
-    """Return finished runs of the same scenario with the same settings on the same storage of this host, newest first.
-
-    Runs under an I/O limit are left out, because they show the limit and not the storage.
-    """
+    """Return finished runs of the same scenario and settings on the same storage, newest first, without I/O limits."""
     if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
         return ()
     saved = _files()

@@ -51,10 +51,7 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
 
 
 def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]:
-    """Return the mounts that no path reaches. They may still be in use.
-
-    Each gets a mount point that no other mount has, because a visible mount may have the same mount point.
-    """
+    """Return the mounts that no path reaches but that may be in use, each with a unique mount point."""
     reached = frozenset(mount.number for mount in shown)
     others = (mount for mount in every if mount.number not in reached)
     return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)

@@ -93,10 +93,7 @@ def written_so_far() -> Processes:
 
 
 def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[OtherWriter, ...]:
-    """Return the processes that wrote between two readings, by bytes in descending order. ``own``: pids to leave out.
-
-    A process that began in between counts from zero; one that ended in between is missing.
-    """
+    """Return the processes but ``own`` that wrote between two readings and still exist, most bytes first."""
     found = []
     for (pid, start), now in after.items():
         earlier = before.get((pid, start))

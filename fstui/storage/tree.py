@@ -86,10 +86,7 @@ class Tree:
 
 
 def integer(text: str | None) -> int | None:
-    """Return a decimal number, or None.
-
-    It has at most 15 digits, so that a number of 512-byte sectors still fits 64 bits as a number of bytes.
-    """
+    """Return a decimal number of at most 15 digits, so that sectors in bytes fit 64 bits, or None."""
     if text is None or len(text) > MAX_DIGITS or not text.removeprefix("-").isdecimal() or not text.isascii():
         return None
     return int(text)
@@ -170,10 +167,7 @@ DATABASE = "/run/udev/data"
 
 
 def udev_properties(tree: Tree, device: str) -> Mapping[str, str]:
-    """Return the properties of the block device ``major:minor`` in udev's database; empty if no udev runs.
-
-    The files are read without libudev, as in the node exporter of Prometheus (collector/diskstats_linux.go).
-    """
+    """Return the properties of ``major:minor`` in udev's database, read without libudev; empty if no udev runs."""
     lines = (tree.text(f"{DATABASE}/b{device}") or "").split("\n")
     pairs = (line.removeprefix("E:").partition("=") for line in lines if line.startswith("E:"))
     return {name: value for name, _, value in pairs}

@@ -352,11 +352,7 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
 
 
 def forget_texts() -> None:
-    """Empty Rich's caches of texts that were measured and cut.
-
-    They hold up to 16 000 texts. Figures that change four times per second would fill them, within half an hour, with
-    what is never drawn again.
-    """
+    """Empty Rich's caches, which would fill with 16 000 measured and cut texts that are never drawn again."""
     cached_cell_len.cache_clear()
     Segment._split_cells.cache_clear()
 

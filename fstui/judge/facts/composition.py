@@ -54,11 +54,7 @@ class Composition:
         self._edges: dict[str, tuple[Edge, ...]] = {}
 
     def arrived(self, what: Quantity) -> Range:
-        """Return how much arrived.
-
-        ``low`` and ``high`` are the lowest and the highest count of a member, with the flushes of other processes. They
-        are equal if no flush was dropped and no other process used the devices.
-        """
+        """Return the lowest and the highest count of a member, with the flushes of other processes."""
         paths = Counter(end.id for end in self._ends(self._filesystem, what))
         return self._arrived(self._filesystem, what, paths, {})
 
@@ -69,10 +65,7 @@ class Composition:
         return known or tuple(ends.values())
 
     def fua_reaches_all(self, node: Node | None = None) -> bool:
-        """Return whether each FUA write of a layer (None: the filesystem) reaches all counting layers, as a flush does.
-
-        If not, it goes to the disk that holds its block and becomes a flush there only.
-        """
+        """Return whether each FUA write of a layer (None: the filesystem) reaches all counting layers, not one disk."""
         if node is not None and self._own(node, "flushes") is not None:
             return True
         return all(

@@ -148,10 +148,7 @@ class Rotation:
 
     @cached_property
     def platter(self) -> Platters | None:
-        """The platters, as read or declared; None if another layer may answer, or syncs are known not to arrive.
-
-        rotational=1 of a virtual disk means nothing: virtio reports it on any host.
-        """
+        """The platters, as read or declared; None if another layer may answer, or syncs are known not to arrive."""
         lowest = self._stack.lowest
         if not lowest or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
             return None

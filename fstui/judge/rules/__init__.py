@@ -66,10 +66,7 @@ def pages() -> dict[str, Page]:
 
 @cache
 def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
-    """Return every rule, in the order in which they are evaluated.
-
-    ``with_steps=False`` leaves out the rules that judge steps: a host may have thousands of filesystems to judge.
-    """
+    """Return every rule in its order, or only those that judge no steps, for hosts with thousands of filesystems."""
     order = list(QUESTIONS)
     found = [
         (order.index(question), rule.order, rule.name, rule)

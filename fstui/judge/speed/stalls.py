@@ -64,10 +64,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
 
 
 def _silent_servers(case: Case) -> Iterator[StalledStep]:
-    """Yield the steps of fstui's own servers that completed nothing for a while.
-
-    Existing servers may wait for a lock, and on a busy host a server may wait for a CPU.
-    """
+    """Yield steps in which fstui's own server completed nothing for a while, but not because it waited for a CPU."""
     for step in case.steps.all:
         figures = step.figures
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:

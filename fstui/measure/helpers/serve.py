@@ -80,10 +80,7 @@ class Keeper:
         say(started=self.server.process.pid, data=self.server.inside)
 
     def read_request(self, timeout_s: float | None = None) -> bytes:
-        """Wait for a line from fstui and return it. Return an empty line after ``timeout_s`` or when a child has ended.
-
-        Raises HungUp.
-        """
+        """Return a line from fstui; an empty one after ``timeout_s`` or when a child has ended. Raises HungUp."""
         ready = select.select([0, self.woken], [], [], timeout_s)[0]
         if self.woken in ready:
             os.read(self.woken, PIPE_BYTES)

@@ -24,10 +24,7 @@ OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 
 
 def options(driver: str, words: list[str], data: str, root: str) -> dict[str, str]:
-    """Return the options of a server by name; none if its ``driver`` of sysbench is neither ``mysql`` nor ``pgsql``.
-
-    ``words``: its command line. ``data``: its data directory. ``root``: its root directory, in which all its paths are.
-    """
+    """Return the options of a server by name, from its command line and files. ``root``: the root of all its paths."""
     if driver == "mysql":
         return mysql(words, root)
     return postgresql(words, data, root) if driver == "pgsql" else {}

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(ABC):
-    """A probe from its start to its end.
-
-    By default it has no process: ``frames`` measures from the time when ``_started`` is set, until ``_stopped``.
-    """
+    """A probe. By default it has no process: ``frames`` measures from ``_started`` until ``_stopped``."""
 
     pid: int | None = None
 

@@ -303,10 +303,7 @@ class OtherCgroup:
 
 
 def make_idle(pid: int) -> None:
-    """Put a process into the idle I/O class and give it the lowest CPU priority (``--idle``), which children inherit.
-
-    The I/O class has an effect only if the disk's scheduler supports it (ioprio_set(2)). Raises OSError.
-    """
+    """Give a process and its children the lowest I/O (if the scheduler can) and CPU priority. Raises OSError."""
     import psutil  # noqa: PLC0415  it is seldom needed and takes time to import
 
     process = psutil.Process(pid)

@@ -121,10 +121,7 @@ class GuestReader:
         return f"{self._root}/proc/{pid}/{'root' if path.startswith('/') else 'cwd/'}{path}"
 
     def _file_of(self, pid: int, path: str) -> bytes | None:
-        """Return the content of a file of a process; None unless it is a regular file.
-
-        The process chose the path, which may be that of a device, and opening a device can have an effect.
-        """
+        """Return a file of a process, which may have named a device: None unless it is a regular file."""
         with _looked_up(self._path_of(pid, path)) as fd:
             regular = fd is not None and stat.S_ISREG(os.fstat(fd).st_mode)
             return Tree().data(f"/proc/self/fd/{fd}", _BYTES) if regular else None

@@ -95,10 +95,7 @@ def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def parsed(option: str, text: str) -> Options:
-    """Return the keys and values in the text that follows an option.
-
-    The text is JSON, or a list of ``key=value`` in which a comma that belongs to a value is doubled.
-    """
+    """Return keys and values of an option: JSON, or a list of ``key=value`` with doubled commas in values."""
     if text.startswith("{"):
         found = decoded(os.fsencode(text))
         return found if isinstance(found, dict) else {}

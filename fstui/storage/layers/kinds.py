@@ -168,17 +168,11 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Return how many members may come back without their newest writes without loss of data.
-
-        It is 0 unless the layer recognises a stale copy. A mirror without checksums may read one.
-        """
+        """Return how many members may come back stale without loss: 0 unless the layer recognises a stale copy."""
         return 0
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """Return the layers below that a sync waits for; None if they are unknown.
-
-        ``filesystem``: the topmost filesystem of the stack. Its options may exclude layers.
-        """
+        """Return the layers below that a sync of the topmost filesystem waits for; None if they are unknown."""
         if not self.known:
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)

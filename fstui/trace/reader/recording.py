@@ -41,10 +41,7 @@ class Wanted(NamedTuple):
 
 
 class PageStore:
-    """Pages that were read and are not decoded yet.
-
-    Reading is cheap, but decoding takes 1 µs per event. So pages are decoded only when events are requested.
-    """
+    """Pages that were read and are decoded only when events are requested, because that takes 1 µs per event."""
 
     def __init__(self, layout: PageLayout, readers: Mapping[int, Reader]) -> None:
         self.bytes = 0
@@ -168,10 +165,7 @@ class EventRecording:
                 handlers[number](time_ns, *fields)
 
     def collect(self) -> int:
-        """Read the buffers of all CPUs. Returns the time (ns) up to which all events have been read.
-
-        Read at most one buffer's size per CPU, because a CPU may write events as fast as they are read.
-        """
+        """Read at most one buffer per CPU. Returns the time (ns) up to which all events have been read."""
         began_ns = time.monotonic_ns()
         max_pages = self._capacity // self._layout.bytes + 1
         self.fullest = 0.0

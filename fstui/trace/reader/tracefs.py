@@ -34,10 +34,7 @@ class TracefsError(Exception):
 
 
 def find() -> str:
-    """Return a path to tracefs. Raises TracefsError.
-
-    If tracefs is not mounted, mount it detached: no other process sees that mount, and it ends with this process.
-    """
+    """Return a path to tracefs, mounted detached for this process if necessary. Raises TracefsError."""
     if os.geteuid() != 0:
         raise TracefsError("only root may trace the kernel")
     mounted = mount_point()

@@ -219,10 +219,7 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent: int = 3) -> list[Text]:
-    """Draw pairs of label and evidence below one heading: ``because  label  evidence``.
-
-    The evidence has its own column if the labels leave enough room, else it follows each label.
-    """
+    """Draw pairs of label and evidence, in columns if there is room: ``because  label  evidence``."""
     known = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - 12
     label_width = max((cell_len(label) + 2 for label, evidence in known if evidence), default=0)

@@ -168,11 +168,7 @@ def areas(
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
-    """Draw area charts in at most this many lines; return no lines if there is nothing to draw.
-
-    ``figures`` lists what to chart first, with one, two or three charts side by side. ``series`` has two samples per
-    cell.
-    """
+    """Draw area charts of a series with two samples per cell; no lines if there is nothing to draw."""
     room = layout(width)
     counted = [
         figure

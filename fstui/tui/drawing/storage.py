@@ -162,11 +162,7 @@ def entries(
     words: str = "",
     sort: str = "flag",
 ) -> list[StorageEntry]:
-    """Return the rows in their order.
-
-    ``judgements`` is None before the configurations were judged. ``words`` must occur in the mount point, the type,
-    the source or a device.
-    """
+    """Return the sorted rows with these words. ``judgements`` is None before the configurations were judged."""
     known = judgements or {}
     filesystems = [
         StorageEntry(target, judgement=known.get(target.mount_point), judged=judgements is not None)

@@ -69,10 +69,7 @@ def volatile_cache(node: Node) -> CacheReport | None:
 
 
 def has_cache(node: Node) -> bool | None:
-    """Return whether the device needs flushes; None: unknown.
-
-    The kernel's setting decides. Before Linux 4.7, or if the file cannot be read, the device's own report does.
-    """
+    """Return whether the device needs flushes, by the kernel's setting, else by its own report; None: unknown."""
     if node.write_cache is not None:
         return node.write_cache == "write back"
     report = volatile_cache(node)
@@ -80,10 +77,7 @@ def has_cache(node: Node) -> bool | None:
 
 
 def protected_cache(node: Node) -> bool:
-    """Return whether the write cache is said to survive a power cut.
-
-    It is the cache of a RAID controller, which may have a battery, of an array, or of a drive with capacitors.
-    """
+    """Return whether the write cache (of a controller, an array, or a drive with capacitors) survives a power cut."""
     array = node.value("grade") == "array"
     return array or protects_by_controller(node) or (node.medium is not None and node.medium.write_cache == "plp")
 

@@ -57,10 +57,7 @@ def is_passed_through(node: Node) -> bool:
 
 
 def writes(node: Node) -> models.Writes:
-    """Return the method by which a hard disk writes, by its model.
-
-    A model that is not in the table may be a drive that a server vendor sells under another name, so a log is assumed.
-    """
+    """Return how a hard disk writes, by its model. Those that are not in the table are assumed to write a log."""
     row = models.known(node.model)
     if row is not None:
         return row.writes

@@ -38,10 +38,7 @@ class Array(LayerKind, frozen=True, kw_only=True):
         return _SPREADS.get(node.value("level") or "", "stripe")
 
     def tolerates(self, node: Node, members: int) -> int:
-        """Return how many members may fail.
-
-        With parity, subtract the members that are already missing. Of a mirror, ``members`` does not include them.
-        """
+        """Return how many more members may fail. Of a mirror, ``members`` does not include those that are missing."""
         return max(0, parity - _missing(node)) if (parity := _parity(node)) else super().tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

@@ -101,10 +101,7 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
         return sync_path(node, "sync")
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        """Return one flush, at each device to which the intent log was written.
-
-        This holds for OpenZFS 2.1, with and without a SLOG.
-        """
+        """Return one flush, at each device that has the intent log (OpenZFS 2.1, with and without a SLOG)."""
         return ONE_FLUSH
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:

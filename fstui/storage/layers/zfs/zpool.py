@@ -189,10 +189,7 @@ def parameters(tree: Tree) -> tuple[Reading, ...]:
 
 
 def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
-    """Return the properties that the tools reported, by dataset or pool.
-
-    The path of such a reading also names where the value comes from, such as "(inherited from tank)".
-    """
+    """Return the properties, by dataset or pool; the path of one says where it comes from: "(inherited from tank)"."""
     found: dict[str, tuple[Reading, ...]] = {}
     for command, answer in claims.items():
         tool = command.partition(" ")[0]
@@ -240,10 +237,7 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
     def corrects(self, node: Node, members: int) -> int:
-        """Return as many as may fail, because ZFS recognises a stale block.
-
-        Its checksum differs from the one in the block that points to it (zpoolconcepts(7)).
-        """
+        """Return as many as may fail: the checksum of a stale block differs from the one in its parent."""
         return self.tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
