@@ -104,23 +104,23 @@ class FstuiApp(App[int]):
     @work(exclusive=True, group="state")
     async def look_back(self) -> None:
         """Read keys, theme and leftovers of killed runs from the state directory, whose disk may hang."""
-        before = None
+        saved = None
         with self.reporting():
-            before = await self.session.read_saved()
-        if before is None or not self.screen_stack:  # without a screen, the user has quit
+            saved = await self.session.read_saved()
+        if saved is None or not self.screen_stack:  # without a screen, the user has quit
             return
-        self.left_behind, self.keymap = before.left_behind, before.keys
+        self.left_behind, self.keymap = saved.left_behind, saved.keys
         self.set_keymap(self.keymap)
-        if before.theme and not self._theme_chosen:
-            self.show_theme(before.theme)
+        if saved.theme and not self._theme_chosen:
+            self.show_theme(saved.theme)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
-        if before.trouble:
-            self.tell(before.trouble)
-        elif before.keys:
+        if saved.trouble:
+            self.tell(saved.trouble)
+        elif saved.keys:
             from fstui.tui.commands import unknown  # noqa: PLC0415  it imports all screens
 
-            self.tell(unknown(before.keys))
+            self.tell(unknown(saved.keys))
 
     def get_default_screen(self) -> Screen[None]:
         return StorageScreen()
@@ -285,10 +285,10 @@ class FstuiApp(App[int]):
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
-        before = None
+        repeated = None
         if isinstance(self.screen, RunScreen):
-            before, self.repeated = self.repeated, None
-        self._open(ResultScreen(run, saved_to, directory, save_error, before), instead_of=RunScreen)
+            repeated, self.repeated = self.repeated, None
+        self._open(ResultScreen(run, saved_to, directory, save_error, repeated), instead_of=RunScreen)
 
     def open_saved(self, saved: SavedRun) -> None:
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415

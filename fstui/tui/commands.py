@@ -97,16 +97,17 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
     """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out."""
-    shown = [command for command in commands if command.label]
-    keys = {command.id: key_name(command, keymap) for command in shown}
-    kept = [one for one in shown if one.id in _KEPT]
-    palette = [one for one in shown if one.id == PALETTE.id]
-    own = sorted((one for one in shown if one not in (*kept, *palette)), key=lambda one: one.keys != "enter")
-    by_importance = [*kept, *own[:1], *palette, *own[1:]]
-    while len(shown) > 1 and sum(len(keys[one.id]) + len(one.label) + 3 for one in shown) > width:
-        shown.remove(by_importance.pop())
+    labelled = [command for command in commands if command.label]
+    keys = {command.id: key_name(command, keymap) for command in labelled}
+    essential = [command for command in labelled if command.id in _KEPT]
+    palette = [command for command in labelled if command.id == PALETTE.id]
+    screen_commands = [command for command in labelled if command not in (*essential, *palette)]
+    screen_commands.sort(key=lambda command: command.keys != "enter")
+    by_importance = [*essential, *screen_commands[:1], *palette, *screen_commands[1:]]
+    while len(labelled) > 1 and sum(len(keys[command.id]) + len(command.label) + 3 for command in labelled) > width:
+        labelled.remove(by_importance.pop())
     text = line(" ")
-    for command in shown:
+    for command in labelled:
         named = line((keys[command.id], KEY), (f" {command.label} ", MAIN_BUTTON if command.keys == "enter" else ""))
         text.append_text(clickable(named, {ACTION: command.action})).append(" ")
     text.right_crop(1)
@@ -116,11 +117,11 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
 def unknown(names: Iterable[str]) -> str:
     """Return a sentence about the names in keys.toml that no command has; empty if there are none."""
     commands = [*EVERYWHERE, PALETTE, *(command for screen in screens() for command in screen.KEYS)]
-    known = sorted({command.id for command in commands})
-    wrong = [name for name in names if name not in known]
+    command_names = sorted({command.id for command in commands})
+    wrong = [name for name in names if name not in command_names]
     if not wrong:
         return ""
-    hint = meant(wrong[0], known) or " The help of each screen (?) lists the names of its commands."
+    hint = meant(wrong[0], command_names) or " The help of each screen (?) lists the names of its commands."
     return f"keys.toml: there is no command {', '.join(wrong)}.{hint}"
 
 
@@ -134,7 +135,7 @@ def screens() -> list[type[BaseScreen]]:
 
     for module in iter_modules(screens.__path__, f"{screens.__name__}."):
         import_module(module.name)
-    found: list[type[BaseScreen]] = [BaseScreen]
-    for screen in found:
-        found += screen.__subclasses__()
-    return found
+    classes: list[type[BaseScreen]] = [BaseScreen]
+    for screen in classes:
+        classes += screen.__subclasses__()
+    return classes

@@ -50,28 +50,28 @@ def rows(view: RiskView, width: int) -> list[Text]:
     """Draw the files with most at risk first, then directories with new names, then files with nothing at risk."""
     state = view.state or AtRisk()
     columns = (replace(ROWS[0], width=_LONG_NAME), *ROWS[1:]) if width >= _WIDE else ROWS
-    most = max((one.bytes for one in state.files), default=0)
-    cells = [_file(one, most) for one in state.files if one.bytes or one.direct]
+    max_bytes = max((row.bytes for row in state.files), default=0)
+    cells = [_file(row, max_bytes) for row in state.files if row.bytes or row.direct]
     cells += [
-        (one.program, counted(one.count, "name"), "", "", seconds(one.oldest_s), "", "", "", one.where)
-        for one in state.names
+        (row.program, counted(row.count, "name"), "", "", seconds(row.oldest_s), "", "", "", row.where)
+        for row in state.names
     ]
     exposed = len(cells)
-    cells += [_file(one, most) for one in state.files if not (one.bytes or one.direct)]
+    cells += [_file(row, max_bytes) for row in state.files if not (row.bytes or row.direct)]
     drawn = table(columns, cells, width)
-    for at, row in enumerate(drawn[1:]):
+    for index, row in enumerate(drawn[1:]):
         row.highlight_regex("[━╸]+", AREA)
         row.highlight_regex("─+", FAINT)
-        row.stylize(FAINT if at >= exposed else "")
+        row.stylize(FAINT if index >= exposed else "")
     if view.state and not cells:
         drawn.append(line(("  no program has written to a file on this filesystem", FAINT)))
     return drawn
 
 
-def _file(one: FileAtRisk, most: int) -> tuple[str, ...]:
-    _, unwritten, cached, age, most_bytes, longest, syncs, where = at_risk.file_cells(one)
-    first, *others = one.programs or ("ended",)
-    bar = "".join(words for words, _ in meter(one.bytes / most, _BAR_CELLS, "")) if one.bytes else ""
+def _file(row: FileAtRisk, max_bytes: int) -> tuple[str, ...]:
+    _, unwritten, cached, age, most_bytes, longest, syncs, where = at_risk.file_cells(row)
+    first, *others = row.programs or ("ended",)
+    bar = "".join(words for words, _ in meter(row.bytes / max_bytes, _BAR_CELLS, "")) if row.bytes else ""
     return (
         f"{first} +{len(others)}" if others else first,
         unwritten,
@@ -86,9 +86,9 @@ def _file(one: FileAtRisk, most: int) -> tuple[str, ...]:
 
 
 def sentences(view: RiskView, width: int) -> list[Text]:
-    found = [rule(width, "if the power failed now")]
+    lines = [rule(width, "if the power failed now")]
     for words in view.sentences:
         sentence = paragraph(words, width - 1, " ")
         sentence[0].stylize(HEAD, 0, words.find(": ") + 1)
-        found += sentence
-    return found + [part for words in view.limits for part in paragraph(words, width - 1, " ", FAINT)]
+        lines += sentence
+    return lines + [part for words in view.limits for part in paragraph(words, width - 1, " ", FAINT)]

@@ -77,13 +77,13 @@ def fit_right(text: str, width: int) -> str:
     return " " * (width - cell_len(text)) + text if cell_len(text) <= width else fit(text, width)
 
 
-def fit_list(text: str, width: int, between: str = ", ") -> str:
+def fit_list(text: str, width: int, separator: str = ", ") -> str:
     """Cut a list that is too long at the end of one of its parts."""
     text = escape_controls(text)
-    parts = text.split(between)
+    parts = text.split(separator)
     while cell_len(text) > width and len(parts) > 1:
         parts.pop()
-        text = between.join(parts) + " …"
+        text = separator.join(parts) + " …"
     return fit(text, width).rstrip()
 
 
@@ -123,9 +123,9 @@ def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -
 
 
 def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
-    kept = [column for column in columns if width >= column.from_width]
-    left = width - sum(column.width + column.gap for column in kept)
-    return tuple(column if column.width else msgspec.structs.replace(column, width=max(left, 4)) for column in kept)
+    visible = [column for column in columns if width >= column.from_width]
+    room = width - sum(column.width + column.gap for column in visible)
+    return tuple(column if column.width else msgspec.structs.replace(column, width=max(room, 4)) for column in visible)
 
 
 def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
@@ -163,7 +163,7 @@ def heading(columns: Sequence[Column]) -> Text:
 def top(columns: Sequence[Column], width: int) -> Text:
     """Draw the heads of columns within a horizontal line, which is also the top of a frame."""
     words = f"── {row(columns, {column.title: column.title for column in columns})}".ljust(width)
-    return line((re.sub("(?<= ) +(?= |$)", lambda found: "─" * len(found[0]), words), FAINT))
+    return line((re.sub("(?<= ) +(?= |$)", lambda blanks: "─" * len(blanks[0]), words), FAINT))
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:
@@ -188,11 +188,11 @@ def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
     """Draw a frame around narrower lines, the first of which is a rule. With a selected row, it has a colour."""
     lines = []
     style = AREA if any(text.plain.startswith(_SELECTED_MARGIN) for text in texts) else FAINT
-    for at in range(height - 1):
-        text = texts[at].copy() if at < len(texts) else line()
-        if at == 0:
+    for index in range(height - 1):
+        text = texts[index].copy() if index < len(texts) else line()
+        if index == 0:
             text.spans = [span._replace(style=style) if span.style == FAINT else span for span in text.spans]
-        left, right = ("╭", "╮") if at == 0 else ("├", "┤") if text.plain.startswith("──") else ("│", "│")
+        left, right = ("╭", "╮") if index == 0 else ("├", "┤") if text.plain.startswith("──") else ("│", "│")
         text.truncate(width - 2, overflow="ellipsis", pad=True)
         lines.append(line((left, style)).append_text(text).append(right, style))
     return [*lines, line(("╰" + "─" * (width - 2) + "╯", style))]
@@ -214,17 +214,17 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
     offset = 0 if fits else max(min(selected - height + 2, count - height), 0)
     hidden = 0 if fits else count - offset - height
     shown = range(offset, min(offset + height - (hidden > 0), count))
-    rows = [clickable(draw(at), {ROW: at}) for at in shown]
+    rows = [clickable(draw(index), {ROW: index}) for index in shown]
     return [*rows, line((f"   … {hidden + 1} more (↓)", FAINT))] if hidden > 0 else rows
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent: int = 3) -> list[Text]:
     """Draw pairs of label and evidence, in columns if there is room: ``because  label  evidence``."""
-    known = [(escape_controls(label), evidence) for label, evidence in pairs]
+    safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - 12
-    label_width = max((cell_len(label) + 2 for label, evidence in known if evidence), default=0)
+    label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
     lines: list[Text] = []
-    for label, evidence in known:
+    for label, evidence in safe_pairs:
         if not evidence:
             parts = wrapped(label, room, indent="")
         elif label_width <= room * 3 // 5:
@@ -244,13 +244,13 @@ def distinct(names: Sequence[str], width: int) -> list[str]:
     comes first.
     """
     cut = [fit_middle(name, width) for name in names]
-    alike = [at for at, text in enumerate(cut) if cut.count(text) > 1 and names.count(names[at]) == 1]
-    for at, text in zip(alike, _differences([names[at] for at in alike]), strict=True):
-        cut[at] = fit_middle(text, width)
-    seen = Counter(cut)
+    alike = [index for index, text in enumerate(cut) if cut.count(text) > 1 and names.count(names[index]) == 1]
+    for index, text in zip(alike, _differences([names[index] for index in alike]), strict=True):
+        cut[index] = fit_middle(text, width)
+    counts = Counter(cut)
     return [
-        fit_middle(f"{at} {name}", width) if seen[text] > 1 else text
-        for at, (name, text) in enumerate(zip(names, cut, strict=True), 1)
+        fit_middle(f"{number} {name}", width) if counts[text] > 1 else text
+        for number, (name, text) in enumerate(zip(names, cut, strict=True), 1)
     ]
 
 
@@ -263,6 +263,6 @@ def _differences(names: Sequence[str]) -> list[str]:
 
 def _without_prefix(words: Sequence[str]) -> list[str]:
     parts = [word.split("_") for word in words if word]
-    alike = sum(1 for _ in takewhile(lambda found: len(set(found)) == 1, zip(*parts, strict=False)))
+    alike = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False)))
     shared = min(alike, *(len(part) - 1 for part in parts))
     return ["…" + "_".join(word.split("_")[shared:]) if word and shared else word for word in words]

@@ -29,9 +29,9 @@ _BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
 
 def scale_around(values: Iterable[float]) -> LogScale:
     """Return a scale of whole decades, at least two, that holds all positive values."""
-    known = [value for value in values if value > 0] or [1.0]
-    high = ceil(log10(max(known)) - 1e-9)
-    return LogScale(10.0 ** min(floor(log10(min(known)) + 1e-9), high - 2), 10.0**high)
+    positive = [value for value in values if value > 0] or [1.0]
+    high = ceil(log10(max(positive)) - 1e-9)
+    return LogScale(10.0 ** min(floor(log10(min(positive)) + 1e-9), high - 2), 10.0**high)
 
 
 def bar(value: float, scale: LogScale, cells: int) -> str:
@@ -48,25 +48,25 @@ def round_up(value: float) -> float:
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
     """Draw the p99 of the latency over time: one decade is the full height, blank where no operation ended."""
-    known = [
+    points = [
         (point.t_s, end_s, ns) for point, end_s in with_ends(timeline, 1.0) if (ns := point.p99_ns or point.max_ns)
     ]
-    if not known:
+    if not points:
         return ""
-    first_s, last_s = known[0][0], known[-1][1]
+    first_s, last_s = points[0][0], points[-1][1]
     cell_s = (last_s - first_s) / width or 1.0
     parts: list[list[int]] = [[] for _ in range(width)]
-    for start_s, end_s, ns in known:
-        first = min(int((start_s - first_s) / cell_s), width - 1)
-        for x in range(first, max(round((end_s - first_s) / cell_s), first + 1)):
+    for start_s, end_s, ns in points:
+        start = min(int((start_s - first_s) / cell_s), width - 1)
+        for x in range(start, max(round((end_s - first_s) / cell_s), start + 1)):
             parts[min(x, width - 1)].append(ns)
     return blocks([median(part) if part else None for part in parts])
 
 
 def blocks(latencies: Sequence[float | None]) -> str:
-    known = [value for value in latencies if value]
-    low = min(known)
-    decades = max(1.0, log10(max(known) / low))
+    positive = [value for value in latencies if value]
+    low = min(positive)
+    decades = max(1.0, log10(max(positive) / low))
     return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 7), 6)] if value else " " for value in latencies)
 
 
@@ -180,9 +180,9 @@ def areas(
     rows = min(max((height - 2) // 4, 1), ceil(len(counted) / room.columns))
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
     lines = [rule(width, name, f"the last {_minutes(span_s)}")]
-    for first in range(0, min(rows * room.columns, len(counted)), room.columns):
-        charts = [_area(figure, series, room.cells, chart_height) for figure in counted[first : first + room.columns]]
-        lines += [line(*(run for chart in charts for run in chart[at])) for at in range(chart_height)]
+    for start in range(0, min(rows * room.columns, len(counted)), room.columns):
+        charts = [_area(figure, series, room.cells, chart_height) for figure in counted[start : start + room.columns]]
+        lines += [line(*(run for chart in charts for run in chart[index])) for index in range(chart_height)]
     times = fit(f"{_minutes(span_s)} ago", room.cells - 4) + " now"
     return (*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT)))
 

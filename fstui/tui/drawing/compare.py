@@ -32,24 +32,24 @@ STEPS = (
 
 def blocks(report: Report) -> list[Card]:
     """Return what each run is, a table of all steps, and latencies of the step in which the runs differ most."""
-    legend, *others = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
-    steps = [section for section in others if section.header == compare.STEP]
-    more = [section for section in others if section not in steps]
+    legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
+    steps = [section for section in sections if section.header == compare.STEP]
+    unmeasured = [section for section in sections if section not in steps]
     return [
         ("runs", lambda width: [*section_lines(legend, width), rule(width, "steps"), *_steps(steps, width)]),
         *_maps(Comparison(report.runs)),
-        *((section.title, partial(section_lines, section._replace(title=""))) for section in more),
+        *((section.title, partial(section_lines, section._replace(title=""))) for section in unmeasured),
     ]
 
 
-def _maps(found: Comparison) -> Iterator[Card]:
+def _maps(comparison: Comparison) -> Iterator[Card]:
     """Yield a heat map for each side, all with the same axis."""
-    if (name := found.widest) is None:
+    if (name := comparison.widest) is None:
         return
-    measured = [(side, one) for side in found.sides if (one := side.step(name))]
-    views = [latency.step_view(one.run, one.measured) for _, one in measured]
+    medians = [(side, median) for side in comparison.sides if (median := side.step(name))]
+    views = [latency.step_view(median.run, median.measured) for _, median in medians]
     axis = latency_map.axis([point for view in views for point in view.timeline])
-    for (side, _), view in zip(measured, views, strict=True):
+    for (side, _), view in zip(medians, views, strict=True):
         yield f"{side.letter} {side.name}: {name}", partial(latency.heat_map, view, height=_MAP_LINES, axis=axis)
 
 
@@ -60,20 +60,20 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
     wider = max(widths["RATIO"] - _RATIO, 0)
     columns = [
-        replace(one, width=widths.get(one.title, one.width), from_width=one.from_width and one.from_width + wider)
-        for one in STEPS
+        replace(head, width=widths.get(head.title, head.width), from_width=head.from_width and head.from_width + wider)
+        for head in STEPS
     ]
-    room = next((one.width for one in shown(columns, width - 2) if one.title == _BAR), 0)
+    room = next((column.width for column in shown(columns, width - 2) if column.title == _BAR), 0)
     drawn = table(columns, (), width)
     for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
         rows = []
-        for at, (letter, per_s, share, *figures) in enumerate(step.rows):
+        for index, (letter, per_s, share, *figures) in enumerate(step.rows):
             drawn_bar = "".join(words for words, _ in meter(float(value(share) or 0), room, "")) if text(share) else ""
-            rows.append(("" if at else name, letter, per_s, drawn_bar, *figures))
+            rows.append(("" if index else name, letter, per_s, drawn_bar, *figures))
         drawn += table(columns, [tuple(map(text, row)) for row in rows], width)[1:]
-        if rounds := " · ".join(one for one in step.lines if one[0] != "!"):
+        if rounds := " · ".join(note for note in step.lines if note[0] != "!"):
             drawn += paragraph(rounds, width - 1, "    ", FAINT)
-        drawn += [part for one in step.lines if one[0] == "!" for part in paragraph(one, width - 1, "    ", DOUBT)]
+        drawn += [part for note in step.lines if note[0] == "!" for part in paragraph(note, width - 1, "    ", DOUBT)]
     for row in drawn:
         row.highlight_regex("[━╸]+", AREA)
         row.highlight_regex("─+", FAINT)

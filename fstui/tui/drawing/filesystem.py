@@ -61,7 +61,7 @@ def detail(
     if entry is None:
         return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "looked at only")]
-    edges = {device: _edge(now) for device, now in stats.items()}
+    edges = {device: _edge(stat) for device, stat in stats.items()}
     target = entry.target
     if target:
         lines += [*io_path.tree(target, width, edges), *_users(target, activity, width)]
@@ -76,23 +76,23 @@ def detail(
         if device.id in edges:
             words, style = edges[device.id]
             lines += [line((fit_list(f"  {words}", width), style))]
-    here = (target.identity, inventory.host.hostname) if target and target.identity else None
-    if own := [one for one in runs if (one.identity, one.hostname) == here]:
-        lines += _saved_runs(own, width)
-    if target and entry.judgement and not entry.findings and target.silent_s is None and not own:
+    filesystem = (target.identity, inventory.host.hostname) if target and target.identity else None
+    if own_runs := [run for run in runs if (run.identity, run.hostname) == filesystem]:
+        lines += _saved_runs(own_runs, width)
+    if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
         lines += [line(), *paragraph(_NO_DEFECT, width - 1, "  ", FAINT)]
     for finding in entry.findings:
         lines += [line(), *_finding(finding, width)]
     return lines
 
 
-def disk(made: Simulated, width: int) -> list[Text]:
+def disk(simulated: Simulated, width: int) -> list[Text]:
     """Draw what a simulated disk is, its parameters in as many columns as fit, and what else can be simulated."""
     from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
-    parameters, more = teaching.of_disk(made, truth=False).sections
-    each = width // 2 if width >= _SIDE_BY_SIDE_FROM else width
+    parameters, hints = teaching.of_disk(simulated, truth=False).sections
+    card_width = width // 2 if width >= _SIDE_BY_SIDE_FROM else width
     parts: dict[str, list[Text]] = {}
     for row in parameters.rows:
         key, words = map(text, row)
@@ -100,17 +100,17 @@ def disk(made: Simulated, width: int) -> list[Text]:
         part = key.rpartition(".")[0].removeprefix("disk.").replace(".", " ")
         drawn = parts.setdefault(part, [line((f"  {part}", HEAD))])
         drawn += [line((fit(f"  {name}", _NAME), FAINT), words)] if words else []
-    columns: list[list[Text]] = [[] for _ in range(max(each // (_NAME + _VALUE), 1))]
+    columns: list[list[Text]] = [[] for _ in range(max(card_width // (_NAME + _VALUE), 1))]
     for drawn in parts.values():
         min(columns, key=len).extend(drawn)
-    changing = f"fstui lessons --disks {made.name} lists the names of parameters. {more.lines[-1]}"
-    left = [rule(each, made.title, "simulated"), *_beside(columns, _NAME + _VALUE)]
-    left += [line(), *paragraph(changing, each - 2, "  ", FAINT)]
-    right = [rule(each, "simulated disks")]
-    right += [part for section in _every_disk().sections for part in section_lines(section, each)]
+    changing = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
+    left = [rule(card_width, simulated.title, "simulated"), *_beside(columns, _NAME + _VALUE)]
+    left += [line(), *paragraph(changing, card_width - 2, "  ", FAINT)]
+    right = [rule(card_width, "simulated disks")]
+    right += [part for section in _every_disk().sections for part in section_lines(section, card_width)]
     for listed in right:
-        listed.stylize(AREA if listed.plain.split()[:1] == [made.name] else "")
-    return _beside([left, right], each) if each < width else [*left, *right]
+        listed.stylize(AREA if listed.plain.split()[:1] == [simulated.name] else "")
+    return _beside([left, right], card_width) if card_width < width else [*left, *right]
 
 
 def _beside(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
@@ -123,12 +123,12 @@ def _beside(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
 def _parameter(key: str, value: str) -> tuple[str, str]:
     """Return the name and the value in words: ``seek`` ``8.5 ms``. The value is empty if it is 0."""
     name = key.rpartition(".")[2]
-    ending = next((one for one in _UNITS if name.endswith(one)), "")
-    words = _NAMES.get(name) or name.removesuffix(ending).replace("_", " ")
+    unit = next((unit for unit in _UNITS if name.endswith(unit)), "")
+    words = _NAMES.get(name) or name.removesuffix(unit).replace("_", " ")
     if not value.replace(".", "", 1).isdecimal():
         return words, {"true": "yes", "false": "no"}.get(value, value)
     number = float(value)
-    return words, _UNITS[ending](number) if number else ""
+    return words, _UNITS[unit](number) if number else ""
 
 
 @cache
@@ -163,18 +163,18 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     yield from (part for words in about for part in paragraph(words, width - 1, "  ", FAINT))
 
 
-def _edge(now: IoStats) -> Run:
+def _edge(stats: IoStats) -> Run:
     parts = [
-        "" if now.busy is None else f"{percent(now.busy)} busy",
+        "" if stats.busy is None else f"{percent(stats.busy)} busy",
         "flushes not counted"
-        if now.flushes is None
-        else f"{number(now.per_s('flushes'))} flushes/s{_at(now.ms_per_flush)}",
-        f"{number(now.per_s('writes'))} writes/s{_at(now.ms_per_write)}",
-        "" if (written := now.per_s("written_bytes")) is None else f"{size(written)}/s",
-        f"{number(now.per_s('reads'))} reads/s" if now.reads else "",
-        f"{now.in_flight} in flight" if now.in_flight else "",
+        if stats.flushes is None
+        else f"{number(stats.per_s('flushes'))} flushes/s{_at(stats.ms_per_flush)}",
+        f"{number(stats.per_s('writes'))} writes/s{_at(stats.ms_per_write)}",
+        "" if (written := stats.per_s("written_bytes")) is None else f"{size(written)}/s",
+        f"{number(stats.per_s('reads'))} reads/s" if stats.reads else "",
+        f"{stats.in_flight} in flight" if stats.in_flight else "",
     ]
-    return ", ".join(filter(None, parts)), DOUBT if (now.busy or 0) >= BUSY_MUCH else AREA
+    return ", ".join(filter(None, parts)), DOUBT if (stats.busy or 0) >= BUSY_MUCH else AREA
 
 
 def _at(ms: float | None) -> str:
@@ -182,8 +182,8 @@ def _at(ms: float | None) -> str:
 
 
 def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]:
-    here = [each for each in activity.writers if target.mount_point in each.mounts]
-    named = [f"{each.name} ({each.pid}) {size(_rounded(each.bytes_per_s))}/s" for each in here[:_MAX_WRITERS]]
+    users = [writer for writer in activity.writers if target.mount_point in writer.mounts]
+    named = [f"{writer.name} ({writer.pid}) {size(_rounded(writer.bytes_per_s))}/s" for writer in users[:_MAX_WRITERS]]
     if named:
         yield line((fit_list(f"  who   {', '.join(named)}", width - 1), FAINT))
     if named and activity.hidden:
@@ -224,12 +224,12 @@ def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
 
     drawn: list[Text] = []
     for runs in history.series(summaries)[:_MAX_SCENARIOS]:
-        last = runs[-1]
-        glyph, style = verdict_style(last.verdict)
-        speed = f"{last.rate_of} {rate(last.rate_per_s)}/s"
-        words = f" {last.verdict}   {last.scenario}: {speed}   {moment(last.started_at, '%d %b %Y')}"
+        newest = runs[-1]
+        glyph, style = verdict_style(newest.verdict)
+        speed = f"{newest.rate_of} {rate(newest.rate_per_s)}/s"
+        words = f" {newest.verdict}   {newest.scenario}: {speed}   {moment(newest.started_at, '%d %b %Y')}"
         if len(runs) > 1:
-            change = last.rate_per_s / runs[0].rate_per_s
+            change = newest.rate_per_s / runs[0].rate_per_s
             words += f"   {history.bars(runs[-_MAX_BARS:])}   {change:.2f} × the first of {len(runs)}"
         drawn.append(
             line((f"  {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit_list(words, width - 9, "   "))

@@ -48,34 +48,34 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     """Return a row for each run; its path is the key. The title of the bars names their scale."""
     columns: Sequence[Column] = COLUMNS
     if width >= _VERY_WIDE:  # the bars take the cells that paths leave
-        target = min(max((drawn_width(_where(one)) for one in runs), default=0), _MAX_TARGET)
-        columns = tuple(replace(one, width={"BAR": 0, "TARGET": target}.get(one.title, one.width)) for one in COLUMNS)
+        widths = {"BAR": 0, "TARGET": min(max((drawn_width(_where(run)) for run in runs), default=0), _MAX_TARGET)}
+        columns = tuple(replace(column, width=widths.get(column.title, column.width)) for column in COLUMNS)
     columns = shown(columns, width - 1)
-    scale = charts.scale_around(one.rate_per_s for one in runs)
-    bar = next((one.width for one in columns if one.title == "BAR"), 0)
-    rows = {one.path: partial(_row, one, columns, scale, bar) for one in runs}
+    scale = charts.scale_around(run.rate_per_s for run in runs)
+    bar = next((column.width for column in columns if column.title == "BAR"), 0)
+    rows = {run.path: partial(_row, run, columns, scale, bar) for run in runs}
     return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
 def rate_of(runs: Sequence[Summary], width: int) -> str:
     """Name the step whose rates are shown, if there is one and no column for it."""
-    names = {one.rate_of for one in runs if one.rate_per_s}
+    names = {run.rate_of for run in runs if run.rate_per_s}
     return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
 
 def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
     """Sort by the column of that title: times and rates from the highest, verdicts from the worst, texts by letter."""
-    newest_first = sorted(runs, key=lambda one: one.started_at, reverse=True)
+    newest_first = sorted(runs, key=lambda run: run.started_at, reverse=True)
     keys: dict[str, Callable[[Summary], Any]] = {
-        "": lambda one: VERDICTS.index(one.verdict) if one.verdict else len(VERDICTS),
-        "SPEED": lambda one: one.speed or "",
-        "SCENARIO": lambda one: one.scenario,
-        "STEP": lambda one: one.rate_of,
-        "RATE/S": lambda one: -one.rate_per_s,
-        "TARGET": lambda one: one.target,
-        "RUN": lambda one: one.id,
-        "HOST": lambda one: one.hostname,
-        "NOTE": lambda one: (not one.note, one.note),
+        "": lambda run: VERDICTS.index(run.verdict) if run.verdict else len(VERDICTS),
+        "SPEED": lambda run: run.speed or "",
+        "SCENARIO": lambda run: run.scenario,
+        "STEP": lambda run: run.rate_of,
+        "RATE/S": lambda run: -run.rate_per_s,
+        "TARGET": lambda run: run.target,
+        "RUN": lambda run: run.id,
+        "HOST": lambda run: run.hostname,
+        "NOTE": lambda run: (not run.note, run.note),
     }
     keys |= {"VERDICT": keys[""], "BAR": keys["RATE/S"]}
     return sorted(newest_first, key=keys[title]) if title in keys else newest_first
@@ -83,22 +83,22 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
     """Draw how the rate changed in the runs of a series, the chosen one in bold; nothing for a single run."""
-    runs = next((one for one in report.series(summaries) if chosen in one), [])
+    runs = next((runs for runs in report.series(summaries) if chosen in runs), [])
     if len(runs) < 2:
         return []
     recent = runs[-((width - 2) // 2) :]
     cells = min((width - 2) // len(recent), _TREND_CELLS)
-    most = max(one.rate_per_s for one in recent)
-    eighths = [max(round(one.rate_per_s / most * 8 * rows), 1) for one in recent]
+    highest = max(run.rate_per_s for run in recent)
+    eighths = [max(round(run.rate_per_s / highest * 8 * rows), 1) for run in recent]
     times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
     lines = [rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'run')}, the last {times}")]
     for row in reversed(range(rows)):
         bars = (f"{charts.block(full, row) * (cells - 1)} " for full in eighths)
-        styled = ((words, HEAD if one is chosen else AREA) for one, words in zip(recent, bars, strict=True))
+        styled = ((words, HEAD if run is chosen else AREA) for run, words in zip(recent, bars, strict=True))
         lines.append(line(" ", *styled))
-    glyphs = [(one, *verdict_style(one.verdict)) for one in recent]
+    glyphs = [(run, *verdict_style(run.verdict)) for run in recent]
     labels = (
-        (f"{glyph} {_rate(one.rate_per_s)}" if cells == _TREND_CELLS else glyph, style) for one, glyph, style in glyphs
+        (f"{glyph} {_rate(run.rate_per_s)}" if cells == _TREND_CELLS else glyph, style) for run, glyph, style in glyphs
     )
     lines.append(line(" ", *((fit(words, cells), style) for words, style in labels)))
     return lines
@@ -128,8 +128,8 @@ def file(summary: Summary, width: int) -> list[Text]:
 
 
 def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int) -> list[Text]:
-    word, known = report.answer(summary)
-    glyph, style = verdict_style(known if summary.verdict else None)
+    word, verdict = report.answer(summary)
+    glyph, style = verdict_style(verdict if summary.verdict else None)
     values = {
         "": glyph,
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
@@ -151,7 +151,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int)
 
 
 def _where(summary: Summary) -> str:
-    remarks = [one for one in report.remarks(summary) if one != "simulated" or not _path_says_simulated(summary)]
+    remarks = [word for word in report.remarks(summary) if word != "simulated" or not _path_says_simulated(summary)]
     return (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
@@ -164,13 +164,13 @@ def _in_short(summary: Summary, width: int) -> list[Text]:
     return [line(" ", (f"{glyph} {verdict_word(summary.verdict)}", style))]
 
 
-def _path_says_simulated(one: Summary) -> bool:
-    return bool(one.simulated) and one.target.startswith("/simulated/")
+def _path_says_simulated(summary: Summary) -> bool:
+    return bool(summary.simulated) and summary.target.startswith("/simulated/")
 
 
-def _target(one: Summary) -> str:
-    target = one.target or Path(one.path).name
-    return target if not one.simulated or _path_says_simulated(one) else f"{target} SIMULATED"
+def _target(summary: Summary) -> str:
+    target = summary.target or Path(summary.path).name
+    return target if not summary.simulated or _path_says_simulated(summary) else f"{target} SIMULATED"
 
 
 def _rate(per_s: float) -> str:

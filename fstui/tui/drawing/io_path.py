@@ -34,12 +34,12 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
     """Draw each layer with what it does to a flush, topmost first."""
     if not target.stack:
         return []
-    seen: set[str] = set()
+    visited: set[str] = set()
     lines: list[Text | tuple[str, Run]] = []
     """A layer is the text on the left and its note."""
 
     def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
-        seen.add(node.id)
+        visited.add(node.id)
         top = node is target.stack[0]
         if edges and node.id in edges:
             (words, style), sign = edges[node.id], ("╳ ", BAD) if stopped else ("│ ", "")
@@ -53,16 +53,16 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
             lines.extend(paragraph(f"reports: {reported}", width, f"{indent}  ", FAINT))
         for missing in unread(node):
             lines.append(line((fit(f"{indent}  not read: {missing}", width).rstrip(), FAINT)))
-        below = [target.node(name) for name in node.below if name not in seen]
-        for number, layer in enumerate(below, 1):
-            branch, more = ("└ ", "  ") if number == len(below) else ("├ ", "│ ")
-            if layer.id not in seen:
+        children = [target.node(name) for name in node.below if name not in visited]
+        for number, layer in enumerate(children, 1):
+            branch, gap = ("└ ", "  ") if number == len(children) else ("├ ", "│ ")
+            if layer.id not in visited:
                 layer_role = node.below_roles.get(layer.id, "")
-                draw(layer, layer_role, indent + branch, indent + more, stopped or node.sync == "stops")
+                draw(layer, layer_role, indent + branch, indent + gap, stopped or node.sync == "stops")
 
     draw(target.stack[0], "", "  ", "  ", False)
-    widest = max(drawn_width(one[0]) for one in lines if isinstance(one, tuple))
-    return [part for one in lines for part in ([one] if isinstance(one, Text) else _layer(*one, widest, width))]
+    widest = max(drawn_width(row[0]) for row in lines if isinstance(row, tuple))
+    return [part for row in lines for part in ([row] if isinstance(row, Text) else _layer(*row, widest, width))]
 
 
 def lowest(nodes: Sequence[Node]) -> str:
@@ -99,35 +99,35 @@ def reach_lines(
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
     from fstui.report.teaching import in_truth  # noqa: PLC0415
 
-    below = places(target)
+    all_places = places(target)
     names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, (width + 2) // 3)
     room = width - names - 4
-    narrow = max(room // len(below), (room - cell_len(below[-1].name) - 3) // max(len(below) - 1, 1))
-    each = max((room - 2) // (len(below) + 1), min(_MIN_PLACE, narrow))
+    narrow = max(room // len(all_places), (room - cell_len(all_places[-1].name) - 3) // max(len(all_places) - 1, 1))
+    cells = max((room - 2) // (len(all_places) + 1), min(_MIN_PLACE, narrow))
     heads = [
-        (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", each - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
-        for place in below
+        (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", cells - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
+        for place in all_places
     ]
     drawn = [line(" " * (names + 4), *heads)]
     drawn[0].truncate(width, overflow="crop")
     for name, settings in steps:
-        found = reach(settings, target, below)
-        found = in_truth(actual, found, below) if actual and found else found
-        bar = [("?", "")] if hidden else _reach_bar(found, below, each, room)
+        data = reach(settings, target, all_places)
+        data = in_truth(actual, data, all_places) if actual and data else data
+        bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, room)
         drawn.append(line(f"  {fit(name, names)}  ", *bar))
     return drawn
 
 
-def _reach_bar(found: Reach | None, below: Sequence[DataPlace], each: int, room: int) -> list[Run]:
-    if found is None:
+def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room: int) -> list[Run]:
+    if data is None:
         return [(fit("depends on the program", room).rstrip(), FAINT)]
-    kept = below[found.reached].kept
-    style = BAD if found.stopped else GOOD if kept else DOUBT if kept is False else ""
-    skipped = "╌" * each if found.past_memory and found.reached else ""
-    end = each * found.reached + min(each // 2, 6)
-    bar = "━" * max(end - len(skipped), 1) + ("✗" if found.stopped else "◂")
-    left = room - len(skipped) - len(bar) - 1
-    note = f" {fit(found.note, left).rstrip()}" if found.note and left > 4 else ""
+    survives = places[data.reached].kept
+    style = BAD if data.stopped else GOOD if survives else DOUBT if survives is False else ""
+    skipped = "╌" * cells if data.past_memory and data.reached else ""
+    end = cells * data.reached + min(cells // 2, 6)
+    bar = "━" * max(end - len(skipped), 1) + ("✗" if data.stopped else "◂")
+    room_left = room - len(skipped) - len(bar) - 1
+    note = f" {fit(data.note, room_left).rstrip()}" if data.note and room_left > 4 else ""
     return [(skipped, FAINT), (bar, style), (note, FAINT)]
 
 

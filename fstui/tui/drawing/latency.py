@@ -98,11 +98,11 @@ def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> l
     shares = [[0.0] * window.columns for _ in range(rows)]
     dot = cache(lambda ns: _row_of(axis, ns, rows * 4))  # all slices share the same few edges
     for piece in latency_map.slices(view.timeline, window.length_s / window.columns):
-        first, (lit, held) = window.dot(piece.start_s), _lit(piece, dot)
-        for x in range(max(first, 0), min(max(window.dot(piece.end_s), first + 1), 2 * window.columns)):
-            for y in lit:
+        first_dot, (dots, row_shares) = window.dot(piece.start_s), _lit(piece, dot)
+        for x in range(max(first_dot, 0), min(max(window.dot(piece.end_s), first_dot + 1), 2 * window.columns)):
+            for y in dots:
                 bits[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
-            for row, share in held.items():
+            for row, share in row_shares.items():
                 shares[row][x // 2] = max(shares[row][x // 2], share)
     styles = [_row_style(view, axis, row, rows) for row in range(rows)]
     drawn = [
@@ -118,13 +118,13 @@ def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> l
 def _lit(piece: Slice, dot: Callable[[float], int]) -> tuple[set[int], dict[int, float]]:
     """Return the dots of one slice, and the share of its operations in each row."""
     lit: set[int] = set()
-    held: dict[int, float] = {}
+    shares: dict[int, float] = {}
     for lower, upper, share in piece.cells:
         dots = range(dot(lower), dot(upper * 0.999) + 1)
         lit.update(dots)
         for y in dots:
-            held[y // 4] = held.get(y // 4, 0.0) + share / len(dots)
-    return lit, held
+            shares[y // 4] = shares.get(y // 4, 0.0) + share / len(dots)
+    return lit, shares
 
 
 def _row_of(axis: LogScale, ns: float, places: int) -> int:
@@ -157,8 +157,8 @@ def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, w
     """Draw an operation that has not returned, or the error that ended the step."""
     column = min(max(window.dot(view.elapsed_s) // 2, 0), window.columns - 1)
     if view.stall:
-        first = min(max(window.dot(view.elapsed_s - view.stall.elapsed_s) // 2, 0), column)
-        for x in range(first, column + 1):
+        start = min(max(window.dot(view.elapsed_s - view.stall.elapsed_s) // 2, 0), column)
+        for x in range(start, column + 1):
             drawn[_row_of(axis, view.stall.elapsed_s * 1e9, rows)][x] = ("▲", BAD)
     if view.failed:
         for row in drawn:

@@ -33,43 +33,43 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
     columns = shown(COLUMNS, width - 1)
     rows = {}
     for lesson in lessons:
-        done = taken.get(lesson.name)
+        result = taken.get(lesson.name)
         values = {
-            "": "✓" if done else "",
+            "": "✓" if result else "",
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "TIME, RESULT": f"{done.right} of 2 right" if done else f"{lesson.minutes} min",
+            "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
-        styles = {"": GOOD, "TIME, RESULT": _RIGHT[done.right] if done else ""}
+        styles = {"": GOOD, "TIME, RESULT": _RIGHT[result.right] if result else ""}
         rows[lesson.name] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows)
 
 
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
-    done = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
-    left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
-    words = f"  {len(done)} of {len(lessons)} taken"
-    words += f", {sum(one.right for one in done)} of {2 * len(done)} answers right" if done else ""
-    rest = f"   {left} min left" if left else "   all of them"
-    cells = min(2 * len(lessons), width - len(f" fstui  lessons   {words}{rest}"))
-    bar = meter(len(done) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
-    return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (rest, FAINT))
+    results = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
+    minutes_left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
+    words = f"  {len(results)} of {len(lessons)} taken"
+    words += f", {sum(result.right for result in results)} of {2 * len(results)} answers right" if results else ""
+    remark = f"   {minutes_left} min left" if minutes_left else "   all of them"
+    cells = min(2 * len(lessons), width - len(f" fstui  lessons   {words}{remark}"))
+    bar = meter(len(results) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
+    return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (remark, FAINT))
 
 
-def about(lesson: Lesson, planned: Sequence[Planned], done: Taken | None, width: int) -> list[Text]:
+def about(lesson: Lesson, planned: Sequence[Planned], result: Taken | None, width: int) -> list[Text]:
     """Return what the lesson is about and asks. Answers and meanings are hidden until it has been taken."""
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
         *prose(lesson.text, width),
         line(),
         *prose(lesson.predict.ask, width, HEAD),
-        *(line(f"    {at}  ", answer) for at, answer in enumerate(lesson.predict.choices, 1)),
-        *reach(lesson, planned, width, hidden=done is None),
+        *(line(f"    {number}  ", answer) for number, answer in enumerate(lesson.predict.choices, 1)),
+        *reach(lesson, planned, width, hidden=result is None),
         *disks(lesson, planned, width),
-        *(_measured(lesson, done, width) if done else []),
+        *(_measured(lesson, result, width) if result else []),
         line(),
         *prose(f"words: {', '.join(map(titled, lesson.words))}", width, FAINT),
-        *(meanings(lesson, width) if done else []),
+        *(meanings(lesson, width) if result else []),
     ]
 
 
@@ -95,9 +95,9 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
         style = GOOD if number == choice.right else BAD if number == chosen else ""
         notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []
         notes += [("  ◂ you", FAINT)] if number == chosen else []
-        rows, said = _answer(answer, f"  {mark} {number}  ", width, HEAD, style), line(*notes)
-        fits = rows[-1].cell_len + said.cell_len <= width
-        lines += [*rows[:-1], rows[-1].append_text(said)] if fits else [*rows, line("     ").append_text(said)]
+        rows, tail = _answer(answer, f"  {mark} {number}  ", width, HEAD, style), line(*notes)
+        fits = rows[-1].cell_len + tail.cell_len <= width
+        lines += [*rows[:-1], rows[-1].append_text(tail)] if fits else [*rows, line("     ").append_text(tail)]
     if right and chosen is not None:
         is_right = chosen == choice.right
         lines += [line(), line(("  Right.", GOOD) if is_right else (f"  No: {choice.right} is right.", DOUBT))]
@@ -120,24 +120,25 @@ def runs(
     lines: list[Text] = []
     names = max(min(_STEP, width - 34), 8)  # the numbers need the rest
     cells = room if (room := width - _STEP - 37) >= _MIN_BAR else 0
-    seen = (
+    measured = (
         _measured_step(str(step["name"]), index, started.get(run.label))[0]
         for run in planned
         for index, step in enumerate(run.steps)
     )
-    most = max((step.rate_per_s for step in seen if step), default=0.0)
-    top = f"{rate(most)}/s" if most else ""
+    peak = max((step.rate_per_s for step in measured if step), default=0.0)
+    top = f"{rate(peak)}/s" if peak else ""
     for run in planned:
         disk = paragraph(disks.get(run.label, ""), width, f"  {run.label}  ")
         disk[0].stylize(HEAD, 0, len(run.label) + 4)
         axis = f"0{top:>{cells - 1}}" if cells >= _BAR and top else ""
         lines += disk
         lines.append(line((f"    {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
-        one = started.get(run.label)
+        progress = started.get(run.label)
         lines += [
-            _step(str(step["name"]), index, one, most, names=names, cells=cells) for index, step in enumerate(run.steps)
+            _step(str(step["name"]), index, progress, peak, names=names, cells=cells)
+            for index, step in enumerate(run.steps)
         ]
-        lines += [*_verdict(one, width), line()]
+        lines += [*_verdict(progress, width), line()]
     return lines
 
 
@@ -186,11 +187,11 @@ def reach(lesson: Lesson, planned: Sequence[Planned], width: int, *, hidden: boo
     lines = [line(), rule(width, heading, io_path.REACH_LEGEND)]
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
-        first, *rest = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.disk)
+        heading_line, *bars = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.disk)
         head = line(("  " + run.label, HEAD))
-        if first.plain[: cell_len(head.plain)].isspace():
-            head.append_text(first[cell_len(head.plain) :])
-        lines += [head, *rest]
+        if heading_line.plain[: cell_len(head.plain)].isspace():
+            head.append_text(heading_line[cell_len(head.plain) :])
+        lines += [head, *bars]
     return lines
 
 
@@ -213,40 +214,40 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
     return paragraph(" ".join(text.splitlines()), min(width - 4, _PROSE), "  ", style) if text else []
 
 
-def _measured(lesson: Lesson, done: Taken, width: int) -> list[Text]:
-    most = max(done.rates_per_s.values(), default=0.0)
+def _measured(lesson: Lesson, result: Taken, width: int) -> list[Text]:
+    highest = max(result.rates_per_s.values(), default=0.0)
     cells = max(width - _RATE - 22, 8)
-    lines = [line(), rule(width, "what was measured", done.day)]
+    lines = [line(), rule(width, "what was measured", result.day)]
     for run in lesson.runs:
         for step in run.steps:
             name = str(step["name"])
-            if known := done.rates_per_s.get(f"{run.label}/{name}"):
+            if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-                rated = fit_right(f"{rate(known)}/s", 12)
-                lines.append(line(f"  {fit(label, _RATE)}{rated}  ", (bar(known / most, cells), AREA)))
+                rated = fit_right(f"{rate(rate_per_s)}/s", 12)
+                lines.append(line(f"  {fit(label, _RATE)}{rated}  ", (bar(rate_per_s / highest, cells), AREA)))
     return lines
 
 
 def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
     if progress is not None:
         finished = progress.run.steps if progress.run else progress.done.values()
-        if (done := next((step for step in finished if step.name == name), None)) is not None:
-            return done, step_style(done.status)
+        if (finished_step := next((step for step in finished if step.name == name), None)) is not None:
+            return finished_step, step_style(finished_step.status)
         if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)
     return None, ("·", "")
 
 
-def _step(name: str, index: int, progress: Progress | None, most: float, *, names: int, cells: int) -> Text:
-    seen, glyph = _measured_step(name, index, progress)
-    if seen is None:
+def _step(name: str, index: int, progress: Progress | None, highest: float, *, names: int, cells: int) -> Text:
+    step, glyph = _measured_step(name, index, progress)
+    if step is None:
         return line("  ", glyph, f" {fit(name, names)}")
-    p50 = duration_ns(seen.latency_ns.p50) if seen.latency_ns else "–"
-    flushes = sum(device.flushes or 0 for device in seen.counters)
-    each = ratio(flushes / seen.syncs) if seen.syncs else "–"
-    numbers = f"{fit_right(rate(seen.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(each, 12)}"
-    drawn = bar(seen.rate_per_s / most, cells) if cells and seen.rate_per_s else ""
-    return line("  ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if seen.syncs else AREA))
+    p50 = duration_ns(step.latency_ns.p50) if step.latency_ns else "–"
+    flushes = sum(device.flushes or 0 for device in step.counters)
+    per_sync = ratio(flushes / step.syncs) if step.syncs else "–"
+    numbers = f"{fit_right(rate(step.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(per_sync, 12)}"
+    drawn = bar(step.rate_per_s / highest, cells) if cells and step.rate_per_s else ""
+    return line("  ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
 
 
 def _style(progress: Progress | None) -> str:
@@ -259,8 +260,8 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     run = progress.run if progress else None
     if run is not None:
         glyph, style = verdict_style(run.verdict)
-        why = next((found.title for found in run.findings if found.verdict == run.verdict != "consistent"), "")
+        why = next((finding.title for finding in run.findings if finding.verdict == run.verdict != "consistent"), "")
         lead = f"  {glyph} {verdict_word(run.verdict)}  "
-        found = paragraph(why, width, lead)
-        found[0].stylize(style, 2, len(lead) - 2)
-        yield from found
+        lines = paragraph(why, width, lead)
+        lines[0].stylize(style, 2, len(lead) - 2)
+        yield from lines

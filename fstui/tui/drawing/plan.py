@@ -57,11 +57,12 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
     texts = max((cell_len(offer.form.question) for offer in offers), default=0)
-    texts += sum(one.gap + one.width * (one.title not in _BARS) for one in SCENARIOS)
+    texts += sum(column.gap + column.width * (column.title not in _BARS) for column in SCENARIOS)
     bar = max((width - 1 - texts) // len(_BARS), _BAR)  # the bars take the room that is left
-    columns = shown([replace(one, width=bar) if one.title in _BARS else one for one in SCENARIOS], width - 1)
+    widest = [replace(column, width=bar) if column.title in _BARS else column for column in SCENARIOS]
+    columns = shown(widest, width - 1)
     rows = {}
-    for at, offer in enumerate(offers):
+    for index, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "QUESTION": offer.form.question}
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
@@ -75,7 +76,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
             if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
                 styles["BYTES"] = DOUBT
-        rows[str(at)] = partial(row_cells, columns, values, styles)
+        rows[str(index)] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 
 
@@ -88,13 +89,13 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
         if setting is None:
             value, note = _declaration(chosen.declaration, name, target)
         else:
-            now, allowed = chosen.values(offer.form, name), offers.options(setting)
+            setting_values, allowed = chosen.values(offer.form, name), offers.options(setting)
             if offers.is_matrix(setting):
-                values = {"NAME": name, "VALUE": f"{len(now)} of {len(allowed)}"}
-                boxes = _boxes(setting, now, marked[1] if name == marked[0] else None, columns[-1].width)
+                values = {"NAME": name, "VALUE": f"{len(setting_values)} of {len(allowed)}"}
+                boxes = _boxes(setting, setting_values, marked[1] if name == marked[0] else None, columns[-1].width)
                 return [*row_cells(columns[:2], values, {}), boxes]
-            value = ", ".join(_shown(setting, text) for text in now) + (" s" if setting.unit == "s" else "")
-            words = [(_shown(setting, one), one in now) for one in allowed]
+            value = ", ".join(_shown(setting, text) for text in setting_values) + (" s" if setting.unit == "s" else "")
+            words = [(_shown(setting, value), value in setting_values) for value in allowed]
             note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
         style = "" if name == marked[0] else FAINT
         return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {"NOTE": style})
@@ -134,8 +135,8 @@ def extent(offer: Offer, chosen: Choices) -> str:
     is_matrix = len(sides) > 1 and prod(sides) == len(offer.plan.steps)
     product = f"{' × '.join(map(str, sides))} = " if is_matrix else ""
     lengths = {step.settings.seconds for step in steps}
-    each = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
-    return f"{product}{counted(len(steps), 'step')}{each}"
+    duration = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
+    return f"{product}{counted(len(steps), 'step')}{duration}"
 
 
 def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
@@ -164,25 +165,25 @@ def _shown(setting: Setting, text: str) -> str:
     return size(int(text)) if setting.unit == "bytes" and text.isdigit() else text
 
 
-def _boxes(setting: Setting, now: Sequence[str], marked: int | None, width: int) -> Text:
+def _boxes(setting: Setting, values: Sequence[str], marked: int | None, width: int) -> Text:
     """Return a box for each allowed value, in columns, on as many lines as they need."""
     boxes = [
-        f"{'▸' if at == marked else ' '}[{'x' if value in now else ' '}] {_shown(setting, value)}"
-        for at, value in enumerate(offers.options(setting))
+        f"{'▸' if index == marked else ' '}[{'x' if value in values else ' '}] {_shown(setting, value)}"
+        for index, value in enumerate(offers.options(setting))
     ]
-    each = max(map(cell_len, boxes)) + 1
-    per_line = max(width // each, 1)
-    lines = [boxes[first : first + per_line] for first in range(0, len(boxes), per_line)]
-    return Text("\n").join(line(" ", *(fit(box, each) for box in part)) for part in lines)
+    box_width = max(map(cell_len, boxes)) + 1
+    per_line = max(width // box_width, 1)
+    lines = [boxes[start : start + per_line] for start in range(0, len(boxes), per_line)]
+    return Text("\n").join(line(" ", *(fit(box, box_width) for box in part)) for part in lines)
 
 
 def _declaration(chosen: Declaration, name: str, target: Target | None) -> tuple[str, str]:
     """Return the declared medium or write cache with what the kernel reports, or that alone."""
     field, word = ("class_", chosen.medium) if name == offers.MEDIUM else ("write_cache", chosen.write_cache)
-    found = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in _media(target))) or "unknown"
+    reported = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in _media(target))) or "unknown"
     if word is not None:
-        return word, f"{'remembered' if chosen.remembered else 'declared'}   (reported: {found})"
-    return found, "as reported"
+        return word, f"{'remembered' if chosen.remembered else 'declared'}   (reported: {reported})"
+    return reported, "as reported"
 
 
 def _media(target: Target | None) -> list[Medium]:
