@@ -80,10 +80,7 @@ class MySQL:
         return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        """Return the commands that make the data directory, as ``measure.helpers.serve`` takes them.
-
-        The administrator has no password, because only the server's user and root can reach the socket.
-        """
+        """Return the commands that make the data directory. It needs no password: only its user and root connect."""
         if program.kind == "mysql":
             return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
         text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"

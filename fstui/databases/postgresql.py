@@ -119,10 +119,7 @@ class PostgreSQL:
         return ["pg_wal"]
 
     def options_of(self, login_path: str) -> dict[str, str]:
-        """Return the service of that name (https://www.postgresql.org/docs/current/libpq-pgservice.html).
-
-        libpq would read the file itself, but sysbench passes host, port and user explicitly.
-        """
+        """Return the service of that name (https://www.postgresql.org/docs/current/libpq-pgservice.html)."""
         if not login_path:
             return {}
         for path in _service_files():

@@ -46,11 +46,7 @@ def lower_edge(bucket: int) -> int:
 
 
 class Histogram:
-    """The number of values in each bucket. All values are in ns.
-
-    New values are counted exactly, and put into buckets when there are many different values or a result is requested.
-    Fast storage has many operations but few different values, so this saves most of the work.
-    """
+    """The number of values in each bucket, in ns. New values are counted exactly until a result is requested."""
 
     def __init__(self) -> None:
         self._buckets: Counter[int] = Counter()
@@ -166,11 +162,7 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time, in at most ``2 × points`` stretches. If there would be more, two neighbours become one.
-
-    New values are first counted in a fresh histogram of their stretch. Later it is merged into the histogram of the
-    stretch and into that of the whole time.
-    """
+    """Latencies over time, in at most ``2 × points`` stretches. If there would be more, two neighbours become one."""
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
         # if the length is not known, begin with short stretches, which become longer when there are too many

@@ -24,11 +24,7 @@ _MOVES = frozenset({EXCLUSIVE, PVMOVE})
 
 
 def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
-    """Return one line for each setting that changed: ``sda: write cache write back → write through``.
-
-    ``seen``: the stack before the run, and each later reading, which is empty if the filesystem is no longer mounted.
-    Data that is being moved counts as a change as well.
-    """
+    """Return a line for each setting that changed after the first reading: ``sda: fua 1 → 0``."""
     later = [{node.id: node for node in stack} for stack in seen[1:] if stack]
     gone = (f"{seen[0][0].id}: gone",) if seen[0] and not all(seen[1:]) else ()
     lines = (line for node in seen[0] for line in _changed(node, [stack.get(node.id) for stack in later]))

@@ -55,10 +55,7 @@ def check_file(path: Path) -> None:
 
 
 def put_file(path: Path, data: bytes) -> None:
-    """Write the document to the file, whole or not at all. Raises OSError.
-
-    A pipe, a device, or a file in a directory that is not writable is overwritten in place.
-    """
+    """Write the document whole or not at all, except to pipes, devices and read-only directories. Raises OSError."""
     parent, name = open_parent(path)  # the file that a link leads to is replaced, not the link
     directory = Path(f"/proc/self/fd/{parent}")
     mode = 0o666 & ~_umask()

@@ -33,10 +33,7 @@ class Added(NamedTuple):
 
 
 async def add(name: str, references: Iterable[str]) -> Added:
-    """Add runs, or files and directories of their documents, as references of that name. Raises Refused, OSError.
-
-    A run that cannot be a reference is refused if it is named alone, and left out if it is one of many.
-    """
+    """Add runs or documents as references. Raises OSError, or Refused for one that is named alone."""
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
     runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)

@@ -72,11 +72,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
 
 
 def _firecracker(tree: Tree) -> bool:
-    """Return whether this is a guest of Firecracker.
-
-    Such a guest has no DMI. Root can read Firecracker's name in an ACPI table. For other users, the usual kernel
-    command line is the only sign.
-    """
+    """Return whether this is a guest of Firecracker, which has no DMI: by ACPI (root only) or the kernel's options."""
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header

@@ -99,10 +99,7 @@ class Graph:
         return tuple(found.values())
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
-        """Return a hash of serials, kinds, cache settings and mount options; for a pool, of its name and id.
-
-        It does not include what tools report, because the identity must not depend on whether they were run.
-        """
+        """Return a hash of serials, kinds, caches and mount options, or a pool's name and id; no answers of tools."""
         pools = [node for node in stack if kind(node.kind).members_from_tools]
         members = {below.id for node in pools for below in self.stack(node.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in members]

@@ -136,11 +136,7 @@ class BlockDeviceNames:
 
     @cached_property
     def _by_label(self) -> dict[str, str]:
-        """Kernel names of device-mapper devices, by the paths of their nodes.
-
-        If no udev runs, as in a container or an initial RAM disk, dmsetup makes nodes and no links. A node does not
-        lead to the kernel name, so sysfs is searched for it.
-        """
+        """Kernel names of device-mapper nodes by path, from sysfs: without udev, nodes are not links."""
         labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.wholes)
         return {f"/dev/mapper/{label}": name for name, label in labels if label}
 

@@ -74,11 +74,7 @@ class WaitingProgram(NamedTuple):
 
 
 def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
-    """Return the conclusion from a trace.
-
-    Rows of kernel threads are skipped, because the programs for which they sync have rows as well. ``filesystems``: all
-    of the host, to find the disks below a loop device.
-    """
+    """Return the conclusion from a trace. ``filesystems``: all of the host, to find the disks below a loop device."""
     programs = _programs([row for row in watched.waits if not row.kernel])
     if not programs:
         who = "only kernel threads" if watched.waits else "none"

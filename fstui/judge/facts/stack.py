@@ -110,10 +110,7 @@ class Stack:
 
     @cached_property
     def commit_devices(self) -> tuple[Node, ...]:
-        """The lowest devices that a sync waits for; empty if it is not known whether a cache answers it.
-
-        With a write-back cache this is the fast device, with a ZFS pool its log device.
-        """
+        """The lowest devices that a sync waits for, such as a log device; empty if that is not known."""
 
         def waits(node: Node) -> Iterable[Node] | None:
             return kind(node.kind).waits_for(node, self.children(node), self.nodes[0])

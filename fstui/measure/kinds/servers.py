@@ -260,10 +260,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def synced_by_writes(self) -> frozenset[str]:
-        """The files (named as in FileWaits) that are opened with O_DSYNC or O_SYNC, so that each write is also a sync.
-
-        https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_method
-        """
+        """The files, named as in FileWaits, that are opened with O_DSYNC or O_SYNC: each write is also a sync."""
         have = {name: value.lower() for name, value in self.variables.items()}
         written_through = have.get("innodb_log_file_write_through", "off") == "on"
         files = {"redo log"} if written_through or have.get("innodb_flush_method") == "o_dsync" else set()

@@ -177,11 +177,7 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers of each row by its name; an empty field is None. Skip rows that do not have ``columns``
-    numbers.
-
-    Numbers may be negative, because some are the difference of two counters of the server.
-    """
+    """Return the numbers, possibly negative, of each row by its name; None for an empty field. Skip incomplete rows."""
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]
         for row in rows

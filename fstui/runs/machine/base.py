@@ -90,17 +90,11 @@ class Servers:
         """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """Connect to an existing server before the first step. Raises Refused with its error.
-
-        Returns the server as the target if its data is not on the filesystem of the run's directory.
-        """
+        """Connect to an existing server; return it as the target if its data is elsewhere. Raises Refused."""
         return None
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
-        """Return the server for a step; None if it needs none, or if ``ending`` was set first.
-
-        ``sync_s``: how long a sync takes there, as far as it was measured. A server on a slow disk gets more time.
-        """
+        """Return the server for a step; None if none is needed or ``ending`` is set. A slow sync gives it more time."""
         return None
 
     async def cause_of_death(self) -> str | None:

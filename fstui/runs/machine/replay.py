@@ -117,11 +117,7 @@ class ReplayTrace(NoTrace):
 
 
 class ReplayProbe(RunningProbe):
-    """A saved step as the frames that its probe may have sent.
-
-    The samples are made from its timeline and histogram, so percentiles are within one bucket of the saved ones.
-    Counters, rates and times are the saved ones.
-    """
+    """A saved step as frames. Samples are made from its timeline and histogram; counters and times are as saved."""
 
     def __init__(self, machine: ReplayMachine, step: Step, facts: bool) -> None:
         super().__init__()

@@ -21,11 +21,7 @@ VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 def firecracker(
     pid: int, words: Sequence[str], read: Callable[[str], bytes | None], path_of: Callable[[str], str]
 ) -> Guest:
-    """Return a guest of Firecracker.
-
-    ``read``: returns the content of a file of the hypervisor. ``path_of``: translates a path of the hypervisor to one
-    that this process can open.
-    """
+    """Return a guest of Firecracker. ``read``: reads its files. ``path_of``: translates its paths for this process."""
     given = _values(words, ("--api-sock", "--config-file", "--id"))
     socket, file = given.get("--api-sock", ["/run/firecracker.socket"])[0], given.get("--config-file", [""])[0]
     config, read_from = get(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
@@ -54,10 +50,7 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
 
 
 def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    """Return a guest of cloud-hypervisor.
-
-    ``path_of``: translates a path of the hypervisor to one that this process can open.
-    """
+    """Return a guest of cloud-hypervisor. ``path_of``: translates the hypervisor's paths for this process."""
     given = _values(words, ("--api-socket", "--disk"))
     socket = given.get("--api-socket", [""])[0].removeprefix("path=")
     answer = get(path_of(socket), pid, "/api/v1/vm.info") if socket else None

@@ -161,10 +161,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
     def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Return whether data is lost if the members in ``gone`` fail; False for an unknown layer.
-
-        A layer never survives the loss of all its members, whatever it tolerates.
-        """
+        """Return whether data is lost if ``gone`` fail, as it is if all do; False for an unknown layer."""
         return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
 
     def corrects(self, node: Node, members: int) -> int:
@@ -219,11 +216,7 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 @lru_cache(maxsize=1024)
 def kind(name: str) -> LayerKind:
-    """Return the row of a kind.
-
-    A kind such as ``fuse.sshfs`` may have the row of the part before the dot. For other kinds without a row, return a
-    row for an unknown layer.
-    """
+    """Return the row of a kind, of the part before its dot, or of an unknown layer, whichever is found first."""
     rows = _rows()
     return (
         rows.get(name)

@@ -139,11 +139,7 @@ class Exposure(Totals):
 
 
 class WriteCache:
-    """How many bytes the volatile cache of a disk may hold: those written since its last flush.
-
-    This is an upper bound. The counters do not show whether a flush or the writes came first, so all that was written
-    between the two readings around the flush is included. Frequent readings keep the bound close.
-    """
+    """An upper bound of the bytes in a disk's volatile cache: those written since the reading before its last flush."""
 
     def __init__(self, name: str) -> None:
         self._path = f"/sys/block/{name}/stat"

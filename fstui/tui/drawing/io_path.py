@@ -91,11 +91,7 @@ def reach_lines(
     hidden: bool = False,
     actual: Simulated | None = None,
 ) -> list[Text]:
-    """Draw a heading with the places, and a bar for each named step that ends where its data is.
-
-    ``hidden`` draws question marks for the student to answer. ``actual`` is the simulated machine whose real
-    behaviour is drawn instead of what its layers report.
-    """
+    """Draw the places, and a bar for each step to where its data is, ``actual`` if given, or question marks."""
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
     from fstui.report.teaching import in_truth  # noqa: PLC0415
 

@@ -121,11 +121,7 @@ def _preparing(progress: Progress) -> str:
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
-    """Draw what fstui requested, what each layer counted, and what other processes did before the start.
-
-    The lowest devices are always shown; layers above them are left out if there is too little room. Each layer has its
-    row from the start, so that nothing moves when the counting begins.
-    """
+    """Draw what fstui requested, what each layer counted (always a row each), and what others did before the start."""
     columns = shown(ENDS, width - 5)
     seen: Step | Snapshot | None = progress.snapshot
     if seen is None and progress.current is None and progress.done:

@@ -46,10 +46,7 @@ class DrawnText(Widget):
         return self._strips
 
     def redraw(self) -> None:
-        """Draw again and refresh the cells that changed.
-
-        Do nothing below another screen: Textual would repaint the whole terminal. The screen redraws on resume.
-        """
+        """Refresh the cells that changed, but not below another screen: Textual would repaint the terminal."""
         width, height = self.size
         if not width or not height or not self.screen.is_active:
             return

@@ -36,11 +36,7 @@ class BtrfsReader(FilesystemReader):
         return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else named
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``, ``checksums`` (off), and the profiles of data and metadata.
-
-        ``checksums`` is missing if they are on. The profiles, ``level`` and ``metadata_level``, have several words
-        during a conversion.
-        """
+        """Return ``barrier``, ``checksums`` if they are off, and the profiles: several words during a conversion."""
         off = _UNCHECKED.intersection(mount.super_options)
         unchecked = (Reading(what="checksums", value="off", path=MOUNTINFO),) if off else ()
         levels = (self._level(what, contents, device) for what, contents in _LEVEL_OF)
@@ -85,11 +81,7 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         return _EXPECTED
 
     def tolerates(self, node: Node, members: int) -> int:
-        """Return how many members may fail.
-
-        The weaker of the profiles of data and metadata decides (mkfs.btrfs(8)). Members that are missing already are
-        subtracted.
-        """
+        """Return how many more members may fail, by the weaker profile of data and metadata (mkfs.btrfs(8))."""
         levels = [node.value(what) for what, _ in _LEVEL_OF]
         whole = min((_TOLERATES.get(level, 0) for level in levels if level is not None), default=0)
         return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))

@@ -48,11 +48,7 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         return used if later and len(used) < len(below) else None  # no layer below with the role: roles are unknown
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets.
-
-        Both devices get each flush, except a slow device that is always written later. ``cache_mode`` decides which
-        device a write goes to before it is acknowledged.
-        """
+        """Return what the member gets: each flush, unless it is always written later, and writes by ``cache_mode``."""
         later = self._written_later(node)
         if self.always_writeback and (past := node.value(_WRITES_PAST)) is not None:
             # a cleaner's cache may be empty already, which only its status shows, so no flush is expected there

@@ -59,11 +59,7 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return sync_path(node, "flush")
 
     def keeps_each_write(self, node: Node) -> bool:
-        """Return whether sync=always is in effect.
-
-        Each write is then in the intent log before it is acknowledged (zfsprops(7)). It survives a power cut only if
-        the module flushes the disks, and if reading the log at the next import is not disabled.
-        """
+        """Return whether sync=always is in effect: each write is in the intent log before it is acknowledged."""
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
