@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -14,9 +15,10 @@ from fstui import proc
 from fstui.trace.reader.files import block_device
 from fstui.trace.reader.syncs import FileNumber
 
-COMMIT_S = 1.5
-"""A journal commit that ends this long after a change contains it. One that ends earlier may have begun before it."""
-COMMIT_INTERVAL_S = 5.0
+_MIN_COMMIT_AGE_S = 1.5
+"""A journal commit that ends at least this long after a change includes the change. An earlier one may have begun
+before the change."""
+_COMMIT_INTERVAL_S = 5.0
 """Time until ext4 commits, unless it is mounted with ``commit=``."""
 
 
@@ -55,8 +57,8 @@ class NewNames:
         new_commits = commits[self.journal] - self._commits
         if new_commits and self._first_commit_s is None:
             self._first_commit_s = age_s
-        contained = new_commits >= 2 or (self._first_commit_s or 0) > COMMIT_S
-        return contained or age_s > self.journal.interval_s + COMMIT_INTERVAL_S
+        contained = new_commits >= 2 or (self._first_commit_s or 0) > _MIN_COMMIT_AGE_S
+        return contained or age_s > self.journal.interval_s + _COMMIT_INTERVAL_S
 
 
 def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
@@ -72,17 +74,20 @@ def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
 
 @cache
 def journal_of(number: int) -> Journal | None:
-    """Return the journal of the ext4 on a device; None if there is none."""
+    """Return the journal of the ext4 filesystem on a device; None if there is none."""
     device = block_device(number)
     files = glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ()
     mounted = (mount for mount in proc.mounts() if proc.device_number(mount.device) == number)
     option = next((mount.option("commit") for mount in mounted), None)
-    interval_s = float(option) if option and option.isdigit() else COMMIT_INTERVAL_S
+    interval_s = float(option) if option and option.isdigit() else _COMMIT_INTERVAL_S
     return Journal(files[0], interval_s) if files else None
 
 
 @cache
 def expire_s() -> float:
-    """Return after how many seconds the kernel writes dirty pages back by itself."""
-    names = ("dirty_expire_centisecs", "dirty_writeback_centisecs")
-    return sum(int(proc.read_text(f"/proc/sys/vm/{name}") or 3000) for name in names) / 100
+    """Return after how many seconds the kernel writes dirty pages back by itself; infinite if it never does."""
+    expire, interval = (
+        int(proc.read_text(f"/proc/sys/vm/dirty_{name}_centisecs") or default)
+        for name, default in (("expire", 3000), ("writeback", 500))
+    )
+    return (expire + interval) / 100 if interval else math.inf

@@ -26,11 +26,11 @@ class AtRiskScreen(FollowingScreen):
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     HELP_TEXT = (
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: bytes in the page "
-        "cache, or names of files that were created, renamed or removed in a directory that was not synced: they may "
+        "cache, or names of files that were created, renamed or linked in a directory that was not synced: they may "
         "be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk "
-        "has not been flushed since. The bar compares the sum of both with the largest. OLDEST is the age of the "
-        "oldest of these bytes or names. Programs that sync each write show zero. For a database with a write-ahead "
-        "log, only the row of its log counts. fstui reads no file and syncs nothing. More: the page at-risk."
+        "has not been flushed since. The bar shows the sum of both, relative to the largest row. OLDEST is the age of "
+        "the oldest of these bytes or names. Programs that sync each write show zero. For a database with a "
+        "write-ahead log, only the row of its log counts. fstui reads no file and syncs nothing. See the page at-risk."
     )
 
     def __init__(self, target: Target) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from fstui.trace.reader import at_risk
 from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
-from fstui.trace.reader.new_names import Journal, NewNames
+from fstui.trace.reader.new_names import Journal, NewNames, expire_s
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.syncs import EventSwitch, Syncs
 
@@ -156,6 +156,19 @@ def test_a_later_commit_of_the_journal_makes_names_durable(
     assert names.is_committed(100.0 + age_s, commits) == is_committed
     # a commit that may have begun before the change does not contain it later either
     assert names.is_committed(100.0 + max(age_s, 3.0), commits) == is_committed
+
+
+@pytest.mark.parametrize(("interval", "expected_s"), [("500\n", 35.0), ("", 35.0), ("0\n", float("inf"))])
+def test_names_stay_at_risk_if_the_kernel_never_writes_back(
+    monkeypatch: pytest.MonkeyPatch, interval: str, expected_s: float
+) -> None:
+    answers = {"/proc/sys/vm/dirty_expire_centisecs": "3000\n", "/proc/sys/vm/dirty_writeback_centisecs": interval}
+    monkeypatch.setattr("fstui.proc.read_text", answers.__getitem__)
+    monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: None)
+    monkeypatch.setattr("fstui.trace.reader.new_names.expire_s", expire_s.__wrapped__)
+    assert expire_s.__wrapped__() == expected_s
+    names = NewNames(FILE, None, 1, 100.0)
+    assert names.is_committed(100.0 + 36.0, {}) == (expected_s < 36)
 
 
 def test_a_flush_counts_at_the_disks_that_need_one() -> None:
