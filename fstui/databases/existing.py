@@ -15,7 +15,7 @@ from fstui.measure.children import in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
-from fstui.state.ledger import record, strike_out
+from fstui.state.ledger import enter_in_child, strike_out_in_child
 
 Result = TypeVar("Result")
 PASSWORD_VARIABLE = "FSTUI_DB_PASSWORD"
@@ -112,12 +112,12 @@ class Existing:
         own = msgspec.structs.replace(maintenance, database=name)
         # a person can drop the database by hand with this
         stored = msgspec.json.encode(msgspec.structs.replace(own, password="")).decode()
-        entry = await record(run_id, "database", stored)
+        entry = await enter_in_child(run_id, "database", stored)
         try:
             facts = await read_facts(sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace)
             await _make(sysbench, maintenance, name)
         except BaseException as error:
-            await strike_out(entry)
+            await strike_out_in_child(entry)
             if isinstance(error, DatabaseError):
                 raise _with_hint(maintenance, error) from None
             raise
@@ -166,7 +166,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
         await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
     except DatabaseError as error:
         return f"{what} was not dropped: {error}"
-    await strike_out(entry)
+    await strike_out_in_child(entry)
     return None
 
 

@@ -28,7 +28,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 from fstui.state import ledger
-from fstui.state.ledger import record, strike_out_if_gone
+from fstui.state.ledger import enter_in_child, strike_out_if_gone
 from fstui.state.workspace import HeldDirectory
 
 START_S, END_S = 90.0, 15.0
@@ -95,7 +95,7 @@ class Throwaway:
     ) -> Throwaway:
         """Start the keeper, call ``begun`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
-        recording = asyncio.ensure_future(record(run_id, "server", f"{workspace.path}/{name}"))
+        recording = asyncio.ensure_future(enter_in_child(run_id, "server", f"{workspace.path}/{name}"))
         try:
             keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), recording)
         except BaseException:

@@ -100,7 +100,7 @@ def _memory() -> Iterator[str]:
 async def other_runs(session: Session, site: Site) -> list[str]:
     """Return a sentence for each other run on this filesystem or its devices; none if the ledger does not answer."""
     try:
-        entries = await in_home(ledger.living)
+        entries = await in_home(ledger.live_entries)
     except (OSError, Refused):
         return []
     return [

@@ -14,7 +14,7 @@ from pathlib import Path
 TEMPORARY = ".tmp"
 _DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MAX_PARTS = 400
-"""Most names in a path, with the names in its links. There is a limit because links may form a circle."""
+"""The maximum number of names in a path, including those in its links, which may form a loop."""
 MAX_BYTES = 256 << 20
 """Far more than any document has, and little enough to read into memory."""
 
@@ -26,12 +26,12 @@ def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-        if found.st_size > MAX_BYTES:
-            raise OSError(errno.EFBIG, "it is too large for a file of fstui", str(path))
-        return file.read(), found
+        if status.st_size > MAX_BYTES:
+            raise OSError(errno.EFBIG, "it is larger than any file that fstui writes", str(path))
+        return file.read(), status
 
 
 def open_parent(path: Path) -> tuple[int, str]:
@@ -45,24 +45,24 @@ def open_parent(path: Path) -> tuple[int, str]:
         for _ in range(_MAX_PARTS):
             name = rest.pop()
             try:
-                found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+                fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
             except FileNotFoundError:
                 if not rest:
                     return directory, name
                 raise
             try:
-                is_link = stat.S_ISLNK(os.fstat(found).st_mode)
+                is_link = stat.S_ISLNK(os.fstat(fd).st_mode)
                 if not rest and (not is_link or _in_proc(directory)):
                     return directory, name
                 if is_link:
-                    _check_link(found, directory)
-                    target = os.readlink("", dir_fd=found)
+                    _check_link(fd, directory)
+                    target = os.readlink("", dir_fd=fd)
                     rest += _parts(Path(target))
                     into = os.open("/" if target.startswith("/") else ".", _DIRECTORY, dir_fd=directory)
                 else:
                     into = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
             finally:
-                os.close(found)
+                os.close(fd)
             os.close(directory)
             directory = into
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
@@ -96,18 +96,18 @@ def _check_link(link: int, directory: int) -> None:
 
 
 def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Open a file that a user named, without the links that ``open_parent`` refuses. Raises OSError.
+    """Open a file that a user named, without following links that ``open_parent`` refuses. Raises OSError.
 
-    A file with several names is not opened if it is in a directory where other users may create names: one of them may
-    have linked another file of this user there.
+    A file with several hard links is not opened in a directory where other users may create files: another user may
+    have linked a different file of this user there.
     """
     directory, name = open_parent(path)
     try:
         follow = 0 if _in_proc(directory) else os.O_NOFOLLOW
         fd = os.open(name, flags & ~os.O_TRUNC | follow, mode, dir_fd=directory)
-        found, above = os.fstat(fd), os.fstat(directory)
-        if stat.S_ISREG(found.st_mode):
-            if found.st_nlink > 1 and (above.st_mode & 0o022 or above.st_uid not in (0, os.geteuid())):
+        status, above = os.fstat(fd), os.fstat(directory)
+        if stat.S_ISREG(status.st_mode):
+            if status.st_nlink > 1 and (above.st_mode & 0o022 or above.st_uid not in (0, os.geteuid())):
                 os.close(fd)
                 raise OSError(errno.EMLINK, "the file has another name, and others may have made it")
             if flags & os.O_TRUNC:
@@ -147,7 +147,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
 def _locked_temporary(path: Path) -> tuple[int, Path]:
     """Create a locked temporary file next to the file.
 
-    Another process may sweep the new file before it is locked. Then it has no name left, and a further one is created.
+    Another process may sweep the new file before it is locked. Then it has no name left, and another one is created.
     """
     while True:
         try:

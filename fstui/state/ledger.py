@@ -30,18 +30,18 @@ Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's linux/proc_ns.h: every other pid namespace is below it."""
 _RUN = re.compile(r"[0-9a-z-]{1,40}")
-_CHILD_S = 10.0
+_CHILD_TIMEOUT_S = 10.0
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was made, and the process that is to remove it."""
+    """One thing that was made, and the process responsible for removing it."""
 
     run: str
     kind: Kind
     what: str
     """The exact path, or the database. Undecodable bytes are surrogates (PEP 383)."""
     pid: int
-    """The owner: the process that is to remove it."""
+    """The owner: the process responsible for removing it."""
     started: int
     """The owner's start time in clock ticks since boot. A later process may have the same pid, but not the same start
     time."""
@@ -72,7 +72,7 @@ def enter(
 ) -> LedgerEntry:
     """Write an entry and sync it, before the thing is made. Raises OSError, and then the thing must not be made.
 
-    ``pid``: the process that is to remove the thing, by default this process.
+    ``pid``: the process responsible for removing the thing, by default this process.
     """
     owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
@@ -98,28 +98,28 @@ def enter(
     return entry
 
 
-async def record(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
+async def enter_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
     """Write an entry in a child process. Raises OSError, and then the thing must not be made.
 
     If the task is cancelled, the entry is removed again, because then the thing is never made.
     """
     entering = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
-    writing = asyncio.ensure_future(in_child(entering, timeout_s=_CHILD_S, where=str(paths.ledger_dir())))
+    writing = asyncio.ensure_future(in_child(entering, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
     try:
         return await asyncio.shield(writing)
     except asyncio.CancelledError:
         await asyncio.wait({writing})
         if not writing.cancelled() and writing.exception() is None:
-            await strike_out(writing.result())
+            await strike_out_in_child(writing.result())
         raise
     except NoAnswer as silence:
         raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
 
 
-async def strike_out(entry: LedgerEntry) -> None:
+async def strike_out_in_child(entry: LedgerEntry) -> None:
     """Remove the entry of a thing that is gone, in a child process. An entry that remains does no harm."""
     with suppress(OSError, NoAnswer):
-        await in_child(strike, entry, timeout_s=_CHILD_S)
+        await in_child(strike_out, entry, timeout_s=_CHILD_TIMEOUT_S)
 
 
 async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
@@ -132,17 +132,17 @@ async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
         return f"{entry.what}: not removed: {refusal}"
     except OSError as error:
         return f"{entry.what}: not removed: {error.strerror or error}"
-    await strike_out(entry)
+    await strike_out_in_child(entry)
     return None
 
 
 async def strike_out_if_gone(entry: LedgerEntry) -> None:
     with suppress(OSError, NoAnswer):
-        if not await in_child(os.path.lexists, entry.what, timeout_s=_CHILD_S, where=entry.what):
-            await strike_out(entry)
+        if not await in_child(os.path.lexists, entry.what, timeout_s=_CHILD_TIMEOUT_S, where=entry.what):
+            await strike_out_in_child(entry)
 
 
-def strike(entry: LedgerEntry) -> None:
+def strike_out(entry: LedgerEntry) -> None:
     """Remove an entry; nothing happens if it is gone already. Raises OSError."""
     directory = paths.ledger_dir()
     with suppress(FileNotFoundError):
@@ -155,7 +155,7 @@ def path_of(entry: LedgerEntry) -> Path:
 
 
 def entries() -> list[LedgerEntry]:
-    """Return all entries, also those of running processes, in the order of their names."""
+    """Return all entries, also those of running processes, sorted by file name."""
     try:
         files = sorted(path for path in paths.ledger_dir().iterdir() if path.suffix == ".json")
     except OSError:
@@ -172,13 +172,13 @@ def stale() -> list[LedgerEntry]:
     return [entry for entry in entries() if _owner_lives(entry) is False]
 
 
-def living() -> list[LedgerEntry]:
+def live_entries() -> list[LedgerEntry]:
     """Return the entries of running processes of this host, except this process and its parent."""
     others = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
     return [entry for entry in others if _owner_lives(entry) is True]
 
 
-def running() -> frozenset[str]:
+def live_run_ids() -> frozenset[str]:
     return frozenset(entry.run for entry in entries() if _owner_lives(entry) is True)
 
 
@@ -188,13 +188,13 @@ def of_other_hosts() -> list[LedgerEntry]:
 
 def is_of_this_boot(entry: LedgerEntry) -> bool:
     """Return whether the entry was written since the last boot of this host, so that device numbers are still valid."""
-    return entry.boot == proc.boot_id() != ""
+    return bool(entry.boot) and entry.boot == proc.boot_id()
 
 
 def start_time(pid: int) -> int | None:
     """Return when a process started, in clock ticks since boot; None if it does not exist or is a zombie."""
-    found = proc.stat(pid)
-    return None if found is None or found.state in "ZX" else found.start
+    status = proc.stat(pid)
+    return None if status is None or status.state in "ZX" else status.start
 
 
 def _sweep() -> None:
@@ -251,12 +251,12 @@ def _pid_namespace_of(process: Path) -> str:
 def _read(path: Path) -> LedgerEntry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
-    With ``sudo -E`` the state directory belongs to another user. With an entry of their own, this user could otherwise
-    make root remove any path.
+    With ``sudo -E`` the state directory belongs to another user, whose own entries could otherwise make root remove any
+    path.
     """
     try:
-        data, found = read_regular(path, os.O_NOFOLLOW)
-        if found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        data, status = read_regular(path, os.O_NOFOLLOW)
+        if status.st_uid != os.geteuid() or status.st_mode & 0o077:
             return None
         entry = msgspec.convert(json.loads(data), LedgerEntry)
     except (OSError, ValueError, RecursionError):
@@ -284,8 +284,8 @@ def _fsid(directory: Path) -> int:
 
 
 def _machine_id() -> str:
-    found = proc.read_text("/etc/machine-id").strip()
-    return found if re.fullmatch("[0-9a-f]{32}", found) else ""  # an image may contain "uninitialized"
+    machine_id = proc.read_text("/etc/machine-id").strip()
+    return machine_id if re.fullmatch("[0-9a-f]{32}", machine_id) else ""  # an image may contain "uninitialized"
 
 
 def _namespace(kind: str) -> str:

@@ -116,7 +116,7 @@ def read_document(path: Path) -> LoadedRun:
 
 def status_now(run: Run) -> RunStatus:
     """Return the status of a saved run, which may still be running."""
-    return _status(run, ledger.running())
+    return _status(run, ledger.live_run_ids())
 
 
 def read_all(path: Path) -> list[LoadedRun]:
@@ -129,7 +129,7 @@ def read_all(path: Path) -> list[LoadedRun]:
 
 def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]:
     """Return summaries, newest first, also of unreadable files. Raises Unfinished if reading takes ``limit_s``."""
-    notes, saved, running = user_data.notes(), _files(), ledger.running()
+    notes, saved, running = user_data.notes(), _files(), ledger.live_run_ids()
     return [_summary(one, notes.get(_id(one.path), ""), running) for one in read_outlines(saved[:most], saved, limit_s)]
 
 

@@ -173,7 +173,7 @@ class Workspace(RunDirectory):
         """Make ``.fstui-<run id>`` in ``directory``. Raises Refused."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
-            entry = await ledger.record(run_id, "directory", path, *_mount_of(path))
+            entry = await ledger.enter_in_child(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
                 f"{error.filename}: {error.strerror}. fstui records what it makes there before it makes it. "
@@ -224,7 +224,7 @@ async def _forget(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
     directory, so the directory is removed as well.
     """
     if answer.get("errno") == errno.EEXIST:
-        await ledger.strike_out(entry)
+        await ledger.strike_out_in_child(entry)
     else:
         await remove_left_behind(entry)
 

@@ -14,7 +14,7 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
-from fstui.state.ledger import record
+from fstui.state.ledger import enter_in_child
 from fstui.trace.child import READY_S, WatchingChild, check_process, device_number, instance_path
 
 
@@ -31,7 +31,7 @@ class AtRiskChild(WatchingChild):
         child = await Child.start("trace.reader.at_risk")
         if os.geteuid() == 0:
             try:
-                entry = await record(name, "trace", instance_path(name))
+                entry = await enter_in_child(name, "trace", instance_path(name))
             except (OSError, Refused) as problem:  # do not trace: nothing would remove the instance after kill -9
                 untraced = f"the trace cannot be recorded in the state directory: {problem}"
         started = cls(child, entry)

@@ -262,7 +262,7 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
             assert "was not dropped: it holds tables" in (await leftovers.remove(planted) or "")
             renamed = msgspec.structs.replace(planted, run="dead")
             assert "left alone" in (await leftovers.remove(renamed) or "")
-            ledger.strike(planted)
+            ledger.strike_out(planted)
             left = msgspec.structs.replace(server.connection, database="fstui_dead")
             entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(left).decode())
             assert leftovers.named(entry) == f"database fstui_dead on socket {server.connection.socket}"

@@ -35,9 +35,9 @@ def test_an_entry_exists_until_it_is_struck_out() -> None:
     entry = ledger.enter("run1", "directory", "/srv/.fstui-run1")
     assert ledger.entries() == [entry]
     assert (entry.run, entry.kind, entry.what, entry.pid) == ("run1", "directory", "/srv/.fstui-run1", os.getpid())
-    ledger.strike(entry)
+    ledger.strike_out(entry)
     assert ledger.entries() == []
-    ledger.strike(entry)
+    ledger.strike_out(entry)
 
 
 def test_entries_of_a_running_process_are_not_stale() -> None:
@@ -121,7 +121,7 @@ def test_entries_of_a_container_are_stale_when_it_is_empty() -> None:
     ) as container:
         assert container.stdout and container.stdout.readline() == "entered\n"
         (entry,) = ledger.entries()
-        assert entry.host == "container" and ledger.stale() == ledger.living() == []
+        assert entry.host == "container" and ledger.stale() == ledger.live_entries() == []
         container.kill()
         container.communicate()
     eventually(lambda: ledger.stale() == [entry])
@@ -230,7 +230,7 @@ def test_a_temporary_file_swept_before_its_lock_is_made_again(tmp_path: Path, mo
 
 
 async def test_a_cancelled_record_leaves_no_entry() -> None:
-    recording = asyncio.ensure_future(ledger.record("1", "server", "/srv/.fstui-1/server-1"))
+    recording = asyncio.ensure_future(ledger.enter_in_child("1", "server", "/srv/.fstui-1/server-1"))
     for _ in iter(lambda: bool(ledger.entries()), True):  # the entry exists, and the child has not answered yet
         await asyncio.sleep(0)
     assert recording.cancel()

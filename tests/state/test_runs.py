@@ -172,7 +172,7 @@ def test_a_file_larger_than_memory_is_named_and_not_read() -> None:
     path = runs.save(a_run("k3f9a1"))
     os.truncate(path, 1 << 42)
     (listed,) = runs.history()
-    assert listed.unreadable == f"cannot read {path}: it is too large for a file of fstui"
+    assert listed.unreadable == f"cannot read {path}: it is larger than any file that fstui writes"
 
 
 def test_an_error_names_its_file(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_run_that_has_not_ended_is_running() -> None:
     entry = ledger.enter("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
     assert [one.status for one in runs.history()] == ["running"]
     assert runs.status_now(runs.load("k3f9a1")) == "running"
-    ledger.strike(entry)
+    ledger.strike_out(entry)
     assert [one.status for one in runs.history()] == ["stopped"]
     assert runs.status_now(runs.load("k3f9a1")) == "stopped"
 

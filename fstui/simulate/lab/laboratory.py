@@ -147,7 +147,7 @@ def make(parent: str, name: str) -> Made:
     try:
         top = own_directory.make(directory)
     except OSError as error:
-        ledger.strike(entry)
+        ledger.strike_out(entry)
         raise Refused(f"Cannot make {directory}: {error.strerror}") from None
     os.fchmod(top, 0o755)  # so that students can enter it; only root can reach the backing files
     found = os.fstat(top)
