@@ -13,7 +13,7 @@ from typing import IO
 from fstui.report.characters import escape_controls, escape_lines, printable
 from fstui.report.text import wrap
 
-_READER_S = 1.0
+_READER_TIMEOUT_S = 1.0
 _BAD, _DOUBT, _GOOD = "1;31", "1;33", "1;32"  # red, yellow, green
 _COLOURS = {
     "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _DOUBT, "slow": _DOUBT,
@@ -57,9 +57,9 @@ def _encoded(document: str, encoding: str) -> bytes:
 
 
 def pour(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
-    """Write ``data`` and remove what was written from it, until the reader reads nothing for ``timeout_s``.
+    """Write ``data``, and delete each part from it that was written. Raises OSError.
 
-    Raises OSError.
+    Stop when ``data`` is empty, or when the reader takes nothing for ``timeout_s``.
     """
     while data and select.select([], [stream_fd], [], timeout_s)[1]:
         # a pipe that select(2) reports as writable has room for PIPE_BUF bytes (pipe(7))
@@ -106,25 +106,28 @@ def _columns(stream: IO[str] | None) -> int | None:
 
 
 _silent: set[int] = set()
-"""Streams whose reader did not read within _READER_S. They are not waited for again."""
+"""Streams whose reader did not read within _READER_TIMEOUT_S. They are not waited for again."""
 
 
 def is_read(stream_fd: int) -> bool:
-    """Return whether a line can be written without blocking, after at most _READER_S."""
-    writable = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_S)[1])
-    (_silent.discard if writable else _silent.add)(stream_fd)
+    """Wait up to _READER_TIMEOUT_S, and return whether a line can be written without blocking."""
+    writable = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_TIMEOUT_S)[1])
+    if writable:
+        _silent.discard(stream_fd)
+    else:
+        _silent.add(stream_fd)
     return writable
 
 
 def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether a terminal has colours, and NO_COLOR is not set (no-color.org)."""
+    """Return whether the terminal supports colours and NO_COLOR is not set (no-color.org)."""
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("dumb", "unknown")
 
 
 def coloured(text: str) -> str:
     """Add colours to the verdicts in a text without control characters (ECMA-48, 8.3.117)."""
-    text = re.sub(_VERDICT, lambda found: _in(_COLOURS[found[1].lower()], found[0]), text)
-    return re.sub(_ROW, lambda found: _in(_SIGNS[found[1]], found[1]), text)
+    text = re.sub(_VERDICT, lambda match: _in(_COLOURS[match[1].lower()], match[0]), text)
+    return re.sub(_ROW, lambda match: _in(_SIGNS[match[1]], match[1]), text)
 
 
 def _in(colour: str, text: str) -> str:

@@ -20,7 +20,7 @@ from fstui.runs import recordings
 @click.option("--size", default="24M", show_default=True, metavar="BYTES", help="Keep at most this much on disk.")
 @click.option("--seconds", type=Duration(min=0, min_open=True), help="Record for this long. Default: until Ctrl-C.")
 @click.option("--anonymous", is_flag=True, help="Do not record names of files and mount points.")
-@click.option("--unit", is_flag=True, help="Print a systemd unit that records all the time, and do not record.")
+@click.option("--unit", is_flag=True, help="Print a systemd unit that records continuously, and exit.")
 def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> None:
     """Record what storage does, and which programs wait for it, for a later 'fstui what-happened'.
 
@@ -43,10 +43,10 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
         return
     max_bytes = recordings.size(size)
     try:
-        words = asyncio.run(recordings.recorder(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
+        argv = asyncio.run(recordings.recorder_argv(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
     except OSError as error:
         raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory") from None
-    os.execv(words[0], words)  # the recorder is a smaller program, which needs less memory
+    os.execv(argv[0], argv)  # the recorder is a smaller program, which needs less memory
 
 
 @click.command("what-happened")

@@ -99,7 +99,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     if options["scenario"] == power_cut.NAME:
         raise Refused(power_cut.NEEDS_A_PERSON)
     if not directories and options["simulate"] is None:
-        asyncio.run(scenarios.named(str(options["scenario"])))  # raises Refused if the word is no scenario
+        asyncio.run(scenarios.named(str(options["scenario"])))  # raises Refused if there is no such scenario
         raise click.UsageError("Missing argument 'DIR'.")
     wanted = msgspec.convert(
         {**options, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Options
@@ -118,12 +118,12 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
 
 
 def _ask_for_password() -> None:
-    """Ask for the password of an existing database server and put it into the environment, unless it is there."""
+    """Ask for the password of an existing database server and export it, unless it is already in the environment."""
     from fstui.runs.planner import PASSWORD_VARIABLE  # noqa: PLC0415  only for an existing server
 
     if PASSWORD_VARIABLE not in os.environ and is_terminal(sys.stdin):
         os.environ[PASSWORD_VARIABLE] = click.prompt(
-            "Password on the database server (empty: its option file, or none)",
+            "Password for the database server (leave empty to use its option file, or none)",
             hide_input=True,
             default="",
             show_default=False,
@@ -141,31 +141,31 @@ async def _interleaved(options: Options, directories: Sequence[str | None], roun
         if (code := await inspection.go()) or inspection.interrupted:
             return code
     if options.plan_only:
-        say(f"fstui: each of these {rounds} times, interleaved")
+        say(f"fstui: each of these plans runs {rounds} times, interleaved")
         return 0
-    done: list[Run] = []
+    runs: list[Run] = []
     codes = {0}
     for round_ in _rounds(len(directories), rounds):
         directory = directories[round_.side]
         say(f"round {round_.number} of {round_.of}: {directory or options.simulate}")
         # the user confirms busy devices before the first round of each directory only
-        one = Headless(replace(options, directory=directory, yes=options.yes or round_.number > 1), round_)
+        headless = Headless(replace(options, directory=directory, yes=options.yes or round_.number > 1), round_)
         try:
-            codes.add(await one.go())
+            codes.add(await headless.go())
         except Refused as refusal:
-            if not done:
+            if not runs:
                 raise
             say(f"fstui: {refusal}")
             codes.add(FAILED)
             break
-        done += [one.run] if one.run else []
-        if one.interrupted:
+        runs += [headless.run] if headless.run else []
+        if headless.interrupted:
             break
-    return await _print_comparison(options, sorted(done, key=_order), codes, one.timeout_s)
+    return await _print_comparison(options, sorted(runs, key=_order), codes, headless.timeout_s)
 
 
 def _rounds(sides: int, rounds: int) -> Iterator[Round]:
-    """Yield the rounds in their order. Every second one is reversed, so that a steady drift favours no side."""
+    """Yield the rounds in their order. Every other round is reversed, so that a steady drift favours no side."""
     series = secrets.token_hex(3)
     for number in range(1, rounds + 1):
         for side in range(sides) if number % 2 else reversed(range(sides)):

@@ -158,7 +158,7 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
         say(
             f"Then: {was}. With today's rules: {now}."
             if was != now
-            else "The verdict is the same, the findings differ."
+            else "The verdict is the same, but the findings differ."
         )
 
 
@@ -171,8 +171,8 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
 def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, output: Path | None) -> None:
     """Compare saved runs with the first one: the ratio of the rates, and which of them are durable.
 
-    One run of 'fstui run --rounds' represents all of its rounds; the ratio then has an interval. With --price, also
-    show how many operations, and how many durable operations, one unit of money buys.
+    A run made by 'fstui run --rounds' stands for all rounds of its series; the ratio then has a confidence interval.
+    With --price, also show how many operations, and how many durable operations, one unit of money buys.
 
     \b
     Example:
@@ -214,24 +214,24 @@ async def _all_found(references: Sequence[str]) -> list[Run]:
 
 async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:
     """Print the list. Return whether it has sections."""
-    # not the report itself: asyncio.run may format a task's result, which is slow for a long report
-    every = await history.listed()
-    found = history.matching(every, words)
-    if not every:
+    all_runs = await history.listed()
+    matching = history.matching(all_runs, words)
+    if not all_runs:
         say(f"No run is saved in {history.directory()} yet.")
-    elif not found:
-        say(f"None of {len(every)} saved runs contains '{words}'.")
-    listed = of(found)
+    elif not matching:
+        say(f"None of the {len(all_runs)} saved runs contains '{words}'.")
+    listed = of(matching)
     await print_report(listed, format_, output)
+    # not the report: asyncio.run may format a task's result, which is slow for a long report
     return bool(listed.sections)
 
 
 async def _delete(references: tuple[str, ...], yes: bool) -> None:
     paths = dict.fromkeys([await history.path_of(reference) for reference in references])
-    known = {one.path: one for one in await history.listed()}
+    known = {run.path: run for run in await history.listed()}
     for path in paths:
-        one = known.get(path)
-        words = f"{one.id}, {one.verdict}, {one.scenario} on {one.target}" if one and one.id else path
+        run = known.get(path)
+        words = f"{run.id}, {run.verdict}, {run.scenario} on {run.target}" if run and run.id else path
         if not agreed(words, "Delete it?", yes=yes):
             raise Refused(f"{words}: not deleted. --yes deletes without asking")
         await history.delete(path)

@@ -54,7 +54,8 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
 
     chosen = available.find(name) if name is not None else None
     if chosen is None and not has_terminal():
-        put("\n".join(columns([(f"{one.number}", one.name, one.title) for one in available.lessons()], "><<")) + "\n")
+        rows = [(f"{lesson.number}", lesson.name, lesson.title) for lesson in available.lessons()]
+        put("\n".join(columns(rows, "><<")) + "\n")
         return 0
     check_terminal()
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415
@@ -73,7 +74,7 @@ async def _print_disks(name: str | None, truth: bool, format_: str, output: Path
     if name is None:
         if truth:
             raise click.UsageError("--truth needs a disk, for example 'fstui lessons --disks hdd-7200 --truth'.")
-        report = teaching.of_disks([simulation.load(one) for one in simulation.names()])
+        report = teaching.of_disks([simulation.load(disk) for disk in simulation.names()])
     else:
         report = teaching.of_disk(simulation.named(name), truth=truth)
     await print_report(report, format_, output)
@@ -116,7 +117,7 @@ def list_(format_: str, output: Path | None) -> None:
 
     Example: fstui lab list
     """
-    asyncio.run(print_report(teaching.of_lab(asyncio.run(laboratory.standing())), format_, output))
+    asyncio.run(print_report(teaching.of_lab(asyncio.run(laboratory.current())), format_, output))
 
 
 @lab.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

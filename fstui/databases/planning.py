@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import prod
 
 import msgspec
 
@@ -16,7 +15,7 @@ from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Settings
 
-_START_S = 2.0
+_START_ESTIMATE_S = 2.0
 _ROWS_PER_S = 60_000
 
 
@@ -25,15 +24,15 @@ def wants_programs(steps: Iterable[PlannedStep]) -> bool:
 
 
 def adapted(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
-    """Return the steps for this host. Each server that is not installed has one skipped step.
+    """Return the steps for this host. Each server that is not installed gets one skipped step.
 
     Without sysbench, steps of sysbench fileio are skipped. Other database steps raise Refused if sysbench is missing,
-    if all servers are missing, or if one is missing that the user chose.
+    if all servers are missing, or if one that the user chose is missing.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:
             return steps
-        why = installed.no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need it
+        why = installed.why_no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need it
         return tuple(
             msgspec.structs.replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step
             for step in steps
@@ -41,8 +40,8 @@ def adapted(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_u
     with_server = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
     if not with_server:
         return steps
-    if installed.no_oltp:
-        raise Refused(installed.no_oltp)
+    if installed.why_no_oltp:
+        raise Refused(installed.why_no_oltp)
     kinds = tuple(dict.fromkeys(settings.server for settings in with_server))
     if any(settings.existing_server for settings in with_server):
         return tuple(_without(_on_existing(steps, kinds), (), as_root=installed.as_root))
@@ -62,24 +61,24 @@ def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
             seconds += settings.warmup_s
             start = settings.server_key, settings.start_options
             if before is None or (before.server_key, before.start_options) != start:
-                seconds += _START_S
+                seconds += _START_ESTIMATE_S
             if not _shares_data(before, settings):
-                seconds += prod(settings.data) / _ROWS_PER_S
+                seconds += settings.schemas * settings.tables * settings.rows / _ROWS_PER_S
             before = settings
     return seconds
 
 
 def room_bytes(steps: Iterable[Settings]) -> int:
     """Return the largest space in use at any time."""
-    # ``left``: the rows that steps added stay until their tables are dropped
-    most, left, before = 0, 0, None
+    # ``kept``: the bytes of rows that earlier steps added; they stay until their tables are dropped
+    most, kept, before = 0, 0, None
     for settings in steps:
         amounts = settings.amounts()
         if isinstance(settings, Sysbench):
-            left = left if _shares_data(before, settings) else 0
+            kept = kept if _shares_data(before, settings) else 0
             before = settings
-        most = max(most, left + amounts.held)
-        left += amounts.left
+        most = max(most, kept + amounts.held)
+        kept += amounts.left
     return most
 
 
@@ -102,7 +101,7 @@ def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root:
 
 
 def _on_existing(steps: tuple[PlannedStep, ...], kinds: tuple[str, ...]) -> tuple[PlannedStep, ...]:
-    """Merge steps that differ only in options of the server: those of an existing server are not changed."""
+    """Merge steps that differ only in server options: fstui does not change those of an existing server."""
     if len(kinds) > 1:
         raise Refused(f"Name the kind of the existing server with --set server=KIND: {', '.join(kinds)}")
     kept: dict[str, PlannedStep] = {}

@@ -40,7 +40,7 @@ class Installed(NamedTuple):
 
     servers: frozenset[str]
     sysbench: bool
-    no_oltp: str | None = None
+    why_no_oltp: str | None = None
     """Why sysbench cannot drive a server, as a sentence for the user."""
     as_root: bool = True
     """fstui runs as root and may mount filesystems."""
@@ -49,14 +49,14 @@ class Installed(NamedTuple):
 _ANY_STATUS = tuple(range(-64, 256))
 """All exit statuses and signals: the caller decides what they mean."""
 EVERYTHING = Installed(servers=frozenset(KINDS), sysbench=True)
-NOTHING = Installed(frozenset(), sysbench=False, no_oltp="sysbench cannot be found: a directory in PATH hangs")
+NOTHING = Installed(frozenset(), sysbench=False, why_no_oltp="sysbench cannot be found: a directory in PATH hangs")
 
 
 async def installed() -> Installed:
     try:
         await find_sysbench()
     except Refused as refusal:
-        return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, no_oltp=str(refusal))
+        return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, why_no_oltp=str(refusal))
     found = await asyncio.gather(*map(find_server, KINDS))
     return Installed(frozenset(program.kind for program in found if program), sysbench=True, as_root=os.geteuid() == 0)
 

@@ -39,7 +39,7 @@ class HostActivity(Base, frozen=True, kw_only=True):
     """The processes that write and the database servers, as they were found at one moment."""
 
     writers: tuple[ActiveWriter, ...] = ()
-    """In descending order of the bytes that they write."""
+    """By bytes written per second, the most first."""
     databases: tuple[RunningDatabase, ...] = ()
     hidden: bool = False
     """The processes of other users could not be read."""

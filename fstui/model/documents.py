@@ -1,6 +1,6 @@
 """Documents as JSON, with a digest that shows later whether a run document was changed.
 
-The digest is the SHA-256 of the document without ``digest``, as compact JSON in the order of its keys, so
+The digest is the SHA-256 of the document without ``digest``, as compact JSON with the keys in their original order, so
 indentation does not matter. It detects damage and edited numbers. It does not stop a forger, who can compute a new
 digest.
 """
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from fstui.model.run import Run
 
 _KEY, _END = b',"digest":"', b'"}'
-ALTERED = "altered after it was written: its digest is of another document"
+ALTERED = "altered after it was written: its digest does not match"
 
 
 def encode(document: object) -> bytes:
@@ -44,18 +44,18 @@ def sealed(run: Run) -> Run:
 
 
 def is_altered(document: bytes) -> bool:
-    """Return whether a document has a digest that does not match it. False if there is no digest, or no document."""
-    body, key, said = document.rstrip().rpartition(_KEY)
-    if key and said == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
+    """Return whether a document has a digest that does not match it. False without a digest, or if it is not JSON."""
+    body, key, stated = document.rstrip().rpartition(_KEY)
+    if key and stated == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
         return False
     if b'"digest"' not in document:  # an old document; a history may hold thousands of them
         return False
     try:
-        read = msgspec.json.decode(document)
+        decoded = msgspec.json.decode(document)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
-    digest = read.pop("digest", "") if isinstance(read, dict) else ""
-    return bool(digest) and digest != _digest(encode(read))
+    digest = decoded.pop("digest", "") if isinstance(decoded, dict) else ""
+    return bool(digest) and digest != _digest(encode(decoded))
 
 
 def _digest(data: bytes) -> str:

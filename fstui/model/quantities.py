@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 _GROUP = "\xa0"
 """A non-breaking space. The narrow non-breaking space, U+202F, is missing in some fonts and in 8-bit encodings."""
-_WRITTEN = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
+_GROUPED_NUMBER = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
+"""A number in groups of three digits, or before a percent sign, with ordinary spaces as on a page."""
 
 
 def count(number: float) -> str:
@@ -16,8 +17,8 @@ def count(number: float) -> str:
 
 
 def grouped(page: str) -> str:
-    """Return a page of documentation whose numbers have non-breaking spaces, as from `count` and `percent`."""
-    return re.sub(_WRITTEN, lambda number: number[0].replace(" ", _GROUP), page)
+    """Make the spaces in the numbers of a page non-breaking, as `count` and `percent` write them."""
+    return re.sub(_GROUPED_NUMBER, lambda number: number[0].replace(" ", _GROUP), page)
 
 
 def counted(number: int, thing: str) -> str:
@@ -72,11 +73,11 @@ def short_size(number: float) -> str:
 
 def _scaled(number: float, limit: float, units: Sequence[str]) -> tuple[float, str]:
     """Return the number in the first unit in which it is below the limit, or in the last one."""
-    scale = next((at for at in range(len(units)) if number / 1024**at < limit), len(units) - 1)
+    scale = next((exponent for exponent in range(len(units)) if number / 1024**exponent < limit), len(units) - 1)
     return number / 1024**scale, units[scale]
 
 
-def typed_size(number: int) -> str:
+def exact_size(number: int) -> str:
     """Bytes, exactly, as ``--set`` takes them: ``16K``, ``1M``, ``1000``."""
     for unit, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         units, rest = divmod(number, factor)

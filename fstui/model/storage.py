@@ -69,6 +69,7 @@ class Node(Base, frozen=True, kw_only=True):
     lowest: bool = False
     model: str | None = None
     link: str | None = None
+    """How the device is attached: sata, nvme, usb…"""
     rotational: bool | None = None
     write_cache: Literal["write back", "write through"] | None = None
     """The kernel's view, /sys/block/X/queue/write_cache."""

@@ -8,7 +8,7 @@ from msgspec.structs import astuple
 
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import Plan
-from fstui.model.quantities import clock, counted, seconds, short_size, typed_size
+from fstui.model.quantities import clock, counted, exact_size, seconds, short_size
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
@@ -149,7 +149,7 @@ def _typed(setting: Setting, value: Scalar) -> str:
         return str(value).lower()
     if isinstance(value, str):
         return value
-    return typed_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
+    return exact_size(int(value)) if setting.unit == "bytes" else f"{value:.12g}"
 
 
 def _time(plan: Plan) -> str:

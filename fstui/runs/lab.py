@@ -28,9 +28,9 @@ async def make(directory: str) -> Made:
     return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=TIMEOUT_S)
 
 
-async def standing() -> Lab:
+async def current() -> Lab:
     """Return the laboratory of this host. Raises Refused."""
-    return await in_home(laboratory.standing)
+    return await in_home(laboratory.current)
 
 
 async def open_envelope(name: str) -> LabVolume:

@@ -14,7 +14,7 @@ from fstui.judge.facts import rotation
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan, PlannedStep
-from fstui.model.quantities import typed_size
+from fstui.model.quantities import exact_size
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Target
 from fstui.runs import scenarios
@@ -109,7 +109,7 @@ def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit:
     words += ["--medium", declared.medium] if declared.medium else []
     words += ["--write-cache", declared.write_cache] if declared.write_cache else []
     words += ["--like", str(site.like.pid)] if site.like else []
-    words += ["--max-rate", typed_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
+    words += ["--max-rate", exact_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
     words += ["--idle"] if rate_limit.idle else []
     return shlex.join(words)
 

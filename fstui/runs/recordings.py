@@ -106,7 +106,7 @@ def size(text: str) -> int:
     raise Refused(f"--size {text} is not a size of at least 1M. Example: --size 24M")
 
 
-async def recorder(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
+async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
     directory = await in_home(_prepared)
     for entry in await startup.left_behind():

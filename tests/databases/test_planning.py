@@ -104,7 +104,7 @@ def test_log_of_an_existing_server_grows_without_limit() -> None:
 
 
 def test_fileio_steps_are_skipped_without_sysbench() -> None:
-    nothing = Installed(servers=frozenset(), sysbench=False, no_oltp="sysbench is not installed")
+    nothing = Installed(servers=frozenset(), sysbench=False, why_no_oltp="sysbench is not installed")
     steps = scenarios.expand(scenarios.load("fileio-classic"), {})[1]
     skipped = {step.settings.probe for step in planning.adapted(steps, nothing, chosen_by_user=False) if step.skip}
     assert skipped == {"sysbench_fileio"}

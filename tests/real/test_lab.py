@@ -29,7 +29,7 @@ def lab(workshop: Path) -> Iterator[Lab]:
     done = headless.call("lab", "make", workshop / "class")
     assert done.returncode == 0, done.stderr.decode()
     assert b"not made" not in done.stderr
-    yield laboratory.standing()
+    yield laboratory.current()
     if laboratory.entries():
         done = headless.call("lab", "remove")
         assert done.returncode == 0, done.stderr.decode()
@@ -119,7 +119,7 @@ def test_clean_removes_what_a_killed_maker_left(workshop: Path, after: int) -> N
 def storages_of(run: str) -> int:
     """Return how many storages of a laboratory are recorded so far; -1 before the first record."""
     try:
-        lab = laboratory.standing()
+        lab = laboratory.current()
     except Refused:
         return -1
     return len(lab.storages) if lab.run == run else -1

@@ -26,7 +26,7 @@ _Fields = TypeVar("_Fields", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
-    """Return the run in a document of any version. Raises Refused with the mistake."""
+    """Return the run in a document of any version. Raises Refused, which names the error."""
     with _refusing():
         return _run_from(msgspec.json.decode(data))
 
@@ -56,18 +56,18 @@ def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
 def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the JSON Schema of a document of one of these types, and the definitions to which it refers."""
     settings, figures = measures.settings_kinds().values(), measures.figures_kinds().values()
-    open_kinds: set[type] = set()
+    extensible: set[type] = set()  # Settings and Figures in the documents: one of the known kinds, or any object
 
-    def one_of(kind: type) -> dict[str, Any]:
-        open_kinds.add(kind)
-        known = [each.__name__ for each in (settings if kind is Settings else figures)]
+    def any_known_kind(kind: type) -> dict[str, Any]:
+        extensible.add(kind)
+        known = [fields.__name__ for fields in (settings if kind is Settings else figures)]
         return {"anyOf": [*({"$ref": _DEFINED.format(name=name)} for name in known), {"type": "object"}]}
 
     def components(types: Sequence[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-        return msgspec.json.schema_components(types, schema_hook=one_of, ref_template=_DEFINED)
+        return msgspec.json.schema_components(types, schema_hook=any_known_kind, ref_template=_DEFINED)
 
     schemas, definitions = components(documents)
-    if open_kinds:
+    if extensible:
         schemas, definitions = components([*documents, *settings, *figures])
     references = schemas[: len(documents)]
     return references[0] if len(references) == 1 else {"anyOf": list(references)}, definitions
@@ -90,7 +90,7 @@ def _check(schema: str) -> str:
 def _run_from(document: Any) -> Run:
     if _check(msgspec.convert(document, Version).schema) == SCHEMA:
         return msgspec.convert(document, Run, dec_hook=_typed)
-    return _with_edges(msgspec.convert(_from_first(document), Run, dec_hook=_typed_or_kept))
+    return _with_edges(msgspec.convert(_from_v1(document), Run, dec_hook=_typed_or_kept))
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def _refusing() -> Iterator[None]:
         raise Refused(str(error)) from None
 
 
-class _FirstStep(msgspec.Struct, frozen=True):
+class _StepV1(msgspec.Struct, frozen=True):
     """The fields of a step in ``fstui.run/1`` that are elsewhere in ``fstui.run/2``."""
 
     probe: str
@@ -109,23 +109,23 @@ class _FirstStep(msgspec.Struct, frozen=True):
     figures: dict[str, Any] = {}
 
 
-def _from_first(document: dict[str, Any]) -> dict[str, Any]:
+def _from_v1(document: dict[str, Any]) -> dict[str, Any]:
     steps = msgspec.convert(document.get("steps", []), list[dict[str, Any]])
-    return {**document, "schema": SCHEMA, "steps": [_step_from_first(step) for step in steps]}
+    return {**document, "schema": SCHEMA, "steps": [_step_from_v1(step) for step in steps]}
 
 
-def _step_from_first(step: dict[str, Any]) -> dict[str, Any]:
-    decoded = msgspec.convert(step, _FirstStep)
-    tag = {measures.TAG: decoded.probe}
+def _step_from_v1(step: dict[str, Any]) -> dict[str, Any]:
+    fields = msgspec.convert(step, _StepV1)
+    tag = {measures.TAG: fields.probe}
     return {
         **step,
-        "settings": {**decoded.settings, **tag},
-        "figures": {**decoded.figures, **tag} if decoded.figures else None,
+        "settings": {**fields.settings, **tag},
+        "figures": {**fields.figures, **tag} if fields.figures else None,
     }
 
 
 def _with_edges(run: Run) -> Run:
-    """Return the run with a role for each layer above a layer, as in ``fstui.run/2``, instead of one role."""
+    """Give each node one role per layer above it, as in ``fstui.run/2``, instead of a single role."""
     if run.target is None:
         return run
     roles = {node.id: role for node in run.target.stack if (role := node.value("role"))}
@@ -143,7 +143,7 @@ def _typed(kind: type, fields: Any) -> Settings | Figures:
 
 
 def _typed_or_kept(kind: type, fields: dict[str, Any]) -> Settings | Figures:
-    """Return as ``_typed`` does, or the fields as they are if they do not fit: ``fstui.run/1`` did not check them."""
+    """Like ``_typed``, but keep fields that do not fit as they are: ``fstui.run/1`` did not check them."""
     try:
         return _typed(kind, fields)
     except msgspec.ValidationError:

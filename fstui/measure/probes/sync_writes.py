@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
-from fstui.measure.probes.writers import LOOK_NS, Batch, BlockWriter, Shared, main
+from fstui.measure.probes.writers import POLL_NS, Batch, BlockWriter, Shared, main
 from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
@@ -25,7 +25,7 @@ class SyncWriter(BlockWriter):
         self.parts = 2 if self.sync else 1
         self.pause_ns = 0
         if settings["ops_per_s"]:
-            self.pause_ns, self.least_ops = int(1e9 * settings["writers"] / settings["ops_per_s"]), 0
+            self.pause_ns, self.min_ops = int(1e9 * settings["writers"] / settings["ops_per_s"]), 0
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         for flag in settings["open_flags"]:
             flags |= OPEN_FLAGS[flag]
@@ -84,7 +84,7 @@ class SyncWriter(BlockWriter):
         return now
 
     def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
-        """Sync only every N-th write. The sync part of the other writes has no duration."""
+        """Sync only every N-th write. The other writes record a sync of 0 ns."""
         now = clock()
         start = now
         marks: list[int] = []
@@ -99,19 +99,19 @@ class SyncWriter(BlockWriter):
         return now
 
     def paced_batch(self, until_ns: int, ops_left: int) -> int:
-        """Do one operation when it is due. Sleep in short pieces, so that a stop is noticed."""
-        due = self.state[0] + self.ops * self.pause_ns
-        while (remaining_ns := due - clock()) > 0 and not self.shared.stopping:
+        """Do one operation when it is due. Sleep in short intervals, so that a stop is noticed soon."""
+        due_ns = self.started_ns + self.ops * self.pause_ns
+        while (remaining_ns := due_ns - clock()) > 0 and not self.shared.stopping:
             if clock() >= until_ns:
                 return clock()
-            time.sleep(min(remaining_ns, LOOK_NS) / 1e9)
+            time.sleep(min(remaining_ns, POLL_NS) / 1e9)
         if self.shared.stopping:
             return clock()
         marks: list[int] = []
         block, offset = self.blocks.fresh()[0], next(self.offsets)
         start = clock()
         self.one_op(block, offset, marks)
-        self.keep_apart(start, marks)
+        self.keep_one_after_pause(start, marks)
         return marks[-1]
 
     def one_op(self, block: memoryview, offset: int, marks: list[int]) -> None:

@@ -29,7 +29,7 @@ def totals(text: list[str]) -> dict[str, Any] | None:
 
 
 def start(settings: dict[str, Any], action: str) -> RunningProgram:
-    words = [
+    argv = [
         "sysbench",
         "fileio",
         "--file-num=1",
@@ -42,7 +42,7 @@ def start(settings: dict[str, Any], action: str) -> RunningProgram:
         *(["--file-extra-flags=direct"] if settings["direct"] else []),
         action,
     ]
-    return RunningProgram(words, directory=settings["path"])
+    return RunningProgram(argv, directory=settings["path"])
 
 
 def prepare(settings: dict[str, Any]) -> None:
@@ -57,6 +57,7 @@ def prepare(settings: dict[str, Any]) -> None:
 def run(settings: dict[str, Any], commands: CommandLines) -> None:
     started_ns = clock()
     program = start(settings, "run")
+    # until the end of its output; look at the clock every 0.25 s
     while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():
         if commands.stop_wanted or clock() - started_ns > (settings["seconds"] + LATE_S) * 1e9:
             program.kill()

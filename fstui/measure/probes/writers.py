@@ -34,7 +34,7 @@ from fstui.measure.wire.stdio import (
     write_frame,
 )
 
-LOOK_NS = 50_000_000
+POLL_NS = 50_000_000
 """Time between two checks of a writer: was it stopped, and did it wait for a CPU?"""
 HAND_OVER_NS = 250_000_000
 """Time between two hand-overs of samples. Each wakes up the engine, which may delay the next operation."""
@@ -124,14 +124,13 @@ class WriteLoop(ABC):
         self.coordinator = os.getppid()
         self.state = shared.state_of(number)
         self.length_ns = int(settings["seconds"] * 1e9)
-        self.least_ops = -(-SLOW_STEP_OPS // settings["writers"])
-        self.most_ops = sys.maxsize
-        self.most_pending = MAX_PENDING // settings["writers"]
+        self.min_ops = -(-SLOW_STEP_OPS // settings["writers"])
+        self.max_ops = sys.maxsize
+        self.max_pending = MAX_PENDING // settings["writers"]
         self.pending: list[bytes] = []
         self.apart: list[int] = []
         """Clock readings of operations with pauses between them, since the last hand-over."""
-        self.ops = 0
-        self.delayed_ns = 0
+        self.ops = self.started_ns = self.delayed_ns = 0
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
@@ -153,18 +152,18 @@ class WriteLoop(ABC):
         """Do operations until the time or the bytes are used up, or a stop. Raises CallError."""
         batch, starvation = self.batch(), Starvation()
         started = now = handed_over = clock()
-        self.state[0] = started
+        self.state[0] = self.started_ns = started
         try:
             while not self.over(now - started):
                 self.state[3] = now
-                look_at = now + LOOK_NS
-                if self.length_ns and self.ops >= self.least_ops:
+                look_at = now + POLL_NS
+                if self.length_ns and self.ops >= self.min_ops:
                     look_at = min(look_at, started + self.length_ns)
-                while now < look_at and self.ops < self.most_ops and not self.shared.stopping:
-                    now = batch(look_at, self.most_ops - self.ops)
+                while now < look_at and self.ops < self.max_ops and not self.shared.stopping:
+                    now = batch(look_at, self.max_ops - self.ops)
                 self.state[1] = now
                 starvation.update()
-                if now - handed_over >= HAND_OVER_NS or len(self.pending) >= self.most_pending:
+                if now - handed_over >= HAND_OVER_NS or len(self.pending) >= self.max_pending:
                     self.hand_over()
                     handed_over = now
                 now = clock()
@@ -179,18 +178,18 @@ class WriteLoop(ABC):
 
     def over(self, elapsed_ns: int) -> bool:
         was_orphaned = os.getppid() != self.coordinator
-        if self.shared.stopping or self.ops >= self.most_ops or was_orphaned:
+        if self.shared.stopping or self.ops >= self.max_ops or was_orphaned:
             return True
         if not self.length_ns or elapsed_ns < self.length_ns:
             return False
-        return self.ops >= self.least_ops or elapsed_ns >= self.length_ns + SLOW_STEP_EXTRA_NS
+        return self.ops >= self.min_ops or elapsed_ns >= self.length_ns + SLOW_STEP_EXTRA_NS
 
     def keep(self, start_ns: int, marks: list[int]) -> None:
         self.ops += len(marks) // self.parts
         # encode at once: until the hand-over, the numbers would not stay in the processor's cache
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
-    def keep_apart(self, start_ns: int, marks: list[int]) -> None:
+    def keep_one_after_pause(self, start_ns: int, marks: list[int]) -> None:
         """Keep an operation after a pause. It is sent with others, because each frame wakes the engine."""
         self.ops += 1
         self.apart += (start_ns, *marks)
@@ -210,9 +209,9 @@ class BlockWriter(WriteLoop):
         self.block_bytes: int = settings["block_bytes"]
         self.offsets = offsets(settings, seed=number + 1)
         most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
-        self.most_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
+        self.max_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
         if enough := settings.get("enough_ops"):  # such a step must not take longer than planned
-            self.least_ops, self.most_ops = 0, min(self.most_ops, -(-enough // settings["writers"]))
+            self.min_ops, self.max_ops = 0, min(self.max_ops, -(-enough // settings["writers"]))
 
 
 class Pipes(NamedTuple):

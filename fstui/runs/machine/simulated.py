@@ -33,7 +33,7 @@ from fstui.state.workspace import RunDirectory, TargetDirectory
 from fstui.trace.child import Ended
 
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
-_NO_PROGRAMS = Installed(frozenset(), sysbench=False, no_oltp=_NO_SERVER)
+_NO_PROGRAMS = Installed(frozenset(), sysbench=False, why_no_oltp=_NO_SERVER)
 CHUNK_NS = 50e6
 """The model's time between two frames, as a probe sends them every 50 ms."""
 SECOND_NS = 1e9

@@ -169,7 +169,7 @@ def make(parent: str, name: str) -> Made:
     return Made(lab, missing)
 
 
-def standing() -> Lab:
+def current() -> Lab:
     """Return the laboratory of this host. Raises Refused if there is none."""
     lab = _read()
     if lab is None or not any(entry.run == lab.run for entry in entries()):
@@ -191,7 +191,7 @@ def entries() -> list[LedgerEntry]:
 
 
 def open_envelope(name: str) -> LabVolume:
-    lab = standing()
+    lab = current()
     opened = msgspec.structs.replace(lab.named(name), opened=True)
     _write(lab.with_storage(opened))
     return opened
@@ -199,7 +199,7 @@ def open_envelope(name: str) -> LabVolume:
 
 def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> NoReturn:
     """Replace this process by the command, started as that kind of storage requires. Raises Refused, OSError."""
-    lab = standing()
+    lab = current()
     storage, changed = lab.named(name), dict(environment)
     if storage.kind == "preload":
         changed["LD_PRELOAD"] = _library()

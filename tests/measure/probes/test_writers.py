@@ -49,7 +49,7 @@ def test_many_samples_are_handed_over_before_the_pipe_is_full(monkeypatch: pytes
     played = Played(monkeypatch, frames_per_batch=MAX_PENDING // 4)
     played.run()
     assert played.handed_over_ns[0] < HAND_OVER_NS
-    assert len(played.handed_over_ns) == 1_000_000_000 // writers.LOOK_NS + 1  # and once at the end
+    assert len(played.handed_over_ns) == 1_000_000_000 // writers.POLL_NS + 1  # and once at the end
 
 
 class SecondOfThree(WriteLoop):
