@@ -83,7 +83,7 @@ class Checkup:
     async def _named(self) -> None:
         for directory in dict.fromkeys(self._directories):
             site = await self._session.look_up(directory)
-            site.check_open()
+            site.check_writable()
             self.subjects.append(Subject(site.surveyed.path, site))
 
     async def choose(self, filesystems: Sequence[Target], judgements: Mapping[str, Judgement] = _NO_JUDGEMENTS) -> None:
@@ -115,7 +115,7 @@ class Checkup:
             except Refused as refused:
                 return SkippedFilesystem(target.mount_point, str(refused))
             try:
-                site.check_open()
+                site.check_writable()
                 return Subject(target.mount_point, site)
             except Refused as refused:
                 left_out = left_out or SkippedFilesystem(target.mount_point, str(refused))

@@ -14,7 +14,7 @@ from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.storage import Reading, Target
 from fstui.runs.machine.base import Machine
-from fstui.state.workspace import RunDirectory, TargetDirectory, check_open, check_room
+from fstui.state.workspace import RunDirectory, TargetDirectory, check_room, check_writable
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings
@@ -42,13 +42,13 @@ class Site(Base, frozen=True, kw_only=True):
     def surveyed_again(self, surveyed: Target) -> Site:
         return msgspec.structs.replace(self, surveyed=_resolved(surveyed, self.directory))
 
-    def check_open(self) -> None:
+    def check_writable(self) -> None:
         """Raise Refused if nothing can be written there."""
-        check_open(self.directory, self.surveyed)
+        check_writable(self.directory, self.surveyed)
 
     def check(self, room_bytes: int) -> None:
         """Raise Refused if nothing can be written there, or if the filesystem would become too full."""
-        check_open(self.directory, self.surveyed)
+        check_writable(self.directory, self.surveyed)
         check_room(self.directory, room_bytes)
 
 

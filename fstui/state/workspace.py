@@ -23,7 +23,7 @@ from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
 from fstui.proc import Mount
 from fstui.state import ledger
-from fstui.storage.mounts import holder
+from fstui.storage.mounts import mount_of_path
 
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
@@ -32,8 +32,8 @@ MIN_FREE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""
 LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
 """A run that needs at most LITTLE_BYTES, such as a check, has to leave only ENOUGH_LEFT_BYTES free."""
-_ANSWER_S = 10.0
-_REMOVE_S = 15.0
+_ANSWER_TIMEOUT_S = 10.0
+_REMOVE_TIMEOUT_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
 """Filesystems whose f_fsid stays the same when their device number changes."""
 
@@ -47,8 +47,8 @@ class HeldDirectory(NamedTuple):
 
     @classmethod
     def of(cls, path: Path) -> HeldDirectory:
-        found = path.stat()
-        return cls(str(path), found.st_dev, found.st_ino)
+        status = path.stat()
+        return cls(str(path), status.st_dev, status.st_ino)
 
     @property
     def as_settings(self) -> dict[str, Any]:
@@ -81,7 +81,8 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     ``trusting``: allow root to write there although another user could replace what root writes.
     """
     try:
-        found = await call_helper("measure.helpers.directory.inspect", directory, timeout_s=_ANSWER_S, where=directory)
+        helper = "measure.helpers.directory.inspect"
+        answer = await call_helper(helper, directory, timeout_s=_ANSWER_TIMEOUT_S, where=directory)
     except NoAnswer as silence:
         raise NotInspected(f"{silence}. Nothing was written.") from None
     except ChildProcessError as killed:
@@ -90,31 +91,31 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
         raise Refused(
             f"{directory}: {error.strerror}. {_STOPPED if error.errno == errno.EIO else _NAME_ANOTHER}"
         ) from None
-    if not found["directory"]:
+    if not answer["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
-    space = Space.stated(found["total_bytes"], found["free_bytes"], found["block_bytes"])
-    return TargetDirectory(found["path"], space, _refusal(directory, found, trusting), found["fsid"])
+    space = Space.stated(answer["total_bytes"], answer["free_bytes"], answer["block_bytes"])
+    return TargetDirectory(answer["path"], space, _refusal(directory, answer, trusting), answer["fsid"])
 
 
-def _refusal(directory: str, found: dict[str, Any], trusting: bool) -> str | None:
-    if found["read_only"]:
+def _refusal(directory: str, answer: dict[str, Any], trusting: bool) -> str | None:
+    if answer["read_only"]:
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
-    if not found["writable"] and os.geteuid() == 0:
+    if not answer["writable"] and os.geteuid() == 0:
         return (
             f"{directory} is not writable by root: it is immutable (lsattr -d), or its NFS server maps root to "
             "nobody. Name another directory on the same mount."
         )
-    if not found["writable"]:
+    if not answer["writable"]:
         return f"{directory} is not writable by this user. Name a directory of yours on the same mount, or use sudo."
-    if found["renamers"] and not trusting:
+    if answer["renamers"] and not trusting:
         return (
-            f"{directory}: {found['renamers']}, could replace what root writes there. Name a directory on the same "
+            f"{directory}: {answer['renamers']}, could replace what root writes there. Name a directory on the same "
             "mount that only root can change, or run fstui as that user. If you trust them, add --trust-dir."
         )
     return None
 
 
-def check_open(directory: TargetDirectory, target: Target) -> None:
+def check_writable(directory: TargetDirectory, target: Target) -> None:
     """Raises Refused if nothing can be written there."""
     if target.pseudo:
         raise Refused(f"{directory.path} is on {target.fstype}, which stores no data. Name a directory on a disk.")
@@ -130,17 +131,17 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     left_over, smaller = int(MIN_FREE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
     if room_bytes <= LITTLE_BYTES:
         left_over, smaller = min(left_over, ENOUGH_LEFT_BYTES), ""
-    wanted = 2 * room_bytes + left_over
-    if free_bytes < wanted:
+    needed = 2 * room_bytes + left_over
+    if free_bytes < needed:
         raise Refused(
-            f"{directory.path} is too full: {size(free_bytes)} is free and {size(wanted)} is needed: "
-            f"twice the {size(room_bytes)} that the run uses, and a reserve of {size(left_over)}. "
+            f"{directory.path} is too full: {size(free_bytes)} is free, but {size(needed)} is needed "
+            f"(twice the {size(room_bytes)} that the run uses, plus a reserve of {size(left_over)}). "
             f"Free some space{smaller}."
         )
 
 
 class RunDirectory:
-    """The directory of a run. By default none is made."""
+    """The directory of a run. This base class neither makes nor removes one."""
 
     dio_alignment: int | None = None
     """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
@@ -152,7 +153,7 @@ class RunDirectory:
     def __init__(self, held: HeldDirectory) -> None:
         self.held = held
 
-    async def remove(self, timeout_s: float = _REMOVE_S) -> str | None:
+    async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
         return None
 
@@ -182,7 +183,7 @@ class Workspace(RunDirectory):
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
         try:
-            answer = json.loads(await keeper.answer(_ANSWER_S, path, "target") or b"{}")
+            answer = json.loads(await keeper.answer(_ANSWER_TIMEOUT_S, path, disk="target") or b"{}")
         except NoAnswer:
             keeper.abandon()
             raise
@@ -201,14 +202,15 @@ class Workspace(RunDirectory):
             raise Refused(f"there is no directory for temporary files: {error}. Set TMPDIR to one") from None
         return await cls.make(temporary, secrets.token_hex(3))
 
-    async def remove(self, timeout_s: float = _REMOVE_S) -> str | None:
+    async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
         try:
-            answer = json.loads(await self._keeper.answer(timeout_s, self.held.path, "target") or b"{}")
+            answer = json.loads(await self._keeper.answer(timeout_s, self.held.path, disk="target") or b"{}")
         except NoAnswer as silence:
             self._keeper.abandon()
-            return f"{self.held.path}: not removed: it {silence.reason}; removed when it answers, or by 'fstui clean'"
-        await self._keeper.end(1.0, "home")
+            later = "It will be removed when it answers, or by 'fstui clean'"
+            return f"{self.held.path}: not removed, because it {silence.reason}. {later}"
+        await self._keeper.end(1.0, disk="home")
         if answer.get("removed"):  # the keeper has also removed the entry
             return None
         if "error" in answer:
@@ -239,13 +241,14 @@ async def _remove_directory(entry: ledger.LedgerEntry) -> None:
     if entry.mount_point and entry.mount_point not in _mounted():
         raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then 'fstui clean'")
     helper = "measure.helpers.directory.remove"
-    found = await call_helper(helper, entry.what, timeout_s=_REMOVE_S, where=entry.what)
-    if found and _is_hidden(entry, found["fsid"]):
+    # empty after the removal; if there was no such directory, facts about the directory above it
+    parent = await call_helper(helper, entry.what, timeout_s=_REMOVE_TIMEOUT_S, where=entry.what)
+    if parent and _is_hidden(entry, parent["fsid"]):
         raise Refused(
             f"another filesystem is mounted on {entry.mount_point} now. Mount the earlier one, then 'fstui clean'. "
             f"If it no longer exists, delete {ledger.path_of(entry)}"
         )
-    if found and entry.above not in (0, found["above"]):
+    if parent and entry.above not in (0, parent["above"]):
         raise Refused(
             f"{Path(entry.what).parent} was moved or removed since. If it is elsewhere, move it back, then "
             f"'fstui clean'. If it is gone, delete {ledger.path_of(entry)}"
@@ -259,10 +262,10 @@ def _mounted() -> dict[str, Mount]:
 def _mount_of(path: str) -> tuple[str, str]:
     """Return the mount point and the device number. An anonymous number is left out, because it changes with each
     mount."""
-    found = holder(path, _mounted())
-    if found is None:
+    mount = mount_of_path(path, _mounted())
+    if mount is None:
         return "", ""
-    return found.mount_point, "" if found.device.startswith("0:") else found.device
+    return mount.mount_point, "" if mount.device.startswith("0:") else mount.device
 
 
 def _is_hidden(entry: ledger.LedgerEntry, fsid: int) -> bool:

@@ -57,7 +57,7 @@ def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]
     return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)
 
 
-def holder(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
+def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
     """Return the mount that holds an absolute path, by the longest mount point above it, without touching a file."""
     return next((by_mount_point[above] for above in (path, *parents(path)) if above in by_mount_point), None)
 

@@ -56,7 +56,7 @@ def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
 
 def target_of(directory: str, inventory: Inventory) -> Target:
     """Return the filesystem that holds an absolute, resolved directory. Raises Refused if there is none."""
-    found = mounts.holder(directory, {target.mount_point: target for target in inventory.filesystems})
+    found = mounts.mount_of_path(directory, {target.mount_point: target for target in inventory.filesystems})
     if found is None:
         raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")
     return msgspec.structs.replace(found, path=directory)
@@ -75,9 +75,9 @@ class Graph:
     ) -> None:
         self._mounts = {mount.mount_point: mount for mount in (*covered, *shown)}
         self._host = host
-        holder = partial(mounts.holder, by_mount_point={mount.mount_point: mount for mount in shown})
+        mount_of_path = partial(mounts.mount_of_path, by_mount_point={mount.mount_point: mount for mount in shown})
         mounted = partial(mounts.of_device, mounts=(*shown, *covered))
-        sources = Sources(tree, BlockDeviceNames(tree), claims, holder, mounted)
+        sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, mounted)
         self.readers = Readers(sources)
         self._others: dict[str, Node] = {}
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""

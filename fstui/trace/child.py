@@ -25,7 +25,7 @@ from fstui.model.watch import LostWrite, Watched
 from fstui.state import ledger
 from fstui.state.ledger import enter_in_child
 from fstui.storage.layers import kind
-from fstui.storage.mounts import holder
+from fstui.storage.mounts import mount_of_path
 
 INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
 """The usual directory of instances, for the ledger and for messages."""
@@ -163,7 +163,7 @@ def _needs_calls(target: Target) -> bool:
 
 
 def device_number(path: str) -> int | None:
-    holder_mount = holder(path, {mount.mount_point: mount for mount in proc.mounts()})
+    holder_mount = mount_of_path(path, {mount.mount_point: mount for mount in proc.mounts()})
     return None if holder_mount is None else proc.device_number(holder_mount.device)
 
 

@@ -219,7 +219,7 @@ class Offers:
     async def _looked_up(self, directory: str) -> tuple[Site | None, str]:
         try:
             site = await self._session.look_up(directory)
-            site.check_open()
+            site.check_writable()
         except Refused as refusal:
             return None, str(refusal)
         return site, ""

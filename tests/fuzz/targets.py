@@ -47,7 +47,7 @@ def mountinfo(data: bytes) -> None:
     by_point = {mount.mount_point: mount for mount in shown}
     assert len(by_point) == len(shown)
     for mount in shown:
-        assert mounts.holder(mount.mount_point, by_point) is mount
+        assert mounts.mount_of_path(mount.mount_point, by_point) is mount
 
 
 def udev(data: bytes) -> None:

@@ -83,7 +83,7 @@ async def test_a_run_needs_twice_its_space_and_a_twentieth_left_over(file: Path)
     enough = 2 * GIB + 5 * GIB
     assert (await plan_of(file, step, machine_with(target(free_bytes=enough)))).room_bytes == GIB
     lines = await refusal(file, step, machine_with(target(free_bytes=enough - 1)))
-    assert lines.startswith("/srv/data is too full: 7.0 GiB is free and 7.0 GiB is needed")
+    assert lines.startswith("/srv/data is too full: 7.0 GiB is free, but 7.0 GiB is needed")
     assert "twice the 1.0 GiB that the run uses" in lines
 
 

@@ -10,7 +10,7 @@ from fstui.measure.children import Child
 from fstui.model.errors import Refused
 from fstui.model.storage import Space, Target
 from fstui.state import ledger, workspace
-from fstui.state.workspace import TargetDirectory, Workspace, check_open, check_room, inspect, remove_left_behind
+from fstui.state.workspace import TargetDirectory, Workspace, check_room, check_writable, inspect, remove_left_behind
 
 
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ async def test_an_io_error_is_not_reported_as_a_wrong_name(monkeypatch: pytest.M
 
 
 async def test_a_disk_that_hangs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "_ANSWER_S", 0.0)  # so that any disk appears to hang
+    monkeypatch.setattr(workspace, "_ANSWER_TIMEOUT_S", 0.0)  # so that any disk appears to hang
     with pytest.raises(Refused, match=r"did not answer within .* Nothing was written"):
         await inspect(str(tmp_path))
     with pytest.raises(Refused, match=r"\.fstui-1 did not answer within"):
@@ -156,8 +156,8 @@ async def test_root_refuses_the_directory_of_another_user(tmp_path: Path) -> Non
     os.chown(tmp_path, 65534, 65534)
     target = Target(path=str(tmp_path), mount_point="/", fstype="ext4", source="")
     with pytest.raises(Refused, match=f"user nobody, who owns {tmp_path}, could replace .* --trust-dir"):
-        check_open(await inspect(str(tmp_path)), target)
-    check_open(await inspect(str(tmp_path), trusting=True), target)
+        check_writable(await inspect(str(tmp_path)), target)
+    check_writable(await inspect(str(tmp_path), trusting=True), target)
 
 
 async def test_a_keeper_killed_while_it_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
-from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, How, Member
+from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, How, Member
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
@@ -90,7 +90,7 @@ class Composition:
             # with an unknown share of the writes, the number of flushes that accompany them is unknown as well
             if any(edge.forwarded.with_writes for edge in edges) and not self._gets_every_write(node):
                 edges = tuple(
-                    edge._replace(forwarded=AT_TIMES) if edge.forwarded.with_writes else edge for edge in edges
+                    edge._replace(forwarded=SOMETIMES) if edge.forwarded.with_writes else edge for edge in edges
                 )
             self._edges[node.id] = edges
         return self._edges[node.id]
@@ -106,7 +106,7 @@ class Composition:
 
     def _complete(self, node: Node) -> set[str]:
         """Return the layers directly below that receive every write of a layer."""
-        if kind(node.kind).reduces:
+        if kind(node.kind).may_reduce_bytes:
             return set()
         data = [edge for edge in self._all_edges(node) if edge.forwarded.bytes in ("each", "shared")]
         # if the other segments got no bytes, this member received every write

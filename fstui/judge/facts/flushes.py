@@ -103,7 +103,7 @@ def _account(stack: Stack, level: Level, done: SyncStep, others: OtherWriters, s
         syncs=done.syncs,
         expected=expected_each,
         counted=counted,
-        expected_bytes=Range(0, sends.bytes.high) if level.reduces else sends.bytes,
+        expected_bytes=Range(0, sends.bytes.high) if level.may_reduce_bytes else sends.bytes,
         counted_bytes=found.written,
         by_others_per_s=others.flushes_per_s(found.devices),
         traced=traced(stack, level, done, expected) if is_traced else None,
@@ -142,7 +142,7 @@ def _expected_bytes(level: Level, done: SyncStep, block_bytes: int) -> Range:
     The page cache writes whole blocks of ``block_bytes``, the filesystem's block size (XFS: up to 64 KiB).
     """
     step, settings, filesystem = done.step, done.settings, level.filesystem
-    shrinks = kind(filesystem.kind).may_compress(filesystem) or level.reduces
+    shrinks = kind(filesystem.kind).may_compress(filesystem) or level.may_reduce_bytes
     low = 0 if shrinks else _certain_bytes(done)
     data_alone = done.sync and done.sync.overwrites and done.call in {"fdatasync", "O_DSYNC"}
     if data_alone and not _adds_bytes(filesystem, level.path):

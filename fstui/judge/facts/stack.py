@@ -45,9 +45,9 @@ class Level(NamedTuple):
         return self._claims_fua(node.below[0])
 
     @property
-    def reduces(self) -> bool:
+    def may_reduce_bytes(self) -> bool:
         """Whether a layer compresses or deduplicates, so that fewer bytes than were written may arrive."""
-        return any(kind(node.kind).reduces for node in self.path)
+        return any(kind(node.kind).may_reduce_bytes for node in self.path)
 
 
 class Stack:
@@ -139,7 +139,7 @@ class Stack:
         return tuple(real for node in (*direct, *holders) for real in self._storing(node))
 
     def gets_every_write(self, level: Level) -> bool:
-        return not any(above.reduces for above in self.levels[: self.levels.index(level)])
+        return not any(above.may_reduce_bytes for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
         """Return whether a "write through" on the path to this device drops flushes; None if that is not known."""

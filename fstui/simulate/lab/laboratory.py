@@ -26,7 +26,7 @@ from fstui.model.quantities import size
 from fstui.simulate.lab import kernel
 from fstui.state import files, ledger, paths
 from fstui.state.ledger import LedgerEntry
-from fstui.storage.mounts import holder
+from fstui.storage.mounts import mount_of_path
 
 SIZE_BYTES = 256 << 20
 ROOM_BYTES = 2 << 30
@@ -254,7 +254,7 @@ def _new(parent: str, name: str) -> str:
     directory = Path(parent, name)
     if os.path.lexists(directory):
         raise Refused(f"{directory} exists. Name a new directory: fstui makes and removes it")
-    below = holder(str(directory), {mount.mount_point: mount for mount in proc.mounts()})
+    below = mount_of_path(str(directory), {mount.mount_point: mount for mount in proc.mounts()})
     if below is not None and below.fstype in {"tmpfs", "ramfs"}:
         raise Refused(f"{directory} would be in memory ({below.fstype}). Name a directory on a disk")
     room = os.statvfs(parent)

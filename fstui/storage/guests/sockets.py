@@ -14,7 +14,7 @@ import msgspec
 
 from fstui.storage.tree import Tree
 
-_ANSWER_S = 1.0
+_ANSWER_TIMEOUT_S = 1.0
 _MAX_BYTES = 1 << 20
 _UCRED = struct.Struct("3i")
 _LISTENS, _CONNECTED = "01", "03"
@@ -77,7 +77,7 @@ def _connected(path: str, pid: int) -> socket.socket:
     The path comes from the arguments of the process. Its owner must not be able to make root talk to other servers.
     """
     client = socket.socket(socket.AF_UNIX)
-    client.settimeout(_ANSWER_S)
+    client.settimeout(_ANSWER_TIMEOUT_S)
     try:
         # an address has at most 107 bytes (unix(7)), and a path through /proc/PID/root may be longer
         above, _, name = path.rpartition("/")
@@ -96,7 +96,7 @@ def _connected(path: str, pid: int) -> socket.socket:
 
 def _parts(client: socket.socket) -> Iterator[bytes]:
     """Yield what arrives until the end, the time limit or too many bytes."""
-    until, size = time.monotonic() + _ANSWER_S, 0
+    until, size = time.monotonic() + _ANSWER_TIMEOUT_S, 0
     while size < _MAX_BYTES and time.monotonic() < until and (part := client.recv(1 << 16)):
         size += len(part)
         yield part

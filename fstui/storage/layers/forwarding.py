@@ -61,9 +61,9 @@ BYTES_ALONE = Forwarded("sometimes", "sometimes", "shared")
 """A share of the writes, later: the slow device of a cache."""
 CLONES = Forwarded("sometimes", "shared", "shared")
 """A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
-AT_TIMES = Forwarded("sometimes", "sometimes", "sometimes")
+SOMETIMES = Forwarded("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: only some commits write to them."""
-ONLY_READ = AT_TIMES._replace(only_read=True)
+ONLY_READ = SOMETIMES._replace(only_read=True)
 LOGGED_FIRST = Forwarded("each", "each", "each", with_writes=True)
 """The journal of an array: every write is written and flushed there before it is acknowledged."""
 NOTHING = Forwarded("never", "never", "never")
@@ -71,10 +71,10 @@ NOTHING = Forwarded("never", "never", "never")
 _BY_ROLE = {
     "spare": NOTHING,
     "l2arc": NOTHING,
-    "journal": AT_TIMES,
-    "log": AT_TIMES,
-    "metadata": AT_TIMES,
-    "special": AT_TIMES,
+    "journal": SOMETIMES,
+    "log": SOMETIMES,
+    "metadata": SOMETIMES,
+    "special": SOMETIMES,
 }
 
 

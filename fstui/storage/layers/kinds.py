@@ -15,7 +15,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
-from fstui.storage.layers.forwarding import ALL, AT_TIMES, HALVES, ONE_PATH, PART, Forwarded, Member, by_role
+from fstui.storage.layers.forwarding import ALL, HALVES, ONE_PATH, PART, SOMETIMES, Forwarded, Member, by_role
 from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:  # flushes.py imports this module
@@ -74,7 +74,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """A write with a preceding flush and FUA, such as a commit, causes an extra flush in one of the layers below."""
     adds_bytes: bool = True
     """The layers below may receive more bytes than were written: checksums, parity, metadata."""
-    reduces: bool = False
+    may_reduce_bytes: bool = False
     """The layers below may receive fewer bytes than were written: compression, deduplication."""
     compression: Literal["never", "optional", "unknown"] = "unknown"
     """Whether a filesystem compresses data; ``optional``: its options decide."""
@@ -188,7 +188,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         members.
         """
         if not self.known:
-            return AT_TIMES
+            return SOMETIMES
         if self.spread(node) == "one":
             # the only layer below gets everything; each of several segments gets its own part
             return by_role(member.role, ALL if len(roles) == 1 else PART)
@@ -221,7 +221,7 @@ def kind(name: str) -> LayerKind:
     return (
         rows.get(name)
         or rows.get(name.partition(".")[0])
-        or LayerKind(name=name, layer="block", known=False, may_cache=True, reduces=True)
+        or LayerKind(name=name, layer="block", known=False, may_cache=True, may_reduce_bytes=True)
     )
 
 

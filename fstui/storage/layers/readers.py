@@ -35,7 +35,7 @@ class Sources(NamedTuple):
     tree: Tree
     names: BlockDeviceNames
     claims: Claims
-    holder: Callable[[str], Mount | None]
+    mount_of_path: Callable[[str], Mount | None]
     mounted: Callable[[str], Mount | None]
     """Return a mount of the filesystem with that device number."""
 

@@ -68,7 +68,7 @@ def test_other_answers_are_none(tmp_path: Path, answer: bytes) -> None:
 
 
 def test_a_server_that_never_answers_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "_ANSWER_S", 0.2)
+    monkeypatch.setattr(sockets, "_ANSWER_TIMEOUT_S", 0.2)
     with server(tmp_path / "s", b""):
         assert sockets.get(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
 

@@ -206,7 +206,8 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     fastest = max(durable or direct, key=_bytes_per_s)
     per_s = _bytes_per_s(fastest)
     reducing = any(
-        kind(level.filesystem.kind).may_compress(level.filesystem) or level.reduces for level in case.stack.levels
+        kind(level.filesystem.kind).may_compress(level.filesystem) or level.may_reduce_bytes
+        for level in case.stack.levels
     )
     yield Conclusion(
         title=f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",

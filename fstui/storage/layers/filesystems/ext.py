@@ -11,7 +11,7 @@ from collections.abc import Collection
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.layers.flushes import ExpectedFlushes, InPlace, Range, Sync
-from fstui.storage.layers.forwarding import ALL, AT_TIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, SOMETIMES, Forwarded, Member
 from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDescription, without_none
 from fstui.storage.tree import Tree
 
@@ -101,7 +101,7 @@ class Ext(InPlace, frozen=True, kw_only=True):
         If the journal has a device of its own, the other device gets the data later, at a checkpoint.
         """
         if journals_data(node) and "journal" in roles:
-            return ALL if member.role == "journal" else AT_TIMES
+            return ALL if member.role == "journal" else SOMETIMES
         return super().forwards(node, member, roles, filesystem)
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:

@@ -1,11 +1,11 @@
 """overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops every sync.
 
-The stack continues at the upper directory, unless its path now shows another directory. The times show that: the root
-of an overlay has those of its upper directory, also the time of its creation (fs/overlayfs/inode.c: ovl_getattr).
+The stack continues at the upper directory, unless its path now leads to another directory. Timestamps tell: the root of
+an overlay has the same ones as its upper directory, including the creation time (fs/overlayfs/inode.c: ovl_getattr).
 
 If there are many layers, container engines name the upper directory relative to a directory of their own, because mount
-options must fit a page (containers/storage: ``mountOverlayFrom``). It is then looked for above the mount point;
-``upperdir_at`` is the directory with the same times.
+options must fit a page (containers/storage: ``mountOverlayFrom``). fstui then looks for it relative to each parent
+directory of the mount point; ``upperdir_at`` is the one with the same timestamps.
 """
 
 from __future__ import annotations
@@ -34,25 +34,24 @@ class OverlayReader(FilesystemReader):
             return LayerDescription()
         option = Reading(what="upperdir", value=upper, path=MOUNTINFO)
         if upper.startswith("/"):
-            return self._on(mount, upper, (option,))
+            return self._description_at(mount, upper, (option,))
         candidates = (path for path in _relative(mount.mount_point, upper) if self._is_shown(mount, path))
-        if (found := next(candidates, None)) is None:
+        if (path := next(candidates, None)) is None:
             return LayerDescription((), (option,))
-        return self._on(
-            mount, found, (option, Reading(what="upperdir_at", value=found, path=line(stat_command(found))))
-        )
+        found = Reading(what="upperdir_at", value=path, path=line(stat_command(path)))
+        return self._description_at(mount, path, (option, found))
 
-    def _on(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> LayerDescription:
-        below = self.sources.holder(upper)
+    def _description_at(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> LayerDescription:
+        below = self.sources.mount_of_path(upper)
         # in a container, the path of the upper directory on the host seems to be on the overlay itself
         if below is None or below.mount_point == mount.mount_point:
             return LayerDescription((), readings)
         if below.line > mount.line:  # mounted later than the overlay
-            why, source = f"{upper} as it was: {below.mount_point} was mounted over it", MOUNTINFO
+            why, source = f"the original {upper}: {below.mount_point} was mounted over it", MOUNTINFO
         elif self._nothing_at(upper):
             why, source = f"{upper}: nothing is there", line(stat_command(upper))
         elif self._is_shown(mount, upper) is False:
-            why, source = f"{upper} as it was: another directory has its place", line(stat_command(upper))
+            why, source = f"the original {upper}: another directory has taken its place", line(stat_command(upper))
         else:
             return LayerDescription((f"mount:{below.mount_point}",), readings)
         return LayerDescription((), (*readings, Reading(what="missing", value=why, path=source)))
@@ -67,8 +66,8 @@ class OverlayReader(FilesystemReader):
 
         Its filesystem was then unmounted or moved, and the overlay still uses it.
         """
-        found = self.sources.claims.get(line(stat_command(upper)))
-        return found is not None and (found.error or "").endswith(_NOWHERE)
+        stated = self.sources.claims.get(line(stat_command(upper)))
+        return stated is not None and (stated.error or "").endswith(_NOWHERE)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         options = [option for option in mount.super_options if option in ("volatile", "fsync=volatile")]
@@ -103,7 +102,9 @@ class _Directory(NamedTuple):
 
 def _directory(claims: Claims, path: str) -> _Directory | None:
     match = re.fullmatch(_DIRECTORY, (answer(claims, stat_command(path)) or "").strip())
-    return match and _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
+    if match is None:
+        return None
+    return _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
 
 
 def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
@@ -123,10 +124,10 @@ def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
 class Overlay(LayerKind, frozen=True, kw_only=True):
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Look at each upper directory in a child process, because its filesystem may hang."""
-        found = ((node.name, upper) for node in nodes if (upper := node.value("upperdir")))
+        mounts = ((node.name, upper) for node in nodes if (upper := node.value("upperdir")))
         return tuple(
             stat_command(path)
-            for name, upper in found
+            for name, upper in mounts
             for path in (name, *((upper,) if upper.startswith("/") else _relative(name, upper)))
         )
 

@@ -13,11 +13,11 @@ from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import switched_off
 from fstui.storage.layers.forwarding import (
     ALL,
-    AT_TIMES,
     BYTES_ALONE,
     COPIES_NOTED,
     COPY,
     PART,
+    SOMETIMES,
     WRITTEN_LATER,
     Forwarded,
     Member,
@@ -57,7 +57,7 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         if (later, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
             return COPIES_NOTED
         if later is None or member.role not in ("cache", "origin"):
-            return by_role(member.role, AT_TIMES)
+            return by_role(member.role, SOMETIMES)
         if self.always_writeback:
             return BYTES_ALONE if member.role == "origin" else WRITTEN_LATER
         if later == "origin":

@@ -17,7 +17,7 @@ import msgspec
 from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage import claims
 from fstui.storage.claims import Command
-from fstui.storage.layers.forwarding import ALL, AT_TIMES, CLONES, ONE_PATH, ONLY_READ, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, CLONES, ONE_PATH, ONLY_READ, SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
@@ -27,16 +27,16 @@ from fstui.storage.layers.stacked.md import Array
 
 
 class DmTarget(LayerKind, frozen=True, kw_only=True):
-    """The row of a target."""
+    """The entry of a target in ``KINDS``."""
 
     layer: Layer = "block"
     sync: SyncPath = "passes"
     because: str = "forwards a flush"
     repeats_commits: bool = True
-    """The core of device-mapper splits a write that a flush precedes: first empty flushes, then the write. The first
-    empty flush is made from the write and keeps its FUA flag, so a device without FUA is flushed once more
-    (drivers/md/dm.c: alloc_tio; block/blk-flush.c). An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12),
-    and data=journal 4 instead of 3 (6.12)."""
+    """The device-mapper core splits a write with REQ_PREFLUSH into empty flushes and then the write. The first empty
+    flush inherits the write's REQ_FUA, so a device without FUA is flushed once more (drivers/md/dm.c:
+    alloc_tio; block/blk-flush.c). An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12), and data=journal 4
+    instead of 3 (6.12)."""
 
     def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         return (dm_tables.COMMAND,)
@@ -52,8 +52,8 @@ def sends_requests(node: Node) -> bool | None:
 
 
 class Multipath(DmTarget, frozen=True, kw_only=True):
-    """The row of dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the requests,
-    which they do not count as flushes."""
+    """The entry of dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the
+    requests, which they do not count as flushes."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         return CLONES if sends_requests(node) is not False else ONE_PATH
@@ -80,7 +80,7 @@ class Thin(DmTarget, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         known = {"pool": ALL, "origin": ONLY_READ}
         # without an external origin, the pool is the only layer below
-        return ALL if len(roles) == 1 else known.get(member.role or "", AT_TIMES)
+        return ALL if len(roles) == 1 else known.get(member.role or "", SOMETIMES)
 
 
 PVMOVE = "pvmove"
@@ -123,7 +123,7 @@ class DmReader(DeviceReader):
         return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
 
     def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        """Replace the target and the roles by those of the table, which is more reliable than names.
+        """Replace the target and the roles with those from the table, which is more reliable than names.
 
         Roles by name are kept only if the names identified the right target.
         """
@@ -162,7 +162,7 @@ KINDS = (
         because="its target is not known",
         counts_flushes=True,
         may_cache=True,
-        reduces=True,
+        may_reduce_bytes=True,
     ),
     DmTarget(name="dm-linear", label="linear", adds_bytes=False),
     DmTarget(name="dm-stripe", label="striped", adds_bytes=False, spreads="stripe"),

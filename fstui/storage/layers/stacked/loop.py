@@ -1,7 +1,7 @@
 """Loop devices: a file that serves as a disk.
 
 Readings: ``backing_file``, ``named``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path
-of a deleted file. ``named`` is there if the file is not deleted and its own name ends like that.
+of a deleted file. ``named`` is present if the file exists and its own name ends in that suffix.
 """
 
 from __future__ import annotations
@@ -45,6 +45,12 @@ class Identity(NamedTuple):
     """Empty if losetup is too old to print it."""
 
 
+class _FoundFile(NamedTuple):
+    identity: Identity
+    device: str
+    """``major:minor`` if the file is a device node, else 0:0."""
+
+
 def direct_io(node: Node) -> bool:
     """Return whether the backing file is used with direct I/O."""
     return node.value("dio") == "1"
@@ -66,8 +72,8 @@ def stat_command(path: str) -> Command:
 
 def file_layer(sources: Sources, path: str) -> Node:
     """Return the layer of a file that serves as a disk, on the filesystem that holds it."""
-    holder = sources.holder(path)
-    below = (f"mount:{holder.mount_point}",) if holder is not None else ()
+    mount = sources.mount_of_path(path)
+    below = (f"mount:{mount.mount_point}",) if mount is not None else ()
     return kind("backing-file").node(f"file:{path}", path, below=below)
 
 
@@ -98,42 +104,42 @@ class LoopReader(DeviceReader):
         )
 
     def _backing(self, name: str, file: str) -> tuple[tuple[str, ...], tuple[Node, ...]]:
-        device = self.sources.names.at(file) or self._node_elsewhere(name, file)
+        device = self.sources.names.at(file) or self._device_behind_node(name, file)
         if device is not None:
             return (device,), ()
         path = file if self._named_deleted(name, file) else file.removesuffix(_DELETED)
         if path.startswith(_MEMFD):
             memory = kind("tmpfs").node(f"memory:{path}", "memory", layer="memory")
             return (memory.id,), (memory,)
-        layer = self._elsewhere(name, path) or file_layer(self.sources, path)
+        layer = self._file_behind_path(name, path) or file_layer(self.sources, path)
         return (layer.id,), (layer,)
 
     def _named_deleted(self, name: str, file: str) -> Reading | None:
         """Return a reading if " (deleted)" is part of the file's own name: the loop's file is at that path."""
-        identity, found = self._identities.get(name), self._found(file)
-        if not file.endswith(_DELETED) or identity is None or found is None or found[0] != identity:
+        identity, backing = self._identities.get(name), self._file_at(file)
+        if not file.endswith(_DELETED) or identity is None or backing is None or backing.identity != identity:
             return None
         return Reading(what="named", value=file, path=claims.line(stat_command(file)))
 
-    def _node_elsewhere(self, name: str, file: str) -> str | None:
+    def _device_behind_node(self, name: str, file: str) -> str | None:
         """Return the block device that backs the loop device, if its path is that of a device node.
 
         In a container, the node may be outside /dev, or may not have the kernel's name of the device.
         """
-        identity, found = self._identities.get(name), self._found(file)
-        if found is None or (identity is not None and found[0] != identity):
+        identity, backing = self._identities.get(name), self._file_at(file)
+        if backing is None or (identity is not None and backing.identity != identity):
             return None
-        return self.sources.names.of(found[1])
+        return self.sources.names.of(backing.device)
 
     def _stat(self, path: str) -> re.Match[str] | None:
         return re.fullmatch(_AT_PATH, (claims.answer(self.sources.claims, stat_command(path)) or "").strip())
 
-    def _found(self, file: str) -> tuple[Identity, str] | None:
-        """Return the file at a path, and the number of the device if the file is a device node, else 0:0."""
-        if (match := self._stat(file)) is None:
+    def _file_at(self, path: str) -> _FoundFile | None:
+        """Return the file at a path."""
+        if (match := self._stat(path)) is None:
             return None
         number, inode, major, minor = int(match[1]), match[2], int(match[3], 16), int(match[4], 16)
-        return Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}"
+        return _FoundFile(Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}")
 
     def _is_another_file(self, name: str, path: str) -> bool:
         """Return whether, judged without losetup, the file at that path cannot be the loop device's.
@@ -146,36 +152,36 @@ class LoopReader(DeviceReader):
         match, sectors = self._stat(path), self.tree.integer(f"/sys/block/{name}/size")
         if match is not None and match[5] is not None and sectors is not None and int(match[5]) < sectors * _SECTOR:
             return True
-        holder = self.sources.holder(path)
+        mount = self.sources.mount_of_path(path)
         above = self.sources.mounted(self.tree.word(f"/sys/block/{name}/dev") or "")
-        return holder is not None and above is not None and holder.line > above.line
+        return mount is not None and above is not None and mount.line > above.line
 
-    def _elsewhere(self, name: str, path: str) -> Node | None:
-        """Return the loop's file if its path names a different file in this namespace.
+    def _file_behind_path(self, name: str, path: str) -> Node | None:
+        """Return the layer of the loop's file if another file is at its path in this namespace.
 
         The loop was set up in another mount namespace, or another filesystem was mounted over the file later.
         """
-        identity, here = self._identities.get(name), self.sources.holder(path)
+        identity, here = self._identities.get(name), self.sources.mount_of_path(path)
         if identity is None:
-            because = "it is not at this path here: its filesystem is not known"
+            because = "it is not at this path in this mount namespace, so its filesystem is not known"
             return _backing_file(path, (), because) if self._is_another_file(name, path) else None
         if here is None or identity.device == here.device:
             return None
         if identity.device.startswith(_ANONYMOUS) and here.device.startswith(_ANONYMOUS) and self._is_at(path, name):
             return None
-        holder = self.sources.mounted(identity.device)
+        mount = self.sources.mounted(identity.device)
         because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
-        return _backing_file(path, (f"mount:{holder.mount_point}",) if holder else (), because)
+        return _backing_file(path, (f"mount:{mount.mount_point}",) if mount else (), because)
 
     def _is_at(self, path: str, name: str) -> bool:
         """Return whether the loop's file is at that path, although mountinfo has another number for its filesystem.
 
         Without an answer of stat(1), this is assumed on btrfs, whose subvolumes have such numbers.
         """
-        identity, found, holder = self._identities[name], self._found(path), self.sources.holder(path)
-        if found is not None:
-            return found[0] == identity if identity.inode else found[0].device == identity.device
-        return holder is not None and holder.fstype == "btrfs"
+        identity, backing, mount = self._identities[name], self._file_at(path), self.sources.mount_of_path(path)
+        if backing is not None:
+            return backing.identity == identity if identity.inode else backing.identity.device == identity.device
+        return mount is not None and mount.fstype == "btrfs"
 
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
-    AT_TIMES,
     BYTES_ALONE,
     COPY,
     LOGGED_FIRST,
     NOTHING,
     PARITY,
+    SOMETIMES,
     Forwarded,
     Member,
     by_role,
@@ -48,7 +48,7 @@ class Array(LayerKind, frozen=True, kw_only=True):
         caused 173 flushes at the journal and none at the members.
         """
         if "journal" in roles:
-            return LOGGED_FIRST if member.role == "journal" else AT_TIMES
+            return LOGGED_FIRST if member.role == "journal" else SOMETIMES
         return by_role(member.role, PARITY) if _parity(node) else super().forwards(node, member, roles, filesystem)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, missing
-from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member, by_role
+from fstui.storage.layers.forwarding import ALL, FLUSHES_ONLY, INTENT_LOG, SOMETIMES, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import LayerDescription, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
@@ -223,7 +223,7 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
         on_slog = "slog" in roles and _writes_to_log(filesystem)
         has_log = (member.role == "slog") == on_slog
         role = None if member.role == "special" else member.role
-        return by_role(role, INTENT_LOG if has_log else AT_TIMES)
+        return by_role(role, INTENT_LOG if has_log else SOMETIMES)
 
 
 class VdevGroup(LayerKind, frozen=True, kw_only=True):
@@ -241,10 +241,10 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         return self.tolerates(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        return ALL if self.name == "mirror" else FLUSHES_ONLY if self.name.startswith(("raidz", "draid")) else AT_TIMES
+        return ALL if self.name == "mirror" else FLUSHES_ONLY if self.name.startswith(("raidz", "draid")) else SOMETIMES
 
 
 KINDS = (
-    PoolKind(name="zpool", layer="pool", reduces=True, members_from_tools=True),
+    PoolKind(name="zpool", layer="pool", may_reduce_bytes=True, members_from_tools=True),
     *(VdevGroup(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
 )

@@ -13,7 +13,7 @@ from functools import cached_property
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
-from fstui.storage.layers.forwarding import AT_TIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_commands, sync_path
@@ -72,7 +72,7 @@ class Volume(LayerKind, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """No number of flushes can be expected: a flush with nothing to commit causes none, and the data is written
         later, with a transaction group."""
-        return AT_TIMES
+        return SOMETIMES
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return None: whether a sync waits for the log device depends on ``logbias`` of the volume, which the pool

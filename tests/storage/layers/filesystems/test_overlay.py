@@ -111,7 +111,7 @@ def test_other_directory_at_the_path_is_not_followed(
     found = look(box, claims=looked)
     assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
     missing = found.stack[0].reading("missing")
-    gone = "/decoy/upper as it was: another directory has its place"
+    gone = "the original /decoy/upper: another directory has taken its place"
     assert (missing and missing.value) == (None if followed else gone)
 
 

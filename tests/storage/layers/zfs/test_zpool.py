@@ -6,7 +6,7 @@ import pytest
 from fstui.model.storage import Node, Target
 from fstui.storage.claims import Answer
 from fstui.storage.layers import kind
-from fstui.storage.layers.forwarding import ALL, AT_TIMES, FLUSHES_ONLY, INTENT_LOG, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, FLUSHES_ONLY, INTENT_LOG, SOMETIMES, Forwarded, Member
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
 from tests.factories.looking import look
@@ -22,13 +22,13 @@ def forwarded(role: str | None, *others: str | None, dataset: Node = LATENCY) ->
 
 
 def test_throughput_bias_bypasses_the_slog() -> None:
-    assert forwarded("slog", None, dataset=THROUGHPUT) == AT_TIMES
+    assert forwarded("slog", None, dataset=THROUGHPUT) == SOMETIMES
     assert forwarded(None, "slog", dataset=THROUGHPUT) == INTENT_LOG
 
 
 @pytest.mark.parametrize(("name", "tolerates", "gets"), [
     ("mirror-0", 3, ALL), ("raidz1-0", 1, FLUSHES_ONLY), ("raidz2-0", 2, FLUSHES_ONLY), ("raidz3-1", 3, FLUSHES_ONLY),
-    ("draid2:4d:9c:1s-0", 2, FLUSHES_ONLY), ("replacing-0", 0, AT_TIMES),
+    ("draid2:4d:9c:1s-0", 2, FLUSHES_ONLY), ("replacing-0", 0, SOMETIMES),
 ])  # fmt: skip
 def test_group_tolerates_what_its_name_says(name: str, tolerates: int, gets: Forwarded) -> None:
     group = next(group for group in ("mirror", "raidz", "draid", "replacing") if name.startswith(group))
