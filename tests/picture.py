@@ -92,7 +92,7 @@ async def drawn() -> list[Frame]:
         frames.append(await _frame(pilot, 2.0))
         await pilot.press("enter")
         plan = await _opened(pilot, PlanScreen)
-        plan.choose_scenario(plan.offers.at(SCENARIO))
+        plan.choose_scenario(plan.offers.index_of(SCENARIO))
         await app.workers.wait_for_complete()
         frames.append(await _frame(pilot, 2.0))
         await pilot.press("enter")

@@ -77,10 +77,10 @@ class DeviceActivity:
         """The busy share of each device that counts it."""
         return {device: stats.busy for device, stats in self.stats.items() if stats.busy is not None}
 
-    def add(self, now: Counters) -> None:
+    def add(self, counters: Counters) -> None:
         if self._last:
-            self.stats = between(self._last, now) or self.stats
-        self._last = now
+            self.stats = stats_between(self._last, counters) or self.stats
+        self._last = counters
 
 
 class Recent(Generic[Sample]):
@@ -114,19 +114,19 @@ class Recent(Generic[Sample]):
         """
         first_s, last_s = self.shown_s(cell_s, number)
         half_s = (last_s - first_s) / number or 1.0
-        found: list[list[Sample]] = [[] for _ in range(number)]
+        centred: list[list[Sample]] = [[] for _ in range(number)]
         covering: list[list[Sample]] = [[] for _ in range(number)]
         for start_s, end_s, sample in self._samples:
             begin, end = (start_s - first_s) / half_s, (end_s - first_s) / half_s
             if 0 <= (middle := floor((begin + end) / 2)) < number:
-                found[middle].append(sample)
+                centred[middle].append(sample)
             # The half cells whose middles lie within the sample
-            for at in range(max(round(begin), 0), min(round(end), number)):
-                covering[at].append(sample)
-        return [part or cover for part, cover in zip(found, covering, strict=True)]
+            for index in range(max(round(begin), 0), min(round(end), number)):
+                covering[index].append(sample)
+        return [part or cover for part, cover in zip(centred, covering, strict=True)]
 
 
-def between(before: Counters, after: Counters) -> dict[str, IoStats]:
+def stats_between(before: Counters, after: Counters) -> dict[str, IoStats]:
     """Return what each device did between two readings; empty if no time has passed."""
     elapsed_s = (after.monotonic_ns - before.monotonic_ns) / 1e9
     if elapsed_s <= 0:
@@ -145,33 +145,33 @@ def of_second(second: Watched, *, traced: bool) -> IoStats:
         writes=_sum(device.writes for device in devices),
         flushes=_sum(device.flushes for device in devices),
         flush_ms=_sum(device.flush_ms for device in devices),
-        syncs=sum(each.syncs for each in waits) if traced else None,
-        sync_ns=sum(each.waited_ns for each in waits) if traced else None,
-        longest_sync_ns=max((each.latency_ns.max for each in waits if each.latency_ns), default=None),
+        syncs=sum(row.syncs for row in waits) if traced else None,
+        sync_ns=sum(row.waited_ns for row in waits) if traced else None,
+        longest_sync_ns=max((row.latency_ns.max for row in waits if row.latency_ns), default=None),
     )
 
 
-def together(devices: Iterable[IoStats]) -> IoStats:
+def sum_devices(devices: Iterable[IoStats]) -> IoStats:
     """Add up what several devices did in the same seconds. The busiest one gives the busy share."""
-    known = list(devices)
-    if len(known) == 1:
-        return known[0]
+    parts = list(devices)
+    if len(parts) == 1:
+        return parts[0]
     return IoStats(
-        elapsed_s=max((one.elapsed_s for one in known), default=0.0),
-        busy_ms=_max(one.busy_ms for one in known),
-        in_flight=_sum(one.in_flight for one in known),
-        **_sums(known),
+        elapsed_s=max((part.elapsed_s for part in parts), default=0.0),
+        busy_ms=_max(part.busy_ms for part in parts),
+        in_flight=_sum(part.in_flight for part in parts),
+        **_sums(parts),
     )
 
 
-def joined(stretches: Iterable[IoStats]) -> IoStats:
+def total(stretches: Iterable[IoStats]) -> IoStats:
     """Add up consecutive stretches of time."""
-    known = list(stretches)
+    parts = list(stretches)
     return IoStats(
-        elapsed_s=sum(one.elapsed_s for one in known),
-        busy_ms=_sum(one.busy_ms for one in known),
-        longest_sync_ns=_max(one.longest_sync_ns for one in known),
-        **_sums(known),
+        elapsed_s=sum(part.elapsed_s for part in parts),
+        busy_ms=_sum(part.busy_ms for part in parts),
+        longest_sync_ns=_max(part.longest_sync_ns for part in parts),
+        **_sums(parts),
     )
 
 
@@ -180,13 +180,13 @@ def _sums(parts: Sequence[IoStats]) -> dict[str, int | None]:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    values = [count for count in counts if count is not None]
+    return sum(values) if values else None
 
 
 def _max(counts: Iterable[int | None]) -> int | None:
     return max((count for count in counts if count is not None), default=None)
 
 
-def _ratio(part: float | None, whole: float | None) -> float | None:
-    return None if part is None or not whole else part / whole
+def _ratio(part: float | None, total: float | None) -> float | None:
+    return None if part is None or not total else part / total

@@ -28,45 +28,45 @@ class Choices(msgspec.Struct, frozen=True):
     settings: dict[str, dict[str, str]] = {}
     declaration: Declaration = NOTHING
 
-    def of(self, form: Form) -> dict[str, str]:
+    def settings_of(self, form: Form) -> dict[str, str]:
         return self.settings.get(form.name, {})
 
     def values(self, form: Form, name: str) -> list[str]:
         """Return the values of a setting as text: one, or several of a matrix."""
-        return _values(form.settings[name], self.of(form).get(name))
+        return _values(form.settings[name], self.settings_of(form).get(name))
 
-    def changed(self, form: Form, name: str, by: int) -> Choices:
+    def changed(self, form: Form, name: str, offset: int) -> Choices:
         """Choose the next value (1) or the previous one (-1). Several values only change by typing."""
         if name == MEDIUM:
-            return self._declare("medium", MEDIA, by)
+            return self._declare("medium", MEDIA, offset)
         if name == WRITE_CACHE:
-            return self._declare("write_cache", CACHES, by)
-        setting, now = form.settings[name], self.values(form, name)
-        if len(now) > 1:
+            return self._declare("write_cache", CACHES, offset)
+        setting, texts = form.settings[name], self.values(form, name)
+        if len(texts) > 1:
             return self
         if allowed := options(setting):
-            at = allowed.index(now[0]) if now[0] in allowed else 0
-            return self.set(form, name, allowed[max(0, min(at + by, len(allowed) - 1))])
-        return self.set(form, name, _stepped(setting, float(now[0]), by))
+            index = allowed.index(texts[0]) if texts[0] in allowed else 0
+            return self.set(form, name, allowed[max(0, min(index + offset, len(allowed) - 1))])
+        return self.set(form, name, _stepped(setting, float(texts[0]), offset))
 
     def toggled(self, form: Form, name: str, option: str) -> Choices:
         """Add a value to a matrix or remove it. The last value stays."""
-        now = self.values(form, name)
-        kept = [value for value in options(form.settings[name]) if (value in now) != (value == option)]
-        return self.set(form, name, ",".join(kept)) if kept else self
+        texts = self.values(form, name)
+        remaining = [value for value in options(form.settings[name]) if (value in texts) != (value == option)]
+        return self.set(form, name, ",".join(remaining)) if remaining else self
 
     def set(self, form: Form, name: str, text: str) -> Choices:
         """Set a value to the typed text; planning refuses an impossible one. An empty text changes nothing."""
         if not text:
             return self
-        settings = {key: value for key, value in self.of(form).items() if key != name}
+        settings = {key: value for key, value in self.settings_of(form).items() if key != name}
         if text != ",".join(_values(form.settings[name], None)):
             settings[name] = text
         return replace(self, settings={**self.settings, form.name: settings})
 
-    def _declare(self, field: str, words: tuple[str, ...], by: int) -> Choices:
+    def _declare(self, field: str, words: tuple[str, ...], offset: int) -> Choices:
         allowed = (None, *words)
-        word = allowed[(allowed.index(getattr(self.declaration, field)) + by) % len(allowed)]
+        word = allowed[(allowed.index(getattr(self.declaration, field)) + offset) % len(allowed)]
         return replace(self, declaration=replace(self.declaration, remembered=False, **{field: word}))
 
 
@@ -103,17 +103,18 @@ def _text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _stepped(setting: Setting, now: float, by: int) -> str:
+def _stepped(setting: Setting, value: float, offset: int) -> str:
     """Return the next of 1, 2, 5, 10, 20 … within the bounds; for bytes, the next power of two."""
     if setting.unit == "bytes":
-        new = now * 2 if by > 0 else now / 2
+        next_value = value * 2 if offset > 0 else value / 2
     else:
         ladder = [step * 10.0**power for power in range(-2, 7) for step in _STEPS]
-        above, below = [one for one in ladder if one > now * 1.001], [one for one in ladder if one < now * 0.999]
-        new = min(above, default=now) if by > 0 else max(below, default=now)
-    new = new if setting.max is None else min(new, setting.max)
-    new = new if setting.min is None else max(new, setting.min)
-    return str(int(new)) if setting.unit == "bytes" else f"{new:g}"
+        higher = (rung for rung in ladder if rung > value * 1.001)
+        lower = (rung for rung in ladder if rung < value * 0.999)
+        next_value = min(higher, default=value) if offset > 0 else max(lower, default=value)
+    next_value = next_value if setting.max is None else min(next_value, setting.max)
+    next_value = next_value if setting.min is None else max(next_value, setting.min)
+    return str(int(next_value)) if setting.unit == "bytes" else f"{next_value:g}"
 
 
 class Offer(msgspec.Struct, frozen=True):
@@ -143,12 +144,12 @@ class Offers:
         self._ran_with: list[tuple[Declaration, Declaration]] = []
         """For each run that changed the remembered declaration: the new one and the one before."""
 
-    def add(self, known: Iterable[tuple[str, Form]]) -> None:
-        self.every += [Offer(name, form) for name, form in known]
+    def add(self, forms: Iterable[tuple[str, Form]]) -> None:
+        self.every += [Offer(name, form) for name, form in forms]
 
-    def at(self, name: str) -> int:
+    def index_of(self, name: str) -> int:
         """Return the index of a scenario, or 0 if there is none of that name."""
-        return next((at for at, offer in enumerate(self.every) if offer.name == name), 0)
+        return next((index for index, offer in enumerate(self.every) if offer.name == name), 0)
 
     async def look_up(self) -> str:
         """Look up the directory, or the first of the others that is not refused. Return a notice if it is another."""
@@ -170,8 +171,8 @@ class Offers:
         """Return the offers that still need a plan; none before the directory has been looked up."""
         if not (self.site or self._refusal):
             return []
-        unplanned = (at for at, offer in enumerate(self.every) if not offer.plan and not offer.refusal)
-        return [at for at in unplanned if at not in self._being_planned]
+        unplanned = (index for index, offer in enumerate(self.every) if not offer.plan and not offer.refusal)
+        return [index for index in unplanned if index not in self._being_planned]
 
     async def plan(self, index: int) -> bool:
         """Plan an offer. Return False if the choices changed during planning."""
@@ -186,10 +187,10 @@ class Offers:
         self.every[index] = planned
         return True
 
-    def choose(self, chosen: Choices) -> None:
+    def choose(self, choices: Choices) -> None:
         """Change the choices so that undo can restore them. Plans made for other choices are dropped."""
         self._before.append(self.choices)
-        self.choices = chosen
+        self.choices = choices
         self._forget_plans()
 
     def undo(self) -> Declaration | None:
@@ -211,10 +212,10 @@ class Offers:
         """
         assert isinstance(offer.plan, Plan), "only a scenario is run"
         declaration, remembered = self.choices.declaration, self._session.remembered(site)
-        new = declaration if declaration.words != remembered.words else None
-        if new is not None:
+        changed = declaration if declaration.words != remembered.words else None
+        if changed is not None:
             self._ran_with.append((declaration, remembered))
-        return self._session.start(offer.plan, self.declared(site)), new
+        return self._session.start(offer.plan, self.declared(site)), changed
 
     async def _looked_up(self, directory: str) -> tuple[Site | None, str]:
         try:
@@ -226,15 +227,15 @@ class Offers:
 
     def _recall(self, remembered: Declaration) -> None:
         """Use the remembered declaration wherever the user has not declared anything."""
-        every = (*self._before, self.choices)
+        all_choices = (*self._before, self.choices)
         *self._before, self.choices = (
-            part if part.declaration else replace(part, declaration=remembered) for part in every
+            part if part.declaration else replace(part, declaration=remembered) for part in all_choices
         )
 
     async def _planned(self, offer: Offer) -> Offer:
         if self.site is None:
             return replace(offer, refusal=self._refusal)
-        site, settings = self.declared(self.site), self.choices.of(offer.form)
+        site, settings = self.declared(self.site), self.choices.settings_of(offer.form)
         try:
             if not isinstance(offer.form, Scenario):
                 command = write_command(site.surveyed.path, settings)

@@ -81,8 +81,8 @@ class Progress:
     @property
     def drawn(self) -> int | None:
         """The step whose latencies are drawn: the running one as soon as it has any, else the last finished one."""
-        seen = self.snapshot
-        has_some = seen is not None and bool(seen.timeline or seen.figures or seen.stall)
+        snapshot = self.snapshot
+        has_some = snapshot is not None and bool(snapshot.timeline or snapshot.figures or snapshot.stall)
         return self.shown if has_some or not self.done else max(self.done)
 
     @property
@@ -91,10 +91,10 @@ class Progress:
         if self.plan.seconds is None:
             return None
         lengths = [0.0 if step.skip else step.settings.seconds for step in self.plan.steps]
-        whole = sum(lengths)
-        if not whole:
+        planned_s = sum(lengths)
+        if not planned_s:
             return 0.0
-        gone = sum(length for index, length in enumerate(lengths) if index in self.done)
+        done_s = sum(length for index, length in enumerate(lengths) if index in self.done)
         if self.snapshot is not None and self.current is not None:
-            gone += min(self.snapshot.elapsed_s, lengths[self.current])
-        return self.plan.seconds * max(1 - gone / whole, 0)
+            done_s += min(self.snapshot.elapsed_s, lengths[self.current])
+        return self.plan.seconds * max(1 - done_s / planned_s, 0)

@@ -118,7 +118,7 @@ class ControlFilter(LineFilter):
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [
-            Segment(CONTROL.sub(lambda found: "?" * cell_len(found[0]), text), style, control)
+            Segment(CONTROL.sub(lambda control: "?" * cell_len(control[0]), text), style, control)
             for text, style, control in segments
         ]
 

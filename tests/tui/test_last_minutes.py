@@ -12,7 +12,7 @@ from fstui.state import runs
 from fstui.tui.drawing import filesystem
 from fstui.tui.drawing.charts import OF_SYNCS, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
-from fstui.tui.iostats import IoStats, Recent, between, joined, of_second
+from fstui.tui.iostats import IoStats, Recent, of_second, stats_between, total
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, shades
 from tests.factories import busy, screens
@@ -31,14 +31,14 @@ def read(at_s: float, writes: int = 0, **counted: int | None) -> Counters:
 def recent_of(*readings: Counters) -> Recent[Mapping[str, IoStats]]:
     recent = Recent[Mapping[str, IoStats]]()
     for before, after in pairwise(readings):
-        stats = between(before, after)
+        stats = stats_between(before, after)
         recent.add(stats["sda"].elapsed_s, stats)
     return recent
 
 
 def writes(recent: Recent[Mapping[str, IoStats]], cell_s: int, number: int) -> list[float | None]:
     series = recent.series(cell_s, number)
-    return [joined(sample["sda"] for sample in part).per_s("writes") if part else None for part in series]
+    return [total(sample["sda"] for sample in part).per_s("writes") if part else None for part in series]
 
 
 def test_samples_are_counted_in_their_half_cell() -> None:
@@ -64,12 +64,12 @@ def test_old_samples_are_dropped() -> None:
 
 
 def test_busy_is_a_share_of_the_time() -> None:
-    assert between(read(0, busy_ms=100, in_flight=1), read(2, busy_ms=600, in_flight=9))["sda"].busy == 0.25
+    assert stats_between(read(0, busy_ms=100, in_flight=1), read(2, busy_ms=600, in_flight=9))["sda"].busy == 0.25
 
 
 @pytest.mark.parametrize(("flush_ms", "each"), [(0, None), (6, 1.5)])
 def test_flushes_below_one_millisecond_have_no_time(flush_ms: int, each: float | None) -> None:
-    stats = between(read(0, flushes=0, flush_ms=0), read(1, flushes=4, flush_ms=flush_ms))["sda"]
+    stats = stats_between(read(0, flushes=0, flush_ms=0), read(1, flushes=4, flush_ms=flush_ms))["sda"]
     assert (stats.per_s("flushes"), stats.ms_per_flush) == (4, each)
 
 
@@ -82,10 +82,10 @@ def watched(*seconds: Watched, traced: bool = True) -> Recent[IoStats]:
 
 def test_a_half_cell_adds_up_the_seconds_of_a_watch() -> None:
     (first, second) = watched(SECOND, QUIET, SECOND, SECOND).series(cell_s=4, number=2)
-    assert joined(first).per_s("syncs") == pytest.approx(27 / 2) and joined(second).per_s("syncs") == pytest.approx(27)
-    assert joined(second).ns_per_sync == pytest.approx(2 * 1080 * MS / 54)
-    assert joined(second).longest_sync_ns == 122 * MS
-    assert joined(second).ms_per_flush == pytest.approx(1020 / 27)
+    assert total(first).per_s("syncs") == pytest.approx(27 / 2) and total(second).per_s("syncs") == pytest.approx(27)
+    assert total(second).ns_per_sync == pytest.approx(2 * 1080 * MS / 54)
+    assert total(second).longest_sync_ns == 122 * MS
+    assert total(second).ms_per_flush == pytest.approx(1020 / 27)
 
 
 def test_charts_move_by_whole_cells() -> None:
@@ -94,12 +94,12 @@ def test_charts_move_by_whole_cells() -> None:
 
 def test_a_quiet_second_has_no_latency() -> None:
     (_, quiet) = watched(*[QUIET] * 4).series(4, 2)
-    stats = joined(quiet)
+    stats = total(quiet)
     assert stats.per_s("syncs") == 0 and stats.ns_per_sync is None and stats.longest_sync_ns is None
 
 
 def of_programs(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
-    return last_minutes("all programs", OF_SYNCS, recent, joined, width=width, height=height)
+    return last_minutes("all programs", OF_SYNCS, recent, total, width=width, height=height)
 
 
 def test_without_a_trace_only_devices_are_charted() -> None:

@@ -20,7 +20,7 @@ from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Run, fit, fit_list, labelled, line, paragraph, rule
 from fstui.tui.drawing.storage import BUSY_MUCH, StorageEntry, number
-from fstui.tui.iostats import IoStats, Recent, joined, together
+from fstui.tui.iostats import IoStats, Recent, sum_devices, total
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def last_minutes(
     devices = sorted({node.id for node in entry.devices if node.id in stats})
 
     def of_devices(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
-        return joined(together(sample[device] for device in devices if device in sample) for sample in samples)
+        return total(sum_devices(sample[device] for device in devices if device in sample) for sample in samples)
 
     return charts.last_minutes(" + ".join(devices), charts.OF_DEVICES, recent, of_devices, width=width, height=height)
 

@@ -55,8 +55,8 @@ FIGURES = (
 
 
 class RecordingView(msgspec.Struct, frozen=True):
-    found: WhatHappened
-    at: float
+    answer: WhatHappened
+    time: float
     start: float
     cell_s: int = ZOOMS[0]
     buckets: dict[int, Bucket] = {}
@@ -66,7 +66,7 @@ class RecordingView(msgspec.Struct, frozen=True):
 
     @property
     def cell(self) -> int:
-        return int((self.at - self.start) // self.cell_s)
+        return int((self.time - self.start) // self.cell_s)
 
 
 def cells(width: int) -> int:
@@ -74,52 +74,52 @@ def cells(width: int) -> int:
 
 
 def title(view: RecordingView, width: int) -> Text:
-    moment = f"{datetime.fromtimestamp(view.at):%Y-%m-%d %H:%M:%S}"
-    return title_line("recording", view.found.host, moment, width)
+    moment = f"{datetime.fromtimestamp(view.time):%Y-%m-%d %H:%M:%S}"
+    return title_line("recording", view.answer.host, moment, width)
 
 
 def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     """Draw a track for each figure with the free lines, and below them the times and the chosen moment."""
     number = cells(width)
-    at = min(max(view.cell, 0), number - 1)
+    cursor = min(max(view.cell, 0), number - 1)
     tracks = CHARTS[: max(height - 2, 1)]
-    rows, more = divmod(max(height - 2, len(tracks)), len(tracks))
+    rows, extra = divmod(max(height - 2, len(tracks)), len(tracks))
     lines = [rule(width, f"one column is {_length(view.cell_s)}")]
     for index, chart in enumerate(tracks):
-        lines += _track(view, chart, number, at, min(rows + (index < more), _MAX_ROWS))
-    first, now, last = (
-        f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.at, view.start + number * view.cell_s)
+        lines += _track(view, chart, number, cursor, min(rows + (index < extra), _MAX_ROWS))
+    start, time, end = (
+        f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.time, view.start + number * view.cell_s)
     )
-    axis = f"{first}{last:>{number - len(first)}}"
-    after = axis[at + 1 :]
-    marked = f" {now}" if not after[: len(now) + 2].strip() else ""
-    lines.append(line(" " * _LABEL, (axis[:at], FAINT), (f"▲{marked}", HEAD), (after[len(marked) :], FAINT)))
+    axis = f"{start}{end:>{number - len(start)}}"
+    right = axis[cursor + 1 :]
+    marked = f" {time}" if not right[: len(time) + 2].strip() else ""
+    lines.append(line(" " * _LABEL, (axis[:cursor], FAINT), (f"▲{marked}", HEAD), (right[len(marked) :], FAINT)))
     return lines
 
 
-def _track(view: RecordingView, chart: Chart, number: int, at: int, rows: int) -> list[Text]:
+def _track(view: RecordingView, chart: Chart, number: int, cursor: int, rows: int) -> list[Text]:
     """Draw one figure over time, with its name, its value at the chosen moment, and its highest value."""
     values = [None if (bucket := view.buckets.get(cell)) is None else chart.value(bucket) for cell in range(number)]
     highest = max((value for value in values if value is not None), default=None)
     peak = NONE if highest is None else f"≤ {chart.words(highest)}"
     peak += f" of {chart.words(chart.whole)}" if chart.whole and highest is not None else ""
-    now = NONE if values[at] is None else chart.words(values[at] or 0.0)
+    figure = NONE if values[cursor] is None else chart.words(values[cursor] or 0.0)
     # the uppermost eighth stays blank, so that full tracks do not touch
     eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in chart.heights(values)]
     shade = shades(TIME if chart.logarithmic else AREA)
     lines = []
     for row in reversed(range(rows)):
         left, right = (
-            ((chart.name, FAINT), peak) if row == rows - 1 else ((now, HEAD) if row == rows - 2 else ("", ""), "")
+            ((chart.name, FAINT), peak) if row == rows - 1 else ((figure, HEAD) if row == rows - 2 else ("", ""), "")
         )
         blocks = "".join(" " if full is None else charts.block(full, row) for full in eighths)
         style = shade[rows < 3 or row * 4 >= rows]
         lines.append(
             line(
                 (f"{left[0]:>{_LABEL - 1}} ", left[1]),
-                (blocks[:at], style),
-                (blocks[at].replace(" ", "│"), HEAD),
-                (blocks[at + 1 :], style),
+                (blocks[:cursor], style),
+                (blocks[cursor].replace(" ", "│"), HEAD),
+                (blocks[cursor + 1 :], style),
                 (fit_right(right, _PEAK), FAINT),
             )
         )
@@ -142,29 +142,29 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     return [top, *rows, *_movers(window)]
 
 
-def _wait(one: RecordedWait) -> tuple[str, ...]:
+def _wait(wait: RecordedWait) -> tuple[str, ...]:
     return (
-        one.who,
-        count(one.syncs),
-        duration_ns(one.p50_us * 1000) if one.p50_us else NONE,
-        duration_ns(one.longest_so_far_ms * 1e6),
-        duration_ns(one.waited_ms * 1e6),
-        duration_ns(one.cpu_ms * 1e6),
-        one.cgroup,
-        one.where,
+        wait.who,
+        count(wait.syncs),
+        duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
+        duration_ns(wait.longest_so_far_ms * 1e6),
+        duration_ns(wait.waited_ms * 1e6),
+        duration_ns(wait.cpu_ms * 1e6),
+        wait.cgroup,
+        wait.where,
     )
 
 
 def _movers(window: Window) -> list[Text]:
-    found = []
-    for one in window.processes or ():
+    lines = []
+    for process in window.processes or ():
         moved = [
             f"{verb} {size(amount / window.elapsed_s)}/s"
-            for verb, amount in (("wrote", one.written), ("read", one.read))
+            for verb, amount in (("wrote", process.written), ("read", process.read))
             if amount
         ]
-        found.append(line((f"  {one.program} ({one.pid}) {', '.join(moved)}", FAINT)))
-    return found
+        lines.append(line((f"  {process.program} ({process.pid}) {', '.join(moved)}", FAINT)))
+    return lines
 
 
 def devices(view: RecordingView, width: int) -> list[Text]:
@@ -172,7 +172,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded")]
-    rows = [_device(each, second.elapsed_s) for each in second.devices]
+    rows = [_device(device, second.elapsed_s) for device in second.devices]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
         f"{name} {percent(ms / 1000 / second.elapsed_s)}"
@@ -184,27 +184,27 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     return [rule(width, "devices", "" if rows else "idle"), *drawn, line((words, FAINT))]
 
 
-def _device(one: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
+def _device(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
     return (
-        one.device,
-        rate(one.writes / elapsed_s),
-        size(one.written_kib * 1024 / elapsed_s),
-        NONE if one.ms_per_write is None else duration_ns(one.ms_per_write * 1e6),
-        size(one.read_kib * 1024 / elapsed_s),
-        rate(one.flushes / elapsed_s),
-        duration_ns(one.flush_ms / one.flushes * 1e6) if one.flushes else NONE,
-        count(one.in_flight),
+        device.device,
+        rate(device.writes / elapsed_s),
+        size(device.written_kib * 1024 / elapsed_s),
+        NONE if device.ms_per_write is None else duration_ns(device.ms_per_write * 1e6),
+        size(device.read_kib * 1024 / elapsed_s),
+        rate(device.flushes / elapsed_s),
+        duration_ns(device.flush_ms / device.flushes * 1e6) if device.flushes else NONE,
+        count(device.in_flight),
     )
 
 
 def sentence(view: RecordingView, width: int) -> list[Text]:
     """Draw the incident at the moment, or why there are no records."""
-    here = _here(view)
-    gaps = [gap for gap in view.found.gaps if gap.start <= view.at < gap.end]
-    number = len(view.found.incidents)
+    current = _incidents_at(view)
+    gaps = [gap for gap in view.answer.gaps if gap.start <= view.time < gap.end]
+    number = len(view.answer.incidents)
     words = f"Nothing unusual at this moment. The recording has {number} incident{'' if number == 1 else 's'} (n, p)."
-    if here:
-        words = line_of(here[0])
+    if current:
+        words = line_of(current[0])
     elif gaps:
         words = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
     return paragraph(words, width - 1, " ", HEAD)
@@ -212,32 +212,33 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
     """Draw all incidents of the recording; the one at the chosen moment is bold."""
-    lines, here = [rule(width, counted(len(view.found.incidents), "incident"), "n, p")], _here(view)
-    for one in view.found.incidents:
-        lines += paragraph(line_of(one), width - 1, "  ", HEAD if one in here else "")
+    lines, current = [rule(width, counted(len(view.answer.incidents), "incident"), "n, p")], _incidents_at(view)
+    for incident in view.answer.incidents:
+        lines += paragraph(line_of(incident), width - 1, "  ", HEAD if incident in current else "")
     return lines
 
 
 def around(view: RecordingView, width: int, height: int) -> list[Text]:
     """Draw the figures of the columns around the chosen moment, whose own are bold."""
     height = max(height, 3)
-    first = max(view.cell - (height - 2) // 2, 0)
-    shown = [bucket for cell in range(first, first + height - 2) if (bucket := view.buckets.get(cell))]
-    lines = [rule(width, "columns around this moment"), *table(FIGURES, map(_figures, shown), width)]
-    for bucket, text in zip(shown, lines[2:], strict=True):
+    start = max(view.cell - (height - 2) // 2, 0)
+    buckets = [bucket for cell in range(start, start + height - 2) if (bucket := view.buckets.get(cell))]
+    lines = [rule(width, "columns around this moment"), *table(FIGURES, map(_figures, buckets), width)]
+    for bucket, text in zip(buckets, lines[2:], strict=True):
         text.stylize(HEAD if bucket is view.buckets.get(view.cell) else "")
     return lines
 
 
 def _figures(bucket: Bucket) -> tuple[str, ...]:
     cells = [NONE if (value := chart.value(bucket)) is None else chart.words(value) for chart in CHARTS]
-    longest, write, written, _, cpu, io, memory = cells
+    longest, write, per_s, _, cpu, io, memory = cells
     time = f"{datetime.fromtimestamp(bucket.start):%H:%M:%S}"
-    return time, write, written, cpu, io, memory, longest, bucket.program or ""
+    return time, write, per_s, cpu, io, memory, longest, bucket.program or ""
 
 
-def _here(view: RecordingView) -> list[Incident]:
-    return [one for one in view.found.incidents if one.start <= view.at + view.cell_s and one.end >= view.at]
+def _incidents_at(view: RecordingView) -> list[Incident]:
+    begin, end = view.time, view.time + view.cell_s
+    return [incident for incident in view.answer.incidents if incident.start <= end and incident.end >= begin]
 
 
 def _length(seconds: int) -> str:

@@ -55,26 +55,26 @@ def section_lines(section: Section, width: int) -> list[Text]:
     return lines
 
 
-def details(run: Run, before: Run | None = None) -> list[Detail]:
-    """Return what a result has besides findings and steps. ``before``: the run that this run repeats."""
-    found = []
-    if before:
-        changes = comparison.since(before, run)
-        found.append(Detail(changes.title, _drawn(changes._replace(title=""))))
+def details(run: Run, earlier: Run | None = None) -> list[Detail]:
+    """Return what a result has besides findings and steps. ``earlier``: the run that this run repeats."""
+    extras = []
+    if earlier:
+        changes = comparison.since(earlier, run)
+        extras.append(Detail(changes.title, _drawn(changes._replace(title=""))))
     if run.speed.sentence:
         points = (("because", run.speed.because), ("next", run.speed.next))
         why = Section(lines=(run.speed.sentence,), points=points)
-        found.append(Detail("is it slow?", _drawn(why), IS_IT_SLOW))
+        extras.append(Detail("is it slow?", _drawn(why), IS_IT_SLOW))
     if run.fit:
-        limited, others = products.sections(run)
-        if not limited.empty:
-            found.append(Detail(limited.title, _drawn(limited._replace(title=""))))
-        if not others.empty:
-            found.append(Detail("commits per second per product", _drawn(others)))
+        with_threshold, without_threshold = products.sections(run)
+        if not with_threshold.empty:
+            extras.append(Detail(with_threshold.title, _drawn(with_threshold._replace(title=""))))
+        if not without_threshold.empty:
+            extras.append(Detail("commits per second per product", _drawn(without_threshold)))
     servers = Section("about these servers", lines=notes(run))
     named = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
     named += [(servers.title, servers), ("published rates", references.of_run(run))]
-    return found + [Detail(name, _drawn(section)) for name, section in named if not section.empty]
+    return extras + [Detail(name, _drawn(section)) for name, section in named if not section.empty]
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:

@@ -79,9 +79,9 @@ def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
 
 
 def verdict(run: Run, width: int) -> Text:
-    if lost := replicas.headline(run):
-        words = f" {lost.words} "
-        return line((fit(words, min(drawn_width(words), width)), f"reverse {verdict_style(lost.style)[1]}"))
+    if loss := replicas.headline(run):
+        words = f" {loss.words} "
+        return line((fit(words, min(drawn_width(words), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     deciding = leading(run)
     title = finding_title(deciding) if deciding else ""
@@ -93,16 +93,16 @@ def verdict(run: Run, width: int) -> Text:
 
 def speed(run: Run, width: int) -> list[Text]:
     """Draw the answer to "is it slow?", below the verdict if the headline is what a primary and its replica lost."""
-    below: list[Text] = []
+    lines: list[Text] = []
     if replicas.headline(run):
         room = max(width - len(BELOW) - 1, 0)
         words = verdict_words(run.verdict, run.confidence)
-        below = [line(f" {BELOW}", (fit(words, room).rstrip(), verdict_style(run.verdict)[1]))]
+        lines = [line(f" {BELOW}", (fit(words, room).rstrip(), verdict_style(run.verdict)[1]))]
     if not run.speed.title:
-        return below
+        return lines
     glyph, style = speed_style(run.speed.answer)
     word = f"{glyph} {speed_word(run.speed.answer)}"
-    return [*below, line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
+    return [*lines, line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
@@ -154,23 +154,23 @@ def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
 
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
-    whole, counts = step.latency_ns, Counts(run)
+    operation, counts = step.latency_ns, Counts(run)
     lines = paragraph(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1, "   ")
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
     if words := figures.words(step):
         pairs.append(("result", words))
-    for label, part in (("whole operation", whole), ("write", step.write_ns), ("sync", step.sync_ns)):
+    for label, part in (("whole operation", operation), ("write", step.write_ns), ("sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
-            known = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}
-            pairs.append((label, " ".join(f"{name} {percentile(part, field)}" for name, field in known.items())))
+            fields = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}
+            pairs.append((label, " ".join(f"{name} {percentile(part, field)}" for name, field in fields.items())))
     shared = counts.shared_devices([step])
     for device in step.counters:
         flushed = "flushes not counted" if device.flushes is None else f"{count(device.flushes)} flushes"
-        written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
-        of = ", of all processes" if device.device in shared else ""
-        pairs.append((device.device, f"{count(device.writes or 0)} writes{written}, {flushed}{of}"))
+        bytes_written = "" if device.written_bytes is None else f", {size(device.written_bytes)}"
+        owner = ", of all processes" if device.device in shared else ""
+        pairs.append((device.device, f"{count(device.writes or 0)} writes{bytes_written}, {flushed}{owner}"))
     if step.stalls.count:
         pairs.append(("stalls", f"{step.stalls.count}, {seconds(step.stalls.lost_s)} lost"))
     if (arrived := counts.bytes_ratio(step)) is not None:
@@ -194,7 +194,7 @@ def findings(found: Sequence[Finding], selected: int | None, width: int, height:
     ]
 
 
-def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
+def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each step and for each further section."""
     names = [step.name for step in run.steps]
     columns = step_columns(STEPS, names, width - 4)
@@ -204,7 +204,7 @@ def steps(run: Run, more: Sequence[Detail], selected: int | None, width: int, he
         _step(step, name, counts, columns, index == selected)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
     ]
-    rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(more, len(run.steps))]
+    rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
     shared = ", ".join(counts.shared_devices(run.steps))
     note = (
         [line((fit(f"   {NONE}: other processes also wrote to {shared}", width), FAINT))]

@@ -76,8 +76,8 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     columns = step_columns(STEPS, names, width - 5)
     names = distinct(names, columns[0].width)
 
-    def draw(at: int) -> Text:
-        return _step(progress, at, names[at], columns)
+    def draw(index: int) -> Text:
+        return _step(progress, index, names[index], columns)
 
     return [top(columns, width), *window(len(names), draw, progress.shown or 0, height - 1)]
 
@@ -116,45 +116,45 @@ def _preparing(progress: Progress) -> str:
     name = progress.plan.steps[progress.current].name
     if preparing.server_s:
         return f"{name} · starting the server {seconds(preparing.server_s)}"
-    done = f" {size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
-    return f"{name} · preparing its file{done}"
+    share = f" {size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
+    return f"{name} · preparing its file{share}"
 
 
 def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
     """Draw what fstui requested, what each layer counted (always a row each), and what others did before the start."""
     columns = shown(ENDS, width - 5)
-    seen: Step | Snapshot | None = progress.snapshot
-    if seen is None and progress.current is None and progress.done:
-        seen = progress.done[max(progress.done)]
+    step: Step | Snapshot | None = progress.snapshot
+    if step is None and progress.current is None and progress.done:
+        step = progress.done[max(progress.done)]
     settings = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
-    others = _others(progress, width)
-    room = max(height - 2 - len(others), 1)
+    idle_lines = _others(progress, width)
+    room = max(height - 2 - len(idle_lines), 1)
     while len(layers) > room and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
-    syncs = 0 if seen is None or (settings.reports_itself and progress.snapshot is seen) else seen.syncs
-    shared = bool(syncs) and settings.uniform and _is_shared(progress, seen, settings)
+    syncs = 0 if step is None or (settings.reports_itself and progress.snapshot is step) else step.syncs
+    shared = bool(syncs) and settings.uniform and _is_shared(progress, step, settings)
     requested = {"LAYER": settings.operations or "requested"}
-    if seen is not None:
-        requested |= {"WRITES": count(seen.ops), "SYNCS": count(seen.syncs)}
-        requested |= {} if settings.reports_itself else {"BYTES": size(seen.bytes)}
+    if step is not None:
+        requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
+        requested |= {} if settings.reports_itself else {"BYTES": size(step.bytes)}
     lines = [top(columns, width), line("   " + row(columns, requested))]
     for node in layers[:room]:
-        counted = next((device for device in seen.counters if device.device == node.id), None) if seen else None
+        counted = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": f"{node.id}, all processes" if shared else _label(node, progress.target)}
         if counted is not None:
             values |= dict(zip(COUNTED, figures.counter_cells(counted, 0 if shared else syncs, settings), strict=True))
         lines.append(line("   " + row(columns, values).rstrip()))
-    return lines + others
+    return lines + idle_lines
 
 
-def _is_shared(progress: Progress, seen: Step | Snapshot | None, settings: Settings) -> bool:
+def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Settings) -> bool:
     """Return whether other processes also flushed, so that fstui's part of the counts is unknown."""
-    if isinstance(seen, Step) and progress.counts.shared_with_others(seen):
+    if isinstance(step, Step) and progress.counts.shared_with_others(step):
         return True
-    if seen is None or progress.counts.flushes_per_sync(seen, settings) is not None:
+    if step is None or progress.counts.flushes_per_sync(step, settings) is not None:
         return False
-    return any(device.flushes is not None for device in figures.lowest(seen.counters, progress.target))
+    return any(device.flushes is not None for device in figures.lowest(step.counters, progress.target))
 
 
 def finding(progress: Progress, width: int) -> Text:
@@ -177,15 +177,15 @@ def finding(progress: Progress, width: int) -> Text:
         return line((" not judged yet", FAINT))
     worst = leading(progress.judgement)
     if worst is None or worst.verdict is None:
-        found: list[Words | str] = [(" nothing found so far", FAINT)]
+        summary: list[Words | str] = [(" nothing found so far", FAINT)]
     else:
         glyph, style = verdict_style(worst.verdict)
         badge = f" {glyph} {verdict_word(worst.verdict)} so far "
         title = fit_list(finding_title(worst), width - cell_len(badge) - 3, " ")
-        found = [(badge, f"reverse {style}"), f" {title}"]
+        summary = [(badge, f"reverse {style}"), f" {title}"]
     answer = progress.judgement.speed.answer
     glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
-    return ends(found, f"{glyph} {answer}" if glyph else "", width, style)
+    return ends(summary, f"{glyph} {answer}" if glyph else "", width, style)
 
 
 def _others(progress: Progress, width: int) -> list[Text]:
@@ -196,9 +196,9 @@ def _others(progress: Progress, width: int) -> list[Text]:
     did = []
     for device in figures.lowest(idle.counters, progress.target):
         counted = (("writes", device.writes), ("flushes", device.flushes))
-        done = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in counted if number]
-        if done:
-            did.append(f"{device.device} {', '.join(done)}")
+        rates = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in counted if number]
+        if rates:
+            did.append(f"{device.device} {', '.join(rates)}")
     if not did:
         return []
     parts = filter(None, [figures.names_of(idle.writers), *did])
@@ -209,16 +209,16 @@ def busy(stats: dict[str, IoStats], target: Target) -> Words:
     """Return what other processes do to the lowest devices now, and its style; empty if they do nothing."""
     parts, style = [], FAINT
     for node in target.lowest:
-        now = stats.get(node.id)
-        if now is None or ((now.per_s("writes") or 0) + (now.per_s("flushes") or 0) < 1 and (now.busy or 0) < _BUSY):
+        use = stats.get(node.id)
+        if use is None or ((use.per_s("writes") or 0) + (use.per_s("flushes") or 0) < 1 and (use.busy or 0) < _BUSY):
             continue
-        does = [
-            "" if now.busy is None else f"{percent(min(now.busy, 1))} busy",
-            "" if (writes := now.per_s("writes")) is None else f"{count(writes)} writes/s",
-            "" if (flushes := now.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
+        activity = [
+            "" if use.busy is None else f"{percent(min(use.busy, 1))} busy",
+            "" if (writes := use.per_s("writes")) is None else f"{count(writes)} writes/s",
+            "" if (flushes := use.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
         ]
-        parts.append(f"other processes use {node.id} now: {', '.join(filter(None, does))}")
-        style = DOUBT if (now.busy or 0) >= _VERY_BUSY else style
+        parts.append(f"other processes use {node.id} now: {', '.join(filter(None, activity))}")
+        style = DOUBT if (use.busy or 0) >= _VERY_BUSY else style
     return "; ".join(parts), style
 
 
@@ -252,30 +252,30 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
     return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
 
 
-def _reported_row(columns: Sequence[Column], name: str, seen: Snapshot) -> str:
+def _reported_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str:
     """Draw what the program reported last: transactions per second, then its words in place of the latencies."""
-    newest = seen.figures.newest if seen.figures else None
+    newest = snapshot.figures.newest if snapshot.figures else None
     if newest is None:
         return row(columns, {"STEP": name})
     per_second, words = newest
-    at = next(at for at, column in enumerate(columns) if column.title == "RATE/S") + 1
-    latencies, flushes = columns[at:-1], columns[-1]
+    index = next(index for index, column in enumerate(columns) if column.title == "RATE/S") + 1
+    latencies, flushes = columns[index:-1], columns[-1]
     room = _width(latencies)
-    between = fit_right(words if cell_len(words) < room else "", room)
-    return row(columns[:at], {"STEP": name, "RATE/S": rate(per_second)}) + between + " " * _width([flushes])
+    middle = fit_right(words if cell_len(words) < room else "", room)
+    return row(columns[:index], {"STEP": name, "RATE/S": rate(per_second)}) + middle + " " * _width([flushes])
 
 
 def numbers(
-    seen: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column]
+    step: Step | Snapshot, settings: Settings, counts: figures.Counts, columns: Sequence[Column]
 ) -> dict[str, str]:
     """Return the cells of a step that has a rate, by the titles of their columns."""
-    per_sync = counts.flushes_per_sync(seen, settings)
+    per_sync = counts.flushes_per_sync(step, settings)
     curve = next((column.width for column in columns if column.title == CURVE), 0)
     return {
-        CURVE: charts.sparkline(seen.timeline, curve) if curve else "",
-        "RATE/S": rate(seen.rate_per_s) if seen.ops else NONE,
+        CURVE: charts.sparkline(step.timeline, curve) if curve else "",
+        "RATE/S": rate(step.rate_per_s) if step.ops else NONE,
         "FLUSH/SYNC": NONE if per_sync is None else ratio(per_sync),
-        **{title: percentile(seen.latency_ns, field) for title, field in PERCENTILES.items()},
+        **{title: percentile(step.latency_ns, field) for title, field in PERCENTILES.items()},
     }
 
 

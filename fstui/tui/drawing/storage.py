@@ -34,7 +34,7 @@ from fstui.tui.drawing.cells import (
     title_line,
     window,
 )
-from fstui.tui.iostats import IoStats, Recent, joined, together
+from fstui.tui.iostats import IoStats, Recent, sum_devices, total
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
@@ -163,14 +163,14 @@ def entries(
     sort: str = "flag",
 ) -> list[StorageEntry]:
     """Return the sorted rows with these words. ``judgements`` is None before the configurations were judged."""
-    known = judgements or {}
+    by_mount = judgements or {}
     filesystems = [
-        StorageEntry(target, judgement=known.get(target.mount_point), judged=judgements is not None)
+        StorageEntry(target, judgement=by_mount.get(target.mount_point), judged=judgements is not None)
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
     guests = [StorageEntry(None, guest=guest) for guest in inventory.guests]
-    found = [entry for entry in (*filesystems, *guests) if not words or words.lower() in _haystack(entry)]
+    matching = [entry for entry in (*filesystems, *guests) if not words or words.lower() in _haystack(entry)]
     orders: dict[str, Callable[[StorageEntry], Any]] = {
         "flag": lambda entry: entry.severity,
         "mount": lambda entry: entry.name,
@@ -179,28 +179,28 @@ def entries(
         "writes": lambda entry: -(stats_of(entry, stats).per_s("writes") or 0),
         "flushes": lambda entry: -(stats_of(entry, stats).per_s("flushes") or 0),
     }
-    found.sort(key=orders[sort])
+    matching.sort(key=orders[sort])
     unused = [StorageEntry(None, device=node) for node in inventory.unused]
-    return found + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
+    return matching + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
 
 def begin(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
     """Return the row where the cursor starts."""
     if directory is not None:
         path = posixpath.join(posixpath.abspath(directory), "")
-        above = [
-            at for at, entry in enumerate(rows) if entry.target and path.startswith(posixpath.join(entry.name, ""))
+        parents = [
+            row for row, entry in enumerate(rows) if entry.target and path.startswith(posixpath.join(entry.name, ""))
         ]
-        if above:
-            return max(above, key=lambda at: len(rows[at].name))
+        if parents:
+            return max(parents, key=lambda row: len(rows[row].name))
     used = {mount for database in databases for mount in database.mounts}
-    of_database = (at for at, entry in enumerate(rows) if entry.target and entry.name in used)
-    not_in_memory = (at for at, entry in enumerate(rows) if not entry.in_memory)
+    of_database = (row for row, entry in enumerate(rows) if entry.target and entry.name in used)
+    not_in_memory = (row for row, entry in enumerate(rows) if not entry.in_memory)
     return next(of_database, next(not_in_memory, 0))
 
 
 def stats_of(entry: StorageEntry, stats: Mapping[str, IoStats]) -> IoStats:
-    return together(stats[node.id] for node in entry.devices if node.id in stats)
+    return sum_devices(stats[node.id] for node in entry.devices if node.id in stats)
 
 
 def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | None, width: int) -> Text:
@@ -212,9 +212,9 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
     flagged = sum(1 for entry in rows if entry.flagged) if all(entry.judged for entry in filesystems) else "…"
     summary = f"{flagged} of {len(filesystems) + guests} flagged"
     if width >= 70:
-        others = f" + {counted(guests, 'VM')}" if guests else ""
-        others += f" + {counted(unused, 'unused device')}" if unused else ""
-        summary = f"{counted(len(filesystems), 'filesystem')}{others} · {flagged} flagged"
+        extras = f" + {counted(guests, 'VM')}" if guests else ""
+        extras += f" + {counted(unused, 'unused device')}" if unused else ""
+        summary = f"{counted(len(filesystems), 'filesystem')}{extras} · {flagged} flagged"
     kernel = f"Linux {host.kernel} · " if width >= _WIDE else ""
     where = "" if simulated else f"{host.hostname} · {kernel}{kind}"
     return title_line("", where, summary, width, origin(simulated))
@@ -238,14 +238,14 @@ def table(
     first_s, last_s = recent.shown_s(2 * half_s, cells)
     drawn: set[tuple[str, ...]] = set()
 
-    def draw(at: int) -> Text:
-        entry, devices = rows[at], tuple(node.id for node in rows[at].devices)
+    def draw(index: int) -> Text:
+        entry, devices = rows[index], tuple(node.id for node in rows[index].devices)
         repeated = devices in drawn
         drawn.add(devices)
         trend = "" if repeated else _trend(entry, samples)
-        return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=at == selected)
+        return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=index == selected)
 
-    titles = {one.title: one.title for one in columns} | {_TREND: f"LAST {last_s - first_s:.0f} S"}
+    titles = {column.title: column.title for column in columns} | {_TREND: f"LAST {last_s - first_s:.0f} S"}
     return [_heads(columns, titles), *window(len(rows), draw, selected, height - 1)]
 
 
@@ -286,43 +286,43 @@ def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column
     }
     wanted_device = widths["DEVICE"]
     widths["DEVICE"] = min(wanted_device, width // 5)
-    wanted = [one for one in COLUMNS if one.title != "I/O PATH" and (live or one.title not in _OF_DEVICES)]
-    columns = [replace(one, width=one.width or widths[one.title]) for one in wanted]
+    usable = [column for column in COLUMNS if column.title != "I/O PATH" and (live or column.title not in _OF_DEVICES)]
+    columns = [replace(column, width=column.width or widths[column.title]) for column in usable]
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns
-        columns = [one for one in columns if one.title != dropped]
-        left = width - sum(one.width + one.gap for one in columns[1:])
-        if left >= min(widths["MOUNT"], width // 5):
+        columns = [column for column in columns if column.title != dropped]
+        room = width - sum(column.width + column.gap for column in columns[1:])
+        if room >= min(widths["MOUNT"], width // 5):
             break
-    columns[0] = replace(columns[0], width=min(max(left, 4), widths["MOUNT"]))
-    left -= columns[0].width
+    columns[0] = replace(columns[0], width=min(max(room, 4), widths["MOUNT"]))
+    room -= columns[0].width
     for title, lacks in (
         ("DEVICE", wanted_device - widths["DEVICE"]),
         ("TYPE", min(max(widths["TYPE"], _TYPE), _MAX_TYPE) - _TYPE),
     ):
-        if any(one.title == title for one in columns):  # one long name must not displace the columns of the others
-            more = min(lacks, left)
-            columns = [replace(one, width=one.width + more) if one.title == title else one for one in columns]
-            left -= more
-    path = replace(COLUMNS[5], width=min(widths["I/O PATH"], left - COLUMNS[5].gap))
+        if any(column.title == title for column in columns):  # a long name must not displace the columns of the others
+            extra = min(lacks, room)
+            columns = [replace(head, width=head.width + extra) if head.title == title else head for head in columns]
+            room -= extra
+    path = replace(COLUMNS[5], width=min(widths["I/O PATH"], room - COLUMNS[5].gap))
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
-        left -= path.width + path.gap
-    grows, most = (_TREND, _MAX_TREND) if live else ("FLAG", width)
-    return [replace(one, width=min(one.width + left, most)) if one.title == grows else one for one in columns]
+        room -= path.width + path.gap
+    grows, limit = (_TREND, _MAX_TREND) if live else ("FLAG", width)
+    return [replace(head, width=min(head.width + room, limit)) if head.title == grows else head for head in columns]
 
 
 def _trend(entry: StorageEntry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
     """Draw how long a flush took in the last minutes."""
-    known = [joined(stats_of(entry, sample) for sample in part).ms_per_flush if part else None for part in samples]
-    if not any(known):
+    times = [total(stats_of(entry, sample) for sample in part).ms_per_flush if part else None for part in samples]
+    if not any(times):
         return ""
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
-    return charts.blocks(known)
+    return charts.blocks(times)
 
 
 def _row(
-    entry: StorageEntry, columns: Sequence[Column], now: IoStats, trend: str, *, repeated: bool, selected: bool
+    entry: StorageEntry, columns: Sequence[Column], stats: IoStats, trend: str, *, repeated: bool, selected: bool
 ) -> Text:
     glyph, style = verdict_style(entry.verdict)
     if entry.trouble and not entry.verdict:
@@ -335,26 +335,26 @@ def _row(
         "FREE": "–" if bytes_ is None else short_size(bytes_),
         "DEVICE": io_path.lowest(entry.devices),
         "I/O PATH": entry.path,
-        "READ/S": number(now.per_s("reads")),
-        "WRITE/S": number(now.per_s("writes")),
-        "MB/S": "–" if (written := now.per_s("written_bytes")) is None else f"{written / 1e6:.1f}",
-        "W_AWAIT": _ms(now.ms_per_write),
-        "FLUSH/S": number(now.per_s("flushes")),
-        "F_AWAIT": _ms(now.ms_per_flush),
+        "READ/S": number(stats.per_s("reads")),
+        "WRITE/S": number(stats.per_s("writes")),
+        "MB/S": "–" if (written := stats.per_s("written_bytes")) is None else f"{written / 1e6:.1f}",
+        "W_AWAIT": _ms(stats.ms_per_write),
+        "FLUSH/S": number(stats.per_s("flushes")),
+        "F_AWAIT": _ms(stats.ms_per_flush),
         _TREND: trend,
         "FLAG": entry.flag,
     }
-    bars = {"USED": (entry.used, USED_MUCH), "BUSY": (None if repeated else now.busy, BUSY_MUCH)}
-    rest = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
-    styles = dict.fromkeys(values, rest) | {"FLAG": style or rest, _TREND: TIME}
+    bars = {"USED": (entry.used, USED_MUCH), "BUSY": (None if repeated else stats.busy, BUSY_MUCH)}
+    dim = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
+    styles = dict.fromkeys(values, dim) | {"FLAG": style or dim, _TREND: TIME}
     if repeated or entry.in_memory or entry.guest:
         values |= dict.fromkeys((*_OF_DEVICES, "FREE", "DEVICE") if entry.guest else _OF_DEVICES, "")
         styles["DEVICE"] = FAINT
     runs: list[Run] = []
     for column in columns:
         if column.title in bars:
-            share, much = bars[column.title]
-            colour = DOUBT if share is not None and share >= much else rest or AREA
+            share, limit = bars[column.title]
+            colour = DOUBT if share is not None and share >= limit else dim or AREA
             runs += [(" " * column.gap, ""), *meter(share, column.width, colour)]
         else:
             runs.append((cell(column, values[column.title]), styles[column.title]))

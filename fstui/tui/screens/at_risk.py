@@ -53,9 +53,9 @@ class AtRiskScreen(FollowingScreen):
             self.view = drawing.RiskView(self.view.target, event.second, event.sentences, event.limits)
             self.redraw()
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, lines: int) -> None:
         for part in ("files", "sentences"):
-            self.part(part).scroll_lines(by)
+            self.part(part).scroll_lines(lines)
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []

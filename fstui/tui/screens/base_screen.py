@@ -166,12 +166,12 @@ class BaseScreen(Screen[None]):
         if (selected := getattr(self, "selected", None)) is not None:
             self.call_later(self.run_action, f"move({row - selected})")
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, lines: int) -> None:
         part = self.query_one(f"#{self.SCROLLED}")
         if isinstance(part, DrawnLines):
-            part.scroll_lines(by)
+            part.scroll_lines(lines)
         else:
-            part.scroll_relative(y=by, animate=False)
+            part.scroll_relative(y=lines, animate=False)
 
     def footer_commands(self) -> Iterable[Command]:
         return (*self.KEYS, PALETTE)

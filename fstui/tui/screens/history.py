@@ -102,9 +102,9 @@ class HistoryScreen(BaseScreen):
         self.table.refill()
         self._show_chosen()
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, lines: int) -> None:
         self.whole = True
-        super().action_scroll(by)
+        super().action_scroll(lines)
 
     def on_data_table_row_highlighted(self) -> None:
         self.whole = False
@@ -130,23 +130,23 @@ class HistoryScreen(BaseScreen):
 
     @property
     def chosen(self) -> Summary | None:
-        return next((one for one in self.rows or () if one.path == self.table.chosen), None)
+        return next((run for run in self.rows or () if run.path == self.table.chosen), None)
 
-    def action_move(self, by: int) -> None:
-        self.table.move(by)
+    def action_move(self, offset: int) -> None:
+        self.table.move(offset)
 
     @work(exclusive=True, group="read")
     async def action_open(self) -> None:
         """Open the result of the selected run, or compare it with the marked runs."""
         if self.chosen is None:
             return
-        wanted = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
+        summaries = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]
         saved: list[history.SavedRun] = []
         with self.fstui.reporting():
-            saved = [await history.find(one.path) for one in wanted]
+            saved = [await history.find(summary.path) for summary in summaries]
         if not saved or not self.is_active:
             return
-        runs = [*([self.against] if self.against else []), *(one.run for one in saved)]
+        runs = [*([self.against] if self.against else []), *(entry.run for entry in saved)]
         if not self._comparing:
             self.fstui.open_saved(saved[0])
         elif len({run.id for run in runs}) < 2:
@@ -221,7 +221,7 @@ class HistoryScreen(BaseScreen):
             await super().go_back()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        marked = ", ".join([*([self.against.id] if self.against else []), *(one.id for one in self.marked)])
+        marked = ", ".join([*([self.against.id] if self.against else []), *(summary.id for summary in self.marked)])
         what = f"compare {marked} with …" if marked else "history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}”: {number}" if self.words else number

@@ -76,10 +76,10 @@ class LessonsScreen(BaseScreen):
 
     @work(exclusive=True, group="taken")
     async def read_taken(self) -> None:
-        before = self.taken
+        earlier = self.taken
         with self.fstui.reporting():
             self.taken = await lessons.taken()
-        if before != self.taken:
+        if earlier != self.taken:
             self.table.refill()
             self._select_next()
         self.redraw()
@@ -88,9 +88,9 @@ class LessonsScreen(BaseScreen):
         """Select the first lesson after this one that was not taken, if this one was."""
         names = [lesson.name for lesson in lessons.lessons()]
         taken = self.taken or {}
-        at = names.index(self.chosen.name)
-        if names[at] in taken:
-            self.table.choose(next((name for name in (*names[at:], *names[:at]) if name not in taken), None))
+        index = names.index(self.chosen.name)
+        if names[index] in taken:
+            self.table.choose(next((name for name in (*names[index:], *names[:index]) if name not in taken), None))
 
     @property
     def chosen(self) -> Lesson:
@@ -100,8 +100,8 @@ class LessonsScreen(BaseScreen):
         self.query_one("#about").scroll_home(animate=False)
         self.redraw()
 
-    def action_move(self, by: int) -> None:
-        self.table.move(by)
+    def action_move(self, offset: int) -> None:
+        self.table.move(offset)
 
     def action_take(self) -> None:
         self.app.push_screen(LessonScreen(self.chosen, self._pace))
@@ -118,8 +118,8 @@ class LessonsScreen(BaseScreen):
         return [progress] if self.part("selected").has_frame else [progress, rule(width)]
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
-        planned, done = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
-        return drawing.about(self.chosen, planned, done, width)
+        planned, result = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
+        return drawing.about(self.chosen, planned, result, width)
 
 
 class LessonScreen(BaseScreen):
@@ -195,13 +195,13 @@ class LessonScreen(BaseScreen):
         """Name the digits only if they choose something, and Enter only if it leads on."""
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
         for command in super().footer_commands():
-            if command.id == "lesson.next" and not self._missing:
+            if command.id == "lesson.next" and not self._requirement:
                 yield replace(command, label=_NEXT.get(self.stage, command.label))
             elif command.id != "lesson.next" and (waits or command.id != "lesson.answer"):
                 yield command
 
     @property
-    def _missing(self) -> str:
+    def _requirement(self) -> str:
         """What must be done before the next page; empty if the page is answered and its runs are over."""
         if self.stage == "predict" and self.predicted is None:
             return "Answer first: press the digit of what you expect."
@@ -210,8 +210,8 @@ class LessonScreen(BaseScreen):
         return "Answer first: press a digit." if self.stage == "question" and self.answered is None else ""
 
     async def action_next(self) -> None:
-        if self._missing:
-            self.say(self._missing)
+        if self._requirement:
+            self.say(self._requirement)
         elif self.stage != "question":
             self._show_stage(STAGES[STAGES.index(self.stage) + 1])
         else:
@@ -321,4 +321,4 @@ class LessonScreen(BaseScreen):
         if self._plug_at is not None:
             return f"{self._plug_at}: press p to pull the plug."
         waiting, ready = _PROMPTS.get(self.stage, ("", "Press Enter to continue."))
-        return waiting if self._missing else ready
+        return waiting if self._requirement else ready

@@ -79,8 +79,8 @@ class PageScreen(BaseScreen):
         yield Cards(self.cards)
         yield self.footer_lines()
 
-    def action_move(self, by: int) -> None:
-        self.action_scroll(by)
+    def action_move(self, offset: int) -> None:
+        self.action_scroll(offset)
 
     def action_copy(self) -> None:
         cards = ("\n".join(text.plain.rstrip() for text in card_lines(card, COPIED_WIDTH)) for card in self.cards)
@@ -98,13 +98,13 @@ class HelpScreen(PageScreen):
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     commands = {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values()
-    rows = [(" ".join(key_names(one, keymap)), one.help, right(one.id)) for one in commands]
-    most = max(len(keys) for keys, _, _ in rows)
+    rows = [(" ".join(key_names(command, keymap)), command.help, right(command.id)) for command in commands]
+    keys_width = max(len(keys) for keys, _, _ in rows)
 
     def draw_keys(width: int) -> list[Text]:
         lines = section_lines(Section("", ("KEY", "", "NAME IN keys.toml"), tuple(rows)), width)
         for text in lines[1:]:
-            text.stylize(KEY if text.plain[1:2].strip() else "", 0, most + 1)
+            text.stylize(KEY if text.plain[1:2].strip() else "", 0, keys_width + 1)
             text.highlight_regex(r"\w+\.\w+$", FAINT)
         return lines
 
@@ -148,9 +148,9 @@ def explain_screen(rule_name: str) -> PageScreen:
     page, words = explanation.of_rule(rule_name)
     _, head, *parts = re.split("^##? ", page, flags=re.MULTILINE)
     name, _, result = head.partition("\n")
-    found = [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
+    cards = [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     answer = f"Result: {' '.join(result.split()).strip('*')}"
-    return PageScreen("explain", [*found, *map(_meaning, words), *_related(rule_name)], name, answer)
+    return PageScreen("explain", [*cards, *map(_meaning, words), *_related(rule_name)], name, answer)
 
 
 def _related(rule_name: str) -> Iterator[Card]:
@@ -158,9 +158,9 @@ def _related(rule_name: str) -> Iterator[Card]:
     from fstui.runs.rules import questions  # noqa: PLC0415  it imports the rules
 
     for question, rows in questions().items():
-        others = [row for row in rows if row[0] != rule_name]
-        if others and len(others) < len(rows):
-            yield question, partial(_rules, others)
+        related = [row for row in rows if row[0] != rule_name]
+        if related and len(related) < len(rows):
+            yield question, partial(_rules, related)
 
 
 def _rules(rows: Sequence[tuple[str, str]], width: int) -> list[Text]:

@@ -84,7 +84,7 @@ class PlanScreen(BaseScreen):
         self.offers.add([*scenarios.shipped_ones(), (power_cut.NAME, power_cut.FORM)])
         self.choose_pane(self.scenarios)
         self.scenarios.refill()
-        self.choose_scenario(self.offers.at(self._wanted))
+        self.choose_scenario(self.offers.index_of(self._wanted))
         self.look_up()
         self.offer_own()
         self.set_interval(COUNTERS_S, self.read_counters)
@@ -171,38 +171,38 @@ class PlanScreen(BaseScreen):
             self._setting, self.option = self.settings.chosen, 0
             self._show_selected()
 
-    def choose_scenario(self, at: int) -> None:
-        self.scenario = at
-        self.scenarios.choose(at)
+    def choose_scenario(self, index: int) -> None:
+        self.scenario = index
+        self.scenarios.choose(index)
         self.settings.choose(0)
         self.part("notes").to_top()
         self.choose_pane(self.scenarios)
 
-    def choose_setting(self, at: int) -> None:
-        self.settings.choose(at)
+    def choose_setting(self, index: int) -> None:
+        self.settings.choose(index)
         self.choose_pane(self.settings)
 
-    def action_move(self, by: int) -> None:
+    def action_move(self, offset: int) -> None:
         if self.pane is self.settings:
-            self.settings.move(by)
+            self.settings.move(offset)
         else:
-            self.choose_scenario(max(0, min(self.scenario + by, len(self.offers.every) - 1)))
+            self.choose_scenario(max(0, min(self.scenario + offset, len(self.offers.every) - 1)))
 
     def action_other_pane(self) -> None:
         self.choose_pane(self.scenarios if self.pane is self.settings else self.settings)
 
-    def action_change(self, by: int) -> None:
+    def action_change(self, offset: int) -> None:
         if self.pane is self.scenarios:
             self.action_other_pane()
         elif self._options:
-            self.option = max(0, min(self.option + by, len(self._options) - 1))
+            self.option = max(0, min(self.option + offset, len(self._options) - 1))
             self._show_selected()
         elif self.offer and self.setting:
             form, choices = self.offer.form, self.offers.choices
             if self.setting in form.settings and len(choices.values(form, self.setting)) > 1:
                 self.say("This setting has several values. Press e to type others.")
             else:
-                self._choose(choices.changed(form, self.setting, by))
+                self._choose(choices.changed(form, self.setting, offset))
 
     def action_toggle_box(self) -> None:
         if self.offer and self._options:
@@ -210,9 +210,9 @@ class PlanScreen(BaseScreen):
             self._choose(self.offers.choices.toggled(self.offer.form, self.setting, option))
 
     def action_undo(self) -> None:
-        before = self.offers.undo()
-        if before is not None and self.offers.site:
-            self.fstui.remember(self.offers.site, before)
+        earlier = self.offers.undo()
+        if earlier is not None and self.offers.site:
+            self.fstui.remember(self.offers.site, earlier)
         self._plan_again()
 
     async def action_directory(self) -> None:
@@ -220,10 +220,10 @@ class PlanScreen(BaseScreen):
 
     def _go_to(self, directory: str) -> None:
         if directory:
-            known = [(offer.name, offer.form) for offer in self.offers.every]
+            forms = [(offer.name, offer.form) for offer in self.offers.every]
             expanded = os.path.expanduser(directory)  # noqa: PTH111  pathlib would also normalise the name
             self.offers, self.activity = Offers(self.fstui.session, expanded), DeviceActivity()
-            self.offers.add(known)
+            self.offers.add(forms)
             self._plan_again()
             self.look_up()
 
@@ -251,7 +251,7 @@ class PlanScreen(BaseScreen):
             return
         target = self.offers.declared(site).target
         if isinstance(offer.plan, power_cut.PowerCutPlan):
-            self.fstui.open_power_cut(site.surveyed.path, target, self.offers.choices.of(offer.form))
+            self.fstui.open_power_cut(site.surveyed.path, target, self.offers.choices.settings_of(offer.form))
             return
         if not self._confirmed(offer.plan, site):
             return
@@ -263,16 +263,16 @@ class PlanScreen(BaseScreen):
 
     def _confirmed(self, plan: Plan, site: Site) -> bool:
         """Return whether there is no concern, or the user has pressed the key again after reading it."""
-        found = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
-        if not found or (plan is self._confirming and self._answered == self._question):
+        concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
+        if not concerns or (plan is self._confirming and self._answered == self._question):
             return True
         self._confirming = plan
-        self.ask(f"Warning: {', '.join(found)}. Press the same key again to run it anyway.")
+        self.ask(f"Warning: {', '.join(concerns)}. Press the same key again to run it anyway.")
         return False
 
-    def _choose(self, chosen: Choices) -> None:
-        if chosen != self.offers.choices:
-            self.offers.choose(chosen)
+    def _choose(self, choices: Choices) -> None:
+        if choices != self.offers.choices:
+            self.offers.choose(choices)
             self._plan_again()
 
     def _plan_again(self) -> None:
@@ -312,6 +312,6 @@ class PlanScreen(BaseScreen):
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
             return []
-        others = busy(self.activity.stats, self._target) if self._target else ("", "")
+        users = busy(self.activity.stats, self._target) if self._target else ("", "")
         top = [rule(width, "what it does")] if self.part("notes").has_frame else []
-        return [*top, *drawing.notes(self.offer, self._target, others, self.setting, width)]
+        return [*top, *drawing.notes(self.offer, self._target, users, self.setting, width)]

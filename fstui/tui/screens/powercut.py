@@ -108,8 +108,8 @@ class PowerCutScreen(BaseScreen):
         verify = shlex.join(["fstui", "powercut", "verify", self.directory])
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
 
-    def action_move(self, by: int) -> None:
-        self.action_scroll(by)
+    def action_move(self, offset: int) -> None:
+        self.action_scroll(offset)
 
     def action_copy(self) -> None:
         self.copy(self.witness)

@@ -75,26 +75,26 @@ class RecordingScreen(BaseScreen):
     async def open_recording(self) -> None:
         """Read the recording and choose its worst moment, or the last one."""
         try:
-            found = await recordings.answer(None)
+            answer = await recordings.answer(None)
         except (OSError, Refused) as trouble:
             self._empty = str(trouble)
             self.redraw()
             return
         await self.wait_for_refresh()  # the strips have a width then
-        worst = found.incidents[0] if found.incidents else None
-        at = (worst.start + worst.end) / 2 if worst else found.end - 2 * ZOOMS[0]
-        self.view = drawing.RecordingView(found, at, 0.0)
-        await self._show(at)
+        worst = answer.incidents[0] if answer.incidents else None
+        time = (worst.start + worst.end) / 2 if worst else answer.end - 2 * ZOOMS[0]
+        self.view = drawing.RecordingView(answer, time, 0.0)
+        await self._show(time)
 
-    async def _show(self, at: float) -> None:
+    async def _show(self, time: float) -> None:
         assert self.view is not None
-        first, last = self.view.found.start, self.view.found.end
-        view = replace(self.view, at=min(max(at, first), last - 1), second=None, window=None)
+        begin, end = self.view.answer.start, self.view.answer.end
+        view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None)
         number = drawing.cells(self.part("strips").size.width - 2 * self.part("strips").has_frame)
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
-            begin, latest = (at // cell_s * cell_s for at in (first, last - (number - 1) * cell_s))
-            start = max(min(view.at // cell_s * cell_s - number // 2 * cell_s, latest), begin)
+            earliest, latest = (time // cell_s * cell_s for time in (begin, end - (number - 1) * cell_s))
+            start = max(min(view.time // cell_s * cell_s - number // 2 * cell_s, latest), earliest)
             view = replace(view, start=start, buckets={})
         self.view = view
         self.redraw()
@@ -103,30 +103,30 @@ class RecordingScreen(BaseScreen):
                 end = view.start + number * view.cell_s
                 rows = await recordings.overview(view.start, end, view.cell_s)
                 view = replace(view, buckets=drawing.numbered(rows, view.start, view.cell_s))
-            second, window = await recordings.moment(view.at)
+            second, window = await recordings.moment(view.time)
             self.view = replace(view, second=second, window=window)
         self.redraw()
 
     @work(exclusive=True, group="read")
-    async def action_move(self, by: int) -> None:
+    async def action_move(self, offset: int) -> None:
         if self.view is not None:
-            await self._show(self.view.at + by * self.view.cell_s)
+            await self._show(self.view.time + offset * self.view.cell_s)
 
     @work(exclusive=True, group="read")
-    async def action_zoom(self, by: int) -> None:
+    async def action_zoom(self, offset: int) -> None:
         if self.view is not None:
-            at = ZOOMS.index(self.view.cell_s) + by
-            self.view = replace(self.view, cell_s=ZOOMS[min(max(at, 0), len(ZOOMS) - 1)], start=0.0, buckets={})
-            await self._show(self.view.at)
+            index = ZOOMS.index(self.view.cell_s) + offset
+            self.view = replace(self.view, cell_s=ZOOMS[min(max(index, 0), len(ZOOMS) - 1)], start=0.0, buckets={})
+            await self._show(self.view.time)
 
     @work(exclusive=True, group="read")
-    async def action_incident(self, by: int) -> None:
+    async def action_incident(self, offset: int) -> None:
         if self.view is None:
             return
-        middles = [(one.start + one.end) / 2 for one in self.view.found.incidents]
-        ahead = [at for at in middles if (at - self.view.at) * by > 1]
+        middles = [(incident.start + incident.end) / 2 for incident in self.view.answer.incidents]
+        ahead = [time for time in middles if (time - self.view.time) * offset > 1]
         if ahead:
-            await self._show(min(ahead) if by > 0 else max(ahead))
+            await self._show(min(ahead) if offset > 0 else max(ahead))
         else:
             self.say("There is no further incident.")
 
@@ -134,8 +134,8 @@ class RecordingScreen(BaseScreen):
         if self.view is not None:
             self.copy(" ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000)))
 
-    def action_scroll(self, by: int) -> None:
-        self.part("waits").scroll_lines(by)
+    def action_scroll(self, lines: int) -> None:
+        self.part("waits").scroll_lines(lines)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.view, width) if self.view else title_line("recording", "", "", width)]

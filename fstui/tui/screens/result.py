@@ -78,7 +78,7 @@ class ResultScreen(BaseScreen):
         self.is_saved = is_saved
         self.more = details(run, before)
         tables = {section.title for section in replicas.tables(run)}
-        answers = (at for at, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
+        answers = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
         self.selected = next(answers, 0)
         self.set_class(self.selected > 0, "-table")
         self.whole = False
@@ -113,8 +113,8 @@ class ResultScreen(BaseScreen):
     def chosen(self) -> Finding | Step | Detail | None:
         return self.rows[self.selected] if self.rows else None
 
-    def action_move(self, by: int) -> None:
-        self.selected = max(0, min(self.selected + by, len(self.rows) - 1))
+    def action_move(self, offset: int) -> None:
+        self.selected = max(0, min(self.selected + offset, len(self.rows) - 1))
         self.whole = False
         self.part("detail").to_top()
         self.redraw()
@@ -123,9 +123,9 @@ class ResultScreen(BaseScreen):
         """Select a row. Findings and steps are one list in two parts."""
         super().action_choose_row(part, row + (len(self.findings) if part == "steps" else 0))
 
-    def action_scroll(self, by: int) -> None:
+    def action_scroll(self, lines: int) -> None:
         self.whole = True
-        self.part("detail").scroll_lines(by)
+        self.part("detail").scroll_lines(lines)
 
     def action_copy(self) -> None:
         self._copy("brief")
@@ -221,17 +221,17 @@ class ResultScreen(BaseScreen):
         if isinstance(chosen, Detail):
             return chosen.lines(width)
         if isinstance(chosen, Step):
-            more = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
-            return [*drawing.step_detail(chosen, self.result, width), *more]
+            map_ = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
+            return [*drawing.step_detail(chosen, self.result, width), *map_]
         return drawing.explanation(self.result, chosen, width, height)
 
     def _draw_findings(self, width: int, height: int) -> list[Text]:
-        at = self.selected if self.selected < len(self.findings) else None
-        return drawing.findings(self.findings, at, width, height)
+        index = self.selected if self.selected < len(self.findings) else None
+        return drawing.findings(self.findings, index, width, height)
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
-        at = self.selected - len(self.findings)
-        return drawing.steps(self.result, self.more, at if at >= 0 else None, width, height)
+        index = self.selected - len(self.findings)
+        return drawing.steps(self.result, self.more, index if index >= 0 else None, width, height)
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]

@@ -96,9 +96,9 @@ class RunScreen(BaseScreen):
             self.fstui.fault = error
             self.progress.trouble = f"An error in fstui ended the run: {type(error).__name__}: {error}"
         finally:
-            self.call_later(self._over)
+            self.call_later(self._finish)
 
-    def _over(self) -> None:
+    def _finish(self) -> None:
         self.fstui.run_ended(self.progress.run, self.progress.saved_to, self.progress.save_error)
         self.over = True
         self._changed = True
@@ -182,20 +182,20 @@ class RunScreen(BaseScreen):
             return LatencyView()
         planned = progress.plan.steps[index]
         running = progress.snapshot if index == progress.current else None
-        seen = running or progress.done.get(index)
+        step = running or progress.done.get(index)
         length_s = None if progress.plan.seconds is None else planned.settings.seconds
         if running is not None:
             length_s = running.length_s
         marks = self._marks_of(index)
-        if seen is None:
+        if step is None:
             return LatencyView(length_s=length_s, marks=marks)
         planned_s = length_s or 0.0
-        while length_s and length_s * _OVERRUN < seen.elapsed_s:
+        while length_s and length_s * _OVERRUN < step.elapsed_s:
             length_s += planned_s / 4  # a step that takes longer changes the axis seldom, and little
-        timeline = (seen.figures.timeline() if seen.figures else ()) or seen.timeline
+        timeline = (step.figures.timeline() if step.figures else ()) or step.timeline
         stall = running.stall if running else None
         failed = running is None and progress.done[index].error is not None
-        return LatencyView(timeline, seen.elapsed_s, length_s, marks, seen.latency_ns, stall, failed)
+        return LatencyView(timeline, step.elapsed_s, length_s, marks, step.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
         """Return the references of a step. They do not change during the step, so they are computed once."""

@@ -145,18 +145,18 @@ class StorageScreen(BaseScreen):
     def survey(self) -> None:
         """Read mounts and devices from /proc and /sys, which cannot hang."""
         began = time.monotonic()
-        known = {target.mount_point: target for target in self.inventory.filesystems}
+        targets = {target.mount_point: target for target in self.inventory.filesystems}
         with self.fstui.guarded():
-            found, self.flags = self.fstui.session.judged_filesystems()
+            inventory, self.flags = self.fstui.session.judged_filesystems()
             # On a host with many devices a survey takes long: spend at most a tenth of the time on it.
             self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
-            self.inventory = _with_known_space(found, known)
+            self.inventory = _with_known_space(inventory, targets)
             self.read_counters()
             self.refresh_rows()
-            new_mounts = {target.mount_point for target in found.filesystems} - known.keys()
+            new_mounts = {target.mount_point for target in inventory.filesystems} - targets.keys()
             if new_mounts or time.monotonic() - self._space_measured >= SPACE_S:
                 self._space_measured = time.monotonic()
-                self.call_after_refresh(self.measure_space, found)  # draw the verdicts before starting a child
+                self.call_after_refresh(self.measure_space, inventory)  # draw the verdicts before starting a child
 
     @work(exclusive=True, group="space")
     async def measure_space(self, inventory: Inventory) -> None:
@@ -171,10 +171,10 @@ class StorageScreen(BaseScreen):
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
         counters = self.fstui.session.machine.counters(nodes.values())
-        before = self.activity.stats
+        earlier = self.activity.stats
         self.activity.add(counters)
-        if (stats := self.activity.stats) and stats is not before:
-            self.recent.add(max(one.elapsed_s for one in stats.values()), stats, len(stats))
+        if (stats := self.activity.stats) and stats is not earlier:
+            self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
 
     def refresh_rows(self) -> None:
         key = self.rows[self.selected].key if self.row else None
@@ -194,9 +194,9 @@ class StorageScreen(BaseScreen):
     def row(self) -> storage.StorageEntry | None:
         return self.rows[self.selected] if self.selected < len(self.rows) else None
 
-    def action_move(self, by: int) -> None:
+    def action_move(self, offset: int) -> None:
         self._moved = True
-        self.selected = max(0, min(self.selected + by, len(self.rows) - 1))
+        self.selected = max(0, min(self.selected + offset, len(self.rows) - 1))
         self.part("detail").to_top()
         self.redraw()
 
@@ -285,8 +285,8 @@ class StorageScreen(BaseScreen):
         lines = filesystem.detail(row, stats, self.host_activity, width, runs=runs, inventory=self.inventory)
         if row is None or self.saved_runs is None:
             return lines
-        if made := getattr(self.fstui.session.machine, "parameters", None):
-            return [*lines, line(), *filesystem.disk(made, width)]
+        if simulated := getattr(self.fstui.session.machine, "parameters", None):
+            return [*lines, line(), *filesystem.disk(simulated, width)]
         room = height - len(lines)
         return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, room)]
 
@@ -297,13 +297,13 @@ class StorageScreen(BaseScreen):
         return [line(storage.hint(self.inventory, self.pseudo, self.sort, self.words))]
 
 
-def _with_known_space(found: Inventory, known: Mapping[str, Target]) -> Inventory:
+def _with_known_space(inventory: Inventory, targets: Mapping[str, Target]) -> Inventory:
     """Fill in the space that was measured last, because it is measured less often."""
 
     def filled(target: Target) -> Target:
-        before = known.get(target.mount_point)
-        if before is None or target.space is not None or before.source != target.source:
+        earlier = targets.get(target.mount_point)
+        if earlier is None or target.space is not None or earlier.source != target.source:
             return target
-        return msgspec.structs.replace(target, space=before.space, silent_s=before.silent_s)
+        return msgspec.structs.replace(target, space=earlier.space, silent_s=earlier.silent_s)
 
-    return msgspec.structs.replace(found, filesystems=tuple(map(filled, found.filesystems)))
+    return msgspec.structs.replace(inventory, filesystems=tuple(map(filled, inventory.filesystems)))

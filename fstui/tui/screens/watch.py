@@ -18,7 +18,7 @@ from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, line, paragraph, rule, table, title_line
-from fstui.tui.iostats import IoStats, Recent, joined, of_second
+from fstui.tui.iostats import IoStats, Recent, of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD
 
@@ -169,7 +169,7 @@ class WatchScreen(FollowingScreen):
         top = [rule(width, "programs that wait")] if self.part("waits").has_frame else []
         rows = [*top, *self._waits(width)]
         room = height - len(rows) - 1
-        minutes = charts.last_minutes("all programs", charts.OF_SYNCS, self._recent, joined, width=width, height=room)
+        minutes = charts.last_minutes("all programs", charts.OF_SYNCS, self._recent, total, width=width, height=room)
         return [*rows, line(), *minutes] if minutes else rows
 
     def _waits(self, width: int) -> list[Text]:
@@ -177,15 +177,15 @@ class WatchScreen(FollowingScreen):
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         if self._untraced:
             why = paragraph(f"not traced by the kernel: {self._untraced}", width - 2, " ", FAINT)
-            writers = [(f"{each.name} ({each.pid})", size(each.written_bytes / per_s)) for each in second.writers]
+            writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*why, *table(WRITERS, writers, width)]
         named = WAITS[0] if width < _WIDE else replace(WAITS[0], width=_LONG_NAME)
-        found = table((named, *WAITS[1:]), [watch.waiting_cells(each, per_s) for each in second.waits], width)
+        rows = table((named, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width)
         quiet = "no program waits for a sync" if self._begun else "setting up the kernel's trace"
-        return found if second.waits else [*found, line((f"  {quiet}", FAINT))]
+        return rows if second.waits else [*rows, line((f"  {quiet}", FAINT))]
 
     def _draw_devices(self, width: int, height: int) -> list[Text]:
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
-        journals = [line(f"  {watch.journal(each, per_s)}") for each in second.commits]
-        rows = [watch.device_cells(each, per_s) for each in second.devices]
+        journals = [line(f"  {watch.journal(commits, per_s)}") for commits in second.commits]
+        rows = [watch.device_cells(device, per_s) for device in second.devices]
         return [rule(width, "devices", "watched only"), *table(DEVICES, rows, width), *journals]

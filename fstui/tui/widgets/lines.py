@@ -50,9 +50,9 @@ class DrawnText(Widget):
         width, height = self.size
         if not width or not height or not self.screen.is_active:
             return
-        before = self._strips
+        earlier = self._strips
         self._draw_now()
-        changed = {y: _changed(_line(before, y), _line(self._strips, y), width) for y in range(height)}
+        changed = {y: _changed(_line(earlier, y), _line(self._strips, y), width) for y in range(height)}
         self.refresh_cells({y: cells for y, cells in changed.items() if cells})
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
@@ -94,12 +94,12 @@ class DrawnText(Widget):
         self._size_drawn = self.size
         width, height = self.size
         texts = self.draw_texts(width, height) if width and height else ()
-        background, old = self._background, dict(enumerate(zip(self._texts, self._strips, strict=True)))
+        background, memo = self._background, dict(enumerate(zip(self._texts, self._strips, strict=True)))
         if self._drawn_on != (width, background):
-            self._drawn_on, old = (width, background), {}
+            self._drawn_on, memo = (width, background), {}
         # Rendering is slow, so a line with the same text keeps its strip.
         self._strips = [
-            old[y][1] if y in old and old[y][0] == text and old[y][0].style == text.style else self._strip_of(text)
+            memo[y][1] if y in memo and memo[y][0] == text and memo[y][0].style == text.style else self._strip_of(text)
             for y, text in enumerate(texts)
         ]
         self._texts = texts
@@ -133,8 +133,8 @@ class DrawnLines(DrawnText):
 
     def redraw(self) -> None:
         width = self.size.width
-        shown = width and self.screen.is_active
-        if shown and self.styles.is_auto_height and self._height_for(width) != self._height_drawn:
+        visible = width and self.screen.is_active
+        if visible and self.styles.is_auto_height and self._height_for(width) != self._height_drawn:
             self.refresh(layout=True)
         super().redraw()
 
@@ -143,14 +143,14 @@ class DrawnLines(DrawnText):
         room = height - (frame and height > 1)  # one line is the top of a frame around the widget below
         texts = self._draw(width - 2 * frame, room)
         self._offset = min(self._offset, max(len(texts) - room, 0))
-        shown = list(texts[self._offset : self._offset + room])
-        left = len(texts) - self._offset - room
-        if left > 0:
-            shown[-1] = Text(f"   … {left + 1} more (PgDn)", style=FAINT, end="")
-        shown = framed(shown, width, max(height, 2))[:height] if frame else shown
-        self._marks = [list(_marks(text)) for text in shown]
+        visible = list(texts[self._offset : self._offset + room])
+        hidden = len(texts) - self._offset - room
+        if hidden > 0:
+            visible[-1] = Text(f"   … {hidden + 1} more (PgDn)", style=FAINT, end="")
+        visible = framed(visible, width, max(height, 2))[:height] if frame else visible
+        self._marks = [list(_marks(text)) for text in visible]
         self._has_rows = any(ROW in mark for marks in self._marks for _, mark in marks)
-        return [_without_marks(text) for text in shown]
+        return [_without_marks(text) for text in visible]
 
     @property
     def allow_select(self) -> bool:
@@ -161,9 +161,9 @@ class DrawnLines(DrawnText):
     def has_frame(self) -> bool:
         return self._frame and self.screen.size.width >= FRAMES_FROM
 
-    def scroll_lines(self, by: int) -> None:
+    def scroll_lines(self, lines: int) -> None:
         self.screen.clear_selection()
-        self._offset = max(self._offset + by, 0)
+        self._offset = max(self._offset + lines, 0)
         self.redraw()
 
     def to_top(self) -> None:
@@ -184,12 +184,12 @@ class DrawnLines(DrawnText):
     async def on_mouse_scroll_up(self) -> None:
         await self._turn(-_WHEEL_LINES)
 
-    async def _turn(self, by: int) -> None:
+    async def _turn(self, lines: int) -> None:
         """Move the selection of rows that can be selected, as the keys do; scroll other lines."""
         if self._has_rows:
-            await self.app.run_action(f"move({by})", default_namespace=self.screen)
+            await self.app.run_action(f"move({lines})", default_namespace=self.screen)
         else:
-            self.scroll_lines(by)
+            self.scroll_lines(lines)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         self._height_drawn = self._height_for(width)
@@ -231,25 +231,25 @@ class Piece(Widget):
 
     ALLOW_SELECT = False
 
-    def __init__(self, whole: Slices) -> None:
+    def __init__(self, slices: Slices) -> None:
         super().__init__()
-        self._whole = whole
+        self._slices = slices
 
     @property
-    def _first(self) -> int:
-        return self.region.x - self._whole.content_region.x
+    def _left_edge(self) -> int:
+        return self.region.x - self._slices.content_region.x
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
         """Refresh each line up to its last changed cell. Cells are counted from the left edge of the whole."""
-        first, width = self._first, self.size.width
-        own = {y: [x for x in cells if first <= x < first + width] for y, cells in changed.items()}
-        regions = [Region(0, y, cells[-1] + 1 - first, 1) for y, cells in own.items() if cells]
+        left, width = self._left_edge, self.size.width
+        own_cells = {y: [x for x in cells if left <= x < left + width] for y, cells in changed.items()}
+        regions = [Region(0, y, cells[-1] + 1 - left, 1) for y, cells in own_cells.items() if cells]
         if regions:
             self.refresh(*regions)
 
     def render_line(self, y: int) -> Strip:
-        strip, width = _line(self._whole.strips, y), self.size.width
-        return strip.crop(self._first, self._first + width) if strip else Strip.blank(width, self.rich_style)
+        strip, width = _line(self._slices.strips, y), self.size.width
+        return strip.crop(self._left_edge, self._left_edge + width) if strip else Strip.blank(width, self.rich_style)
 
 
 def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
@@ -268,10 +268,10 @@ def _changed(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
         return ()
     if old is None or new is None:
         return range(width)
-    before, after = list(_cells(old)), list(_cells(new))
-    if len(before) != len(after):
+    old_cells, new_cells = list(_cells(old)), list(_cells(new))
+    if len(old_cells) != len(new_cells):
         return range(width)
-    return [x for x, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
+    return [x for x, (a, b) in enumerate(zip(old_cells, new_cells, strict=True)) if a != b]
 
 
 def _line(strips: Sequence[Strip], y: int) -> Strip | None:

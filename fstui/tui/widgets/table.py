@@ -80,7 +80,7 @@ class DrawnTable(DataTable[Text]):
         self._rows = {}  # clearing may scroll, and there are no columns for rows yet
         self.clear(columns=True)
         self.titles = [column.title for column in columns]
-        heads = styled_row(columns, {one.title: one.title for one in columns} | dict(titles), {})
+        heads = styled_row(columns, {column.title: column.title for column in columns} | dict(titles), {})
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
         self._rows = rows
@@ -91,14 +91,14 @@ class DrawnTable(DataTable[Text]):
         if row is None or not self._rows:
             self._pending = row
         elif isinstance(row, int):
-            at = max(0, min(row, len(self._rows) - 1))
-            self._add_rows(at + MORE_ROWS)
-            self.move_cursor(row=at)
+            index = max(0, min(row, len(self._rows) - 1))
+            self._add_rows(index + MORE_ROWS)
+            self.move_cursor(row=index)
         elif row in self._rows:
             self.choose(list(self._rows).index(row))
 
-    def move(self, by: int) -> None:
-        self.choose(self.cursor_row + by)
+    def move(self, offset: int) -> None:
+        self.choose(self.cursor_row + offset)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
