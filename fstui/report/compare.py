@@ -20,7 +20,7 @@ from fstui.report.stack import medium, stack_line
 from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
 
 STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
-_BAR = 16
+_BAR_WIDTH = 16
 _LEGEND = ("", "RUN", "VERDICT", "STARTED")
 _SIDE_FIELDS = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
@@ -89,7 +89,7 @@ def _step(comparison: Comparison, name: str) -> Section:
         per_sync = figures.step_cells(median.measured, counts)[5]  # as it was measured in the middle round
         rank = ranks.get(letter)
         share = median.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
-        drawn = Cell(bar(share, _BAR) if rank else "", share)
+        drawn = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
         times = rank.words if rank else NONE
         rows.append((letter, right(per_s), drawn, *map(right, (times, p50, p99, per_sync))))
     return Section(name, STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)

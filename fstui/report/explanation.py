@@ -29,7 +29,7 @@ _INDENT = 8
 """Columns left and right of text in a list."""
 _LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.md(?:#[^)]*)?\)")
 _THEME = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan"})
-_LONG_ROW = 3
+_LONG_ROW_LINES = 3
 """A table is printed as a list if one of its rows, as running text, fills more lines than this."""
 _DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -43,7 +43,7 @@ class _Table(TableElement):
                 heads = [f"{column.header}: " for column in table.columns]
                 rows = list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
                 longest = max((sum(map(len, row)) for row in rows), default=0)
-                if len(heads) > 2 and longest > _LONG_ROW * options.max_width:
+                if len(heads) > 2 and longest > _LONG_ROW_LINES * options.max_width:
                     for name, *cells in rows:
                         yield Text(f"\n{name}", style="bold")
                         for head, cell in zip(heads[1:], cells, strict=True):

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _GOOD: tuple[Verdict, ...] = ("consistent", "kept")
 FREE_OF_DEFECTS: tuple[Verdict, ...] = (*_GOOD, "plausible")
-_FULL, _FULL_BYTES = 0.01, 1 << 30
-_NEARLY, _NEARLY_BYTES = 0.05, 10 << 30
+_FULL_SHARE, _FULL_BYTES = 0.01, 1 << 30
+_NEARLY_FULL_SHARE, _NEARLY_FULL_BYTES = 0.05, 10 << 30
 """A filesystem is full, or nearly full, if less is free than this share of its size and less than this many bytes."""
 
 
@@ -76,9 +76,9 @@ def trouble(target: Target) -> str:
     if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is read-only only on purpose
         return "read-only"
     space = target.space
-    if space and space.free_bytes < min(_FULL * space.total_bytes, _FULL_BYTES):
+    if space and space.free_bytes < min(_FULL_SHARE * space.total_bytes, _FULL_BYTES):
         return "full"
-    if space and space.free_bytes < min(_NEARLY * space.total_bytes, _NEARLY_BYTES):
+    if space and space.free_bytes < min(_NEARLY_FULL_SHARE * space.total_bytes, _NEARLY_FULL_BYTES):
         return f"{percent(1 - space.free_bytes / space.total_bytes)} full"
     return ""
 

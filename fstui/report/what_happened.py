@@ -18,7 +18,7 @@ from fstui.report.text import NONE, sparkline
 TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU PSI", "I/O PSI", "MEM PSI", "LONGEST WAIT", "WHO WAITED")
 MAX_ROWS = 10
 """A terminal shows no table with more rows, because it would scroll the answer away."""
-_LEFT, _WIDTH, _HEIGHT, _BELOW = 70, 780, 80, 22
+_LEFT, _WIDTH, _HEIGHT, _AXIS_HEIGHT = 70, 780, 80, 22
 
 
 class Chart(NamedTuple):
@@ -149,5 +149,5 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
     shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(highest))}</text>')
     times = (f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}" for part in range(5))
     shapes += ticks(times, _LEFT, _WIDTH, _HEIGHT + 16)
-    view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _BELOW}"
+    view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _AXIS_HEIGHT}"
     return f'<svg viewBox="{view}" role="img" aria-label="{escape(chart.name)} over time">{"".join(shapes)}</svg>'

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fstui.runs.site import Site
     from fstui.runs.startup import LedgerEntry
 
-STOP_S = 20.0
+STOP_TIMEOUT_S = 20.0
 """How long to wait for a stopped run to remove its files, in case its disk hangs."""
 FORGET_TEXTS_S = 60.0
 
@@ -170,7 +170,7 @@ class FstuiApp(App[int]):
         if self.running is not None:
             self.running.stop()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._run_over.wait(), STOP_S)
+                await asyncio.wait_for(self._run_over.wait(), STOP_TIMEOUT_S)
         self.exit(code)
 
     async def action_quit(self) -> None:

@@ -25,8 +25,8 @@ from fstui.report.text import (
 )
 
 ENDING = ""
-_MIN_COLUMN = 16
-_MAX_LABEL = 28
+_MIN_COLUMN_WIDTH = 16
+_MAX_LABEL_WIDTH = 28
 
 
 def render(report: Report, width: int | None = None) -> str:
@@ -74,7 +74,7 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
     The first column with a title contains the names of the rows. A long name gets a line of its own.
     """
     name = next((index for index, head in enumerate(rows[0]) if head), 0)
-    max_name = max(width // 3, _MIN_COLUMN)
+    max_name = max(width // 3, _MIN_COLUMN_WIDTH)
     named = [(*row[:name], row[name] if cell_len(row[name]) <= max_name else "", *row[name + 1 :]) for row in rows]
     widths = [_widest(cells) + GAP for cells in zip(*named, strict=True)]
     fitting: list[int] = []
@@ -96,8 +96,8 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
 def _in_pieces(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
     """Yield the table in pieces: as many columns as fit at a time, with the labels of the rows repeated."""
     labels, *columns_ = zip(*safe_rows(rows), strict=True)
-    margin = min(max(map(cell_len, labels)), _MAX_LABEL)
-    max_column_width = max((width - margin) // len(columns_) - GAP, _MIN_COLUMN)
+    margin = min(max(map(cell_len, labels)), _MAX_LABEL_WIDTH)
+    max_column_width = max((width - margin) // len(columns_) - GAP, _MIN_COLUMN_WIDTH)
     widths = [min(max(map(cell_len, cells)), max_column_width) for cells in columns_]
     start = 0
     while start < len(widths):

@@ -26,7 +26,7 @@ ROWS = (
     Column("SYNCS", 7, right=True, from_width=88),
     Column("FILE", gap=2, cut="middle"),
 )
-_WIDE, _LONG_NAME = 100, 24
+_WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
 
 
 class RiskView(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ def total(view: RiskView, width: int) -> list[Text]:
 def rows(view: RiskView, width: int) -> list[Text]:
     """Draw the files with most at risk first, then directories with new names, then files with nothing at risk."""
     state = view.state or AtRisk()
-    columns = (replace(ROWS[0], width=_LONG_NAME), *ROWS[1:]) if width >= _WIDE else ROWS
+    columns = (replace(ROWS[0], width=_LONG_NAME_WIDTH), *ROWS[1:]) if width >= _WIDE_SCREEN else ROWS
     max_bytes = max((row.bytes for row in state.files), default=0)
     cells = [_file(row, max_bytes) for row in state.files if row.bytes or row.direct]
     cells += [

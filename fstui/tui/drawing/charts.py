@@ -19,9 +19,9 @@ from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
 
 MIN_AREA_LINES = 6
 """Height of a rule, a name, three lines of chart and the time axis."""
-_LABEL = 8
+_LABEL_WIDTH = 8
 _MAX_CHART_LINES = 24
-_WIDE = 110
+_WIDE_SCREEN = 110
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 _BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
 """Braille dots for a column filled from the bottom with 0 to 4 dots: the left and the right half of a cell."""
@@ -137,7 +137,7 @@ class Layout(NamedTuple):
 def layout(width: int) -> Layout:
     columns = 1 if width < 66 else 2 if width < 160 else 3
     chart_width = (width - 2) // columns
-    return Layout(columns, chart_width, chart_width - _LABEL - 2, 4 if width >= _WIDE else 10)
+    return Layout(columns, chart_width, chart_width - _LABEL_WIDTH - 2, 4 if width >= _WIDE_SCREEN else 10)
 
 
 def last_minutes(
@@ -184,7 +184,7 @@ def areas(
         charts = [_area(figure, series, room.cells, chart_height) for figure in counted[start : start + room.columns]]
         lines += [line(*(run for chart in charts for run in chart[index])) for index in range(chart_height)]
     times = fit(f"{_minutes(span_s)} ago", room.cells - 4) + " now"
-    return (*lines, line((fit(" " * (_LABEL + 1) + times, room.chart_width) * room.columns, FAINT)))
+    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, room.chart_width) * room.columns, FAINT)))
 
 
 def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: int) -> list[list[Run]]:
@@ -193,7 +193,7 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
     top = round_up(max(highest, figure.min_scale))
     head = f"  {figure.name}"
     peak = f"at most {figure.words(highest)}" if highest else ""
-    drawn: list[list[Run]] = [[(head, HEAD), (f"{fit_right(peak, _LABEL + cells - len(head))}  ", FAINT)]]
+    drawn: list[list[Run]] = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + cells - len(head))}  ", FAINT)]]
     for row in reversed(range(rows)):
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
         dots = [_dots(value, top, row, rows) for value in values]
@@ -201,7 +201,7 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
         area = "".join(chr(0x2800 + _BRAILLE[0][a] + _BRAILLE[1][b]) if a or b else " " for a, b in pairs)
         shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # the quarters in the middle share one
         style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else shade
-        drawn.append([(f"{label:>{_LABEL - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
+        drawn.append([(f"{label:>{_LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 
 

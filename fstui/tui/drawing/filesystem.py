@@ -19,7 +19,7 @@ from fstui.report.sections import Report, text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Run, fit, fit_list, labelled, line, paragraph, rule
-from fstui.tui.drawing.storage import BUSY_MUCH, StorageEntry, number
+from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
 from fstui.tui.iostats import IoStats, Recent, sum_devices, total
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import Simulated
 
 _MAX_WRITERS = 4
-_NAME, _VALUE, _SIDE_BY_SIDE_FROM = 17, 20, 148
+_NAME_WIDTH, _VALUE_WIDTH, _SIDE_BY_SIDE_FROM = 17, 20, 148
 _NAMES = {
     "fua": "FUA",
     "bytes": "size",
@@ -99,12 +99,12 @@ def disk(simulated: Simulated, width: int) -> list[Text]:
         name, words = _parameter(key, words)
         part = key.rpartition(".")[0].removeprefix("disk.").replace(".", " ")
         drawn = parts.setdefault(part, [line((f"  {part}", HEAD))])
-        drawn += [line((fit(f"  {name}", _NAME), FAINT), words)] if words else []
-    columns: list[list[Text]] = [[] for _ in range(max(card_width // (_NAME + _VALUE), 1))]
+        drawn += [line((fit(f"  {name}", _NAME_WIDTH), FAINT), words)] if words else []
+    columns: list[list[Text]] = [[] for _ in range(max(card_width // (_NAME_WIDTH + _VALUE_WIDTH), 1))]
     for drawn in parts.values():
         min(columns, key=len).extend(drawn)
     changing = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
-    left = [rule(card_width, simulated.title, "simulated"), *_beside(columns, _NAME + _VALUE)]
+    left = [rule(card_width, simulated.title, "simulated"), *_beside(columns, _NAME_WIDTH + _VALUE_WIDTH)]
     left += [line(), *paragraph(changing, card_width - 2, "  ", FAINT)]
     right = [rule(card_width, "simulated disks")]
     right += [part for section in _every_disk().sections for part in section_lines(section, card_width)]
@@ -174,7 +174,7 @@ def _edge(stats: IoStats) -> Run:
         f"{number(stats.per_s('reads'))} reads/s" if stats.reads else "",
         f"{stats.in_flight} in flight" if stats.in_flight else "",
     ]
-    return ", ".join(filter(None, parts)), DOUBT if (stats.busy or 0) >= BUSY_MUCH else AREA
+    return ", ".join(filter(None, parts)), DOUBT if (stats.busy or 0) >= HIGH_BUSY_SHARE else AREA
 
 
 def _at(ms: float | None) -> str:

@@ -24,7 +24,7 @@ from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, speed_style, verdict_styl
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR, _RATE, _MAX_TARGET = 8, 6, 40
+_BAR_WIDTH, _RATE_WIDTH, _MAX_TARGET = 8, 6, 40
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
 COLUMNS = (
     Column("", 1),
@@ -33,14 +33,14 @@ COLUMNS = (
     Column("SPEED", 7, gap=2, from_width=89),
     Column("SCENARIO", 14, gap=2, from_width=63),
     Column("STEP", 16, gap=2, cut="middle", from_width=_WIDE),
-    Column("RATE/S", _RATE, gap=1, right=True),
-    Column("BAR", _BAR, gap=1, from_width=_NARROW),
+    Column("RATE/S", _RATE_WIDTH, gap=1, right=True),
+    Column("BAR", _BAR_WIDTH, gap=1, from_width=_NARROW),
     Column("TARGET", gap=2, cut="left"),
     Column("RUN", 6, gap=2, from_width=95),
     Column("HOST", 12, gap=2, from_width=121),
     Column("NOTE", 28, gap=2, from_width=121),
 )
-_MIN_PICTURE = 8
+_MIN_PICTURE_LINES = 8
 _TREND_CELLS = 9
 
 
@@ -115,10 +115,10 @@ def selected(summary: Summary, run: Run | None, width: int, height: int, *, whol
         result.verdict(run, width),
         *result.speed(run, width),
     ]
-    room = UNBOUNDED if whole else height - len(lines) - _MIN_PICTURE
+    room = UNBOUNDED if whole else height - len(lines) - _MIN_PICTURE_LINES
     lines += result.explanation(run, leading(run), width, room)
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
-    return [*lines, *result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE))]
+    return [*lines, *result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES))]
 
 
 def file(summary: Summary, width: int) -> list[Text]:
@@ -176,7 +176,7 @@ def _target(summary: Summary) -> str:
 def _rate(per_s: float) -> str:
     """Return a rate, in thousands if it would be cut otherwise: memory reaches a million syncs per second."""
     words = rate(per_s)
-    return words if len(words) <= _RATE else f"{per_s / 1e3:.0f}k"
+    return words if len(words) <= _RATE_WIDTH else f"{per_s / 1e3:.0f}k"
 
 
 def _power_of_ten(per_s: float) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import Simulated
 
 _MIN_NOTE_COLUMN = 36
-_MAX_NAME, _MIN_PLACE = 24, 13
+_MAX_NAME_WIDTH, _MIN_PLACE_WIDTH = 24, 13
 _SURVIVAL = {True: ("✓", "green"), False: ("✗", "yellow"), None: ("?", "")}
 
 EXPECTED_REACH = "where data should be after a call"
@@ -96,10 +96,10 @@ def reach_lines(
     from fstui.report.teaching import in_truth  # noqa: PLC0415
 
     all_places = places(target)
-    names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME, (width + 2) // 3)
+    names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME_WIDTH, (width + 2) // 3)
     room = width - names - 4
     narrow = max(room // len(all_places), (room - cell_len(all_places[-1].name) - 3) // max(len(all_places) - 1, 1))
-    cells = max((room - 2) // (len(all_places) + 1), min(_MIN_PLACE, narrow))
+    cells = max((room - 2) // (len(all_places) + 1), min(_MIN_PLACE_WIDTH, narrow))
     heads = [
         (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", cells - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
         for place in all_places

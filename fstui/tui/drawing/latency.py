@@ -28,7 +28,7 @@ COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
-_SOME, _MANY = 0.02, 0.25
+_SOME_SHARE, _MANY_SHARE = 0.02, 0.25
 HEAT = shades(TIME)
 """A few, some or most of the operations."""
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
@@ -141,7 +141,7 @@ def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
 
 
 def _heat(share: float) -> str:
-    return HEAT[0] if share < _SOME else HEAT[1] if share < _MANY else HEAT[2]
+    return HEAT[0] if share < _SOME_SHARE else HEAT[1] if share < _MANY_SHARE else HEAT[2]
 
 
 def _draw_marks(drawn: list[list[Words]], view: LatencyView, axis: LogScale, rows: int) -> None:

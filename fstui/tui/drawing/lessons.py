@@ -22,9 +22,9 @@ from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, no
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
-_STEP, _RATE, _BAR, _MIN_BAR = 22, 32, 22, 6
-_PROSE = 100
-_RIGHT = (DOUBT, "", GOOD)
+_STEP_WIDTH, _RATE_WIDTH, _BAR_WIDTH, _MIN_BAR_WIDTH = 22, 32, 22, 6
+_PROSE_WIDTH = 100
+_RIGHT_STYLES = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
 
@@ -40,7 +40,7 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
             "LESSON": lesson.title,
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
-        styles = {"": GOOD, "TIME, RESULT": _RIGHT[result.right] if result else ""}
+        styles = {"": GOOD, "TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
         rows[lesson.name] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows)
 
@@ -118,8 +118,8 @@ def runs(
 ) -> list[Text]:
     """Return every run with its steps, as far as they have been measured. All bars have the same linear scale."""
     lines: list[Text] = []
-    names = max(min(_STEP, width - 34), 8)  # the numbers need the rest
-    cells = room if (room := width - _STEP - 37) >= _MIN_BAR else 0
+    names = max(min(_STEP_WIDTH, width - 34), 8)  # the numbers need the rest
+    cells = room if (room := width - _STEP_WIDTH - 37) >= _MIN_BAR_WIDTH else 0
     measured = (
         _measured_step(str(step["name"]), index, started.get(run.label))[0]
         for run in planned
@@ -130,7 +130,7 @@ def runs(
     for run in planned:
         disk = paragraph(disks.get(run.label, ""), width, f"  {run.label}  ")
         disk[0].stylize(HEAD, 0, len(run.label) + 4)
-        axis = f"0{top:>{cells - 1}}" if cells >= _BAR and top else ""
+        axis = f"0{top:>{cells - 1}}" if cells >= _BAR_WIDTH and top else ""
         lines += disk
         lines.append(line((f"    {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
         progress = started.get(run.label)
@@ -211,12 +211,12 @@ def _window_s(elapsed_s: float) -> float:
 
 
 def prose(text: str, width: int, style: str = "") -> list[Text]:
-    return paragraph(" ".join(text.splitlines()), min(width - 4, _PROSE), "  ", style) if text else []
+    return paragraph(" ".join(text.splitlines()), min(width - 4, _PROSE_WIDTH), "  ", style) if text else []
 
 
 def _measured(lesson: Lesson, result: Taken, width: int) -> list[Text]:
     highest = max(result.rates_per_s.values(), default=0.0)
-    cells = max(width - _RATE - 22, 8)
+    cells = max(width - _RATE_WIDTH - 22, 8)
     lines = [line(), rule(width, "what was measured", result.day)]
     for run in lesson.runs:
         for step in run.steps:
@@ -224,7 +224,7 @@ def _measured(lesson: Lesson, result: Taken, width: int) -> list[Text]:
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
                 rated = fit_right(f"{rate(rate_per_s)}/s", 12)
-                lines.append(line(f"  {fit(label, _RATE)}{rated}  ", (bar(rate_per_s / highest, cells), AREA)))
+                lines.append(line(f"  {fit(label, _RATE_WIDTH)}{rated}  ", (bar(rate_per_s / highest, cells), AREA)))
     return lines
 
 

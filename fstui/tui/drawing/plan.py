@@ -29,8 +29,8 @@ from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR, _WIDE = 12, 103
-_MAX_PROSE = 120
+_BAR_WIDTH, _WIDE_SCREEN = 12, 103
+_MAX_PROSE_WIDTH = 120
 _BARS = ("DURATION", "BYTES")
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar in another colour."""
@@ -39,9 +39,9 @@ SCENARIOS = (
     Column("SCENARIO", 14),
     Column("QUESTION"),
     Column("TIME", 7, right=True),
-    Column("DURATION", _BAR, gap=2, from_width=_WIDE),
+    Column("DURATION", _BAR_WIDTH, gap=2, from_width=_WIDE_SCREEN),
     Column("WRITES", 8, right=True, from_width=63),
-    Column("BYTES", _BAR, from_width=_WIDE),
+    Column("BYTES", _BAR_WIDTH, from_width=_WIDE_SCREEN),
 )
 SETTINGS = (Column("NAME", 14, gap=4), Column("VALUE", 12), Column("NOTE"))
 
@@ -58,7 +58,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
     """Return a row for each scenario with its cost; the index is the key."""
     texts = max((cell_len(offer.form.question) for offer in offers), default=0)
     texts += sum(column.gap + column.width * (column.title not in _BARS) for column in SCENARIOS)
-    bar = max((width - 1 - texts) // len(_BARS), _BAR)  # the bars take the room that is left
+    bar = max((width - 1 - texts) // len(_BARS), _BAR_WIDTH)  # the bars take the room that is left
     widest = [replace(column, width=bar) if column.title in _BARS else column for column in SCENARIOS]
     columns = shown(widest, width - 1)
     rows = {}
@@ -105,7 +105,7 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
 
 def notes(offer: Offer, target: Target | None, busy: Run, setting: str, width: int) -> list[Text]:
     """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
-    room = min(width - 2, _MAX_PROSE)
+    room = min(width - 2, _MAX_PROSE_WIDTH)
     reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
     about = paragraph(" ".join(offer.form.help.split()), room, "  ")
     if offer.refusal:

@@ -19,9 +19,9 @@ from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds of one cell."""
-_LABEL, _PEAK = 16, 17
-_MAX_ROWS = 8
-_WIDE, _LONG_NAME = 86, 24
+_LABEL_WIDTH, _PEAK_WIDTH = 16, 17
+_MAX_TRACK_ROWS = 8
+_WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
 WAITS = (
     Column("PROGRAM", 18, gap=0),
     Column("SYNCS", 6, right=True),
@@ -70,7 +70,7 @@ class RecordingView(msgspec.Struct, frozen=True):
 
 
 def cells(width: int) -> int:
-    return max(width - _LABEL - _PEAK - 2, 10)
+    return max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
 
 
 def title(view: RecordingView, width: int) -> Text:
@@ -86,14 +86,14 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     rows, extra = divmod(max(height - 2, len(tracks)), len(tracks))
     lines = [rule(width, f"one column is {_length(view.cell_s)}")]
     for index, chart in enumerate(tracks):
-        lines += _track(view, chart, number, cursor, min(rows + (index < extra), _MAX_ROWS))
+        lines += _track(view, chart, number, cursor, min(rows + (index < extra), _MAX_TRACK_ROWS))
     start, time, end = (
         f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.time, view.start + number * view.cell_s)
     )
     axis = f"{start}{end:>{number - len(start)}}"
     right = axis[cursor + 1 :]
     marked = f" {time}" if not right[: len(time) + 2].strip() else ""
-    lines.append(line(" " * _LABEL, (axis[:cursor], FAINT), (f"▲{marked}", HEAD), (right[len(marked) :], FAINT)))
+    lines.append(line(" " * _LABEL_WIDTH, (axis[:cursor], FAINT), (f"▲{marked}", HEAD), (right[len(marked) :], FAINT)))
     return lines
 
 
@@ -116,11 +116,11 @@ def _track(view: RecordingView, chart: Chart, number: int, cursor: int, rows: in
         style = shade[rows < 3 or row * 4 >= rows]
         lines.append(
             line(
-                (f"{left[0]:>{_LABEL - 1}} ", left[1]),
+                (f"{left[0]:>{_LABEL_WIDTH - 1}} ", left[1]),
                 (blocks[:cursor], style),
                 (blocks[cursor].replace(" ", "│"), HEAD),
                 (blocks[cursor + 1 :], style),
-                (fit_right(right, _PEAK), FAINT),
+                (fit_right(right, _PEAK_WIDTH), FAINT),
             )
         )
     return lines
@@ -136,7 +136,7 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     if window.traced_s is None:
         rows = [line(("  not traced: only root may trace the kernel", FAINT))]
     else:
-        named = WAITS[0] if width < _WIDE else replace(WAITS[0], width=_LONG_NAME)
+        named = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         rows = table((named, *WAITS[1:]), map(_wait, window.waits), width)
         rows = rows if window.waits else [line(("  no program waited for a sync", FAINT))]
     return [top, *rows, *_movers(window)]

@@ -55,10 +55,10 @@ STEPS = (
     Column("FLUSH/SYNC", 10, right=True, gap=2),
     Column("W-AMP", 7, right=True, from_width=76),
 )
-_NAME, _WIDE = 20, 90
+_NAME_WIDTH, _WIDE_SCREEN = 20, 90
 """A terminal that is not wide cuts the names of rules, to leave room for their titles."""
 FINDINGS = (
-    Column("RULE", _NAME, gap=0),
+    Column("RULE", _NAME_WIDTH, gap=0),
     Column("VERDICT", 11, gap=2),
     Column("CONFIDENCE", 6, gap=2, from_width=60),
     Column("TITLE", gap=2),
@@ -185,7 +185,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
 def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each finding: the rule, the verdict, the confidence and the title."""
     longest = max((len(finding.rule) for finding in found), default=0)
-    named = longest if width >= _WIDE else min(longest, _NAME)
+    named = longest if width >= _WIDE_SCREEN else min(longest, _NAME_WIDTH)
     columns = shown([replace(FINDINGS[0], width=named), *FINDINGS[1:]], width - 3)
     rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
     return [

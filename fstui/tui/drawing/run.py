@@ -59,7 +59,7 @@ ENDS = (
     Column("PER SYNC", 8, right=True, gap=2),
 )
 COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
-_BUSY, _VERY_BUSY = 0.01, 0.1
+_BUSY_SHARE, _VERY_BUSY_SHARE = 0.01, 0.1
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
 
@@ -209,16 +209,16 @@ def busy(stats: dict[str, IoStats], target: Target) -> Words:
     """Return what other processes do to the lowest devices now, and its style; empty if they do nothing."""
     parts, style = [], FAINT
     for node in target.lowest:
-        use = stats.get(node.id)
-        if use is None or ((use.per_s("writes") or 0) + (use.per_s("flushes") or 0) < 1 and (use.busy or 0) < _BUSY):
+        io = stats.get(node.id)
+        if io is None or ((io.per_s("writes") or 0) + (io.per_s("flushes") or 0) < 1 and (io.busy or 0) < _BUSY_SHARE):
             continue
         activity = [
-            "" if use.busy is None else f"{percent(min(use.busy, 1))} busy",
-            "" if (writes := use.per_s("writes")) is None else f"{count(writes)} writes/s",
-            "" if (flushes := use.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
+            "" if io.busy is None else f"{percent(min(io.busy, 1))} busy",
+            "" if (writes := io.per_s("writes")) is None else f"{count(writes)} writes/s",
+            "" if (flushes := io.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
         ]
         parts.append(f"other processes use {node.id} now: {', '.join(filter(None, activity))}")
-        style = DOUBT if (use.busy or 0) >= _VERY_BUSY else style
+        style = DOUBT if (io.busy or 0) >= _VERY_BUSY_SHARE else style
     return "; ".join(parts), style
 
 

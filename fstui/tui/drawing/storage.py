@@ -38,12 +38,12 @@ from fstui.tui.iostats import IoStats, Recent, sum_devices, total
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
-_TYPE, _MAX_TYPE = 5, 12
-USED_MUCH, BUSY_MUCH = 0.9, 0.8
+_TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
+HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
 """From here on a bar is drawn in the colour of doubt."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
-    Column("TYPE", _TYPE),
+    Column("TYPE", _TYPE_WIDTH),
     Column("USED", 6),
     Column("FREE", 6, right=True),
     Column("DEVICE", gap=2),
@@ -60,12 +60,12 @@ COLUMNS = (
 )
 _EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "DEVICE", "F_AWAIT", "FREE")
 """What a narrow screen leaves out, the first one first."""
-_OF_DEVICES = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
-_MEASURED = 100
+_IO_COLUMNS = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
+_MEASURED_ROWS = 100
 """The columns are as wide as the texts of this many rows: there may be thousands."""
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
 """The name of each order, and the column whose head chooses it."""
-_HALF_S, _WIDE_HALF_S, _WIDE = 10, 4, 110
+_HALF_S, _WIDE_HALF_S, _WIDE_SCREEN = 10, 4, 110
 """Seconds of half a cell of the trend (one of its two columns of dots), for a small and for a wide screen."""
 
 
@@ -215,7 +215,7 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
         extras = f" + {counted(guests, 'VM')}" if guests else ""
         extras += f" + {counted(unused, 'unused device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{extras} · {flagged} flagged"
-    kernel = f"Linux {host.kernel} · " if width >= _WIDE else ""
+    kernel = f"Linux {host.kernel} · " if width >= _WIDE_SCREEN else ""
     where = "" if simulated else f"{host.hostname} · {kernel}{kind}"
     return title_line("", where, summary, width, origin(simulated))
 
@@ -233,7 +233,7 @@ def table(
     """Draw the heading and the rows that fit, including the selected one. ``live``: devices have counters."""
     columns = _fitted(rows, width - 3, live)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
-    half_s = _WIDE_HALF_S if width >= _WIDE else _HALF_S
+    half_s = _WIDE_HALF_S if width >= _WIDE_SCREEN else _HALF_S
     samples = recent.series(2 * half_s, cells) if cells else []
     first_s, last_s = recent.shown_s(2 * half_s, cells)
     drawn: set[tuple[str, ...]] = set()
@@ -281,12 +281,12 @@ def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column
         "FLAG": lambda entry: entry.flag,
     }
     widths = {
-        title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED])])
+        title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED_ROWS])])
         for title, text in texts.items()
     }
     wanted_device = widths["DEVICE"]
     widths["DEVICE"] = min(wanted_device, width // 5)
-    usable = [column for column in COLUMNS if column.title != "I/O PATH" and (live or column.title not in _OF_DEVICES)]
+    usable = [column for column in COLUMNS if column.title != "I/O PATH" and (live or column.title not in _IO_COLUMNS)]
     columns = [replace(column, width=column.width or widths[column.title]) for column in usable]
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns
         columns = [column for column in columns if column.title != dropped]
@@ -297,7 +297,7 @@ def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column
     room -= columns[0].width
     for title, lacks in (
         ("DEVICE", wanted_device - widths["DEVICE"]),
-        ("TYPE", min(max(widths["TYPE"], _TYPE), _MAX_TYPE) - _TYPE),
+        ("TYPE", min(max(widths["TYPE"], _TYPE_WIDTH), _MAX_TYPE_WIDTH) - _TYPE_WIDTH),
     ):
         if any(column.title == title for column in columns):  # a long name must not displace the columns of the others
             extra = min(lacks, room)
@@ -344,11 +344,11 @@ def _row(
         _TREND: trend,
         "FLAG": entry.flag,
     }
-    bars = {"USED": (entry.used, USED_MUCH), "BUSY": (None if repeated else stats.busy, BUSY_MUCH)}
+    bars = {"USED": (entry.used, HIGH_USED_SHARE), "BUSY": (None if repeated else stats.busy, HIGH_BUSY_SHARE)}
     dim = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
     styles = dict.fromkeys(values, dim) | {"FLAG": style or dim, _TREND: TIME}
     if repeated or entry.in_memory or entry.guest:
-        values |= dict.fromkeys((*_OF_DEVICES, "FREE", "DEVICE") if entry.guest else _OF_DEVICES, "")
+        values |= dict.fromkeys((*_IO_COLUMNS, "FREE", "DEVICE") if entry.guest else _IO_COLUMNS, "")
         styles["DEVICE"] = FAINT
     runs: list[Run] = []
     for column in columns:

@@ -30,8 +30,7 @@ from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable
 
 DRAW_S = 0.25
-MIN_MAP = 6
-"""Lines on the screen."""
+MIN_MAP_LINES = 6
 
 _PROMPTS = {
     "predict": ("What do you expect? Press a digit, then Enter.", "Press Enter to start."),
@@ -315,7 +314,7 @@ class LessonScreen(BaseScreen):
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
         progress = next(reversed(self._started.values()), None)
-        return drawing.heat_map(progress, width, height) if progress and height >= MIN_MAP else []
+        return drawing.heat_map(progress, width, height) if progress and height >= MIN_MAP_LINES else []
 
     def _prompt(self) -> str:
         if self._plug_at is not None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fstui.model.plan import Plan
     from fstui.runs.site import Site
 
-COUNTERS_S = 1.0
+COUNTERS_INTERVAL_S = 1.0
 
 
 class PlanScreen(BaseScreen):
@@ -87,7 +87,7 @@ class PlanScreen(BaseScreen):
         self.choose_scenario(self.offers.index_of(self._wanted))
         self.look_up()
         self.offer_own()
-        self.set_interval(COUNTERS_S, self.read_counters)
+        self.set_interval(COUNTERS_INTERVAL_S, self.read_counters)
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()

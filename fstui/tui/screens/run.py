@@ -26,7 +26,7 @@ from fstui.tui.widgets.lines import Slices
 
 DRAW_S = 0.25
 """Time between two updates of the terminal."""
-_OVERRUN = 1.02
+_OVERRUN_FACTOR = 1.02
 """A step that takes up to this factor longer than planned is drawn on the same axis."""
 PAUSE = Command("run.hold", "space", "pause", "pause view", "Pause the view. The measurement continues.")
 PLUG = Command("run.plug", "p", "plug", "pull plug", "Cut the simulated disk's power, and see what it lost.")
@@ -190,7 +190,7 @@ class RunScreen(BaseScreen):
         if step is None:
             return LatencyView(length_s=length_s, marks=marks)
         planned_s = length_s or 0.0
-        while length_s and length_s * _OVERRUN < step.elapsed_s:
+        while length_s and length_s * _OVERRUN_FACTOR < step.elapsed_s:
             length_s += planned_s / 4  # a step that takes longer changes the axis seldom, and little
         timeline = (step.figures.timeline() if step.figures else ()) or step.timeline
         stall = running.stall if running else None

@@ -28,9 +28,9 @@ from fstui.tui.styles import DOUBT
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
 
-COUNTERS_S = 1.0
-SURVEY_S = 5.0
-SPACE_S = 15.0
+COUNTERS_INTERVAL_S = 1.0
+SURVEY_INTERVAL_S = 5.0
+SPACE_INTERVAL_S = 15.0
 MAX_SAVED_RUNS = 200
 COPIED_WIDTH = 200
 """Wide enough that nothing is cut in the clipboard."""
@@ -98,7 +98,7 @@ class StorageScreen(BaseScreen):
             self.inventory = self.fstui.session.filesystems()
             self.refresh_rows()
         self.call_after_refresh(self.survey)
-        self.set_interval(COUNTERS_S, self.tick)
+        self.set_interval(COUNTERS_INTERVAL_S, self.tick)
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.tick)
@@ -135,7 +135,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # is_current is also true for the screen below another one
             return
         with self.fstui.guarded():
-            if self.fstui.session.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_S:
+            if self.fstui.session.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_INTERVAL_S:
                 self.survey()
             else:
                 self.read_counters()
@@ -154,7 +154,7 @@ class StorageScreen(BaseScreen):
             self.read_counters()
             self.refresh_rows()
             new_mounts = {target.mount_point for target in inventory.filesystems} - targets.keys()
-            if new_mounts or time.monotonic() - self._space_measured >= SPACE_S:
+            if new_mounts or time.monotonic() - self._space_measured >= SPACE_INTERVAL_S:
                 self._space_measured = time.monotonic()
                 self.call_after_refresh(self.measure_space, inventory)  # draw the verdicts before starting a child
 

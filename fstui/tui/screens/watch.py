@@ -36,7 +36,7 @@ WAITS = (
     Column("WAITING", 7, right=True, gap=2, from_width=60),
     Column("FILE", gap=2, from_width=60, cut="middle"),
 )
-_WIDE, _LONG_NAME = 100, 28
+_WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 28
 DEVICES = (
     Column("DEVICE", 14, gap=0),
     Column("WRITES/S", 8, right=True, gap=2),
@@ -179,7 +179,7 @@ class WatchScreen(FollowingScreen):
             why = paragraph(f"not traced by the kernel: {self._untraced}", width - 2, " ", FAINT)
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*why, *table(WRITERS, writers, width)]
-        named = WAITS[0] if width < _WIDE else replace(WAITS[0], width=_LONG_NAME)
+        named = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         rows = table((named, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width)
         quiet = "no program waits for a sync" if self._begun else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"  {quiet}", FAINT))]
