@@ -41,7 +41,7 @@ class Check(NamedTuple):
 
 def of_check(check: Check) -> Report:
     simulated = (_simulated(check),) if _simulated(check) else ()
-    left_out = tuple(f"{_few(names)}: {reason}" for reason, names in check.left_out.items())
+    left_out = tuple(f"{_first_names(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
         Section("", lines=simulated),
         Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power cut can test durability.",)),
@@ -125,7 +125,7 @@ def _simulated(check: Check) -> str:
     return simulated_words(simulated) if simulated else ""
 
 
-def _few(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     hidden = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {hidden} more" if hidden > 0 else "")
 

@@ -74,7 +74,7 @@ def of_answer(answer: WhatHappened) -> Report:
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
     sections = (
         Section("", lines=tuple(lines)),
-        Section("Not recorded", lines=tuple(_missing(answer))),
+        Section("Not recorded", lines=tuple(_gap_lines(answer))),
         Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=drawn),
         Section("", TABLE, rows, only_in_documents=too_many),
         Section("", lines=(hint,) if hint else ()),
@@ -92,7 +92,7 @@ def _title(answer: WhatHappened) -> str:
     return f"{answer.host}, {span(answer.start, answer.end)} {zone}".rstrip()
 
 
-def _missing(answer: WhatHappened) -> Iterator[str]:
+def _gap_lines(answer: WhatHappened) -> Iterator[str]:
     if answer.recorded and is_outside((answer.start, answer.end), answer.recorded):
         days = {datetime.fromtimestamp(time).date() for time in (answer.start, answer.recorded[0])}
         yield f"Everything except {span(*answer.recorded, dated=len(days) > 1)}."

@@ -267,7 +267,7 @@ class FstuiApp(App[int]):
         return "; ".join(failures) or f"Removed {counted(len(self.left_behind), 'leftover')}."
 
     def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
-        """Choose a scenario for a directory, or for another one on the same mount if it is refused."""
+        """Choose a scenario for a directory, or for another directory on the same mount if the first is refused."""
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
@@ -358,7 +358,7 @@ def forget_texts() -> None:
 
 
 def _resume_garbage_collection() -> None:
-    """Collect garbage again, but never what was created for the first frame: that stays until the end."""
+    """Collect garbage again, but never what was created for the first frame, which stays until the end."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

@@ -91,7 +91,7 @@ class Recent(Generic[Sample]):
         self._end_s = 0.0
 
     def add(self, elapsed_s: float, sample: Sample, devices: int = 1) -> None:
-        """Keep the sample of the seconds since the last one. ``devices``: how many it holds."""
+        """Keep the sample of the seconds since the last one. ``devices``: the number of devices in the sample."""
         self._samples.append((self._end_s, self._end_s + elapsed_s, sample))
         self._end_s += elapsed_s
         while len(self._samples) > max(_MIN_SAMPLES, _MAX_DEVICE_SAMPLES // max(devices, 1)):
@@ -100,7 +100,7 @@ class Recent(Generic[Sample]):
     def shown_s(self, cell_s: int, number: int) -> tuple[float, float]:
         """Return the first and the last second of a chart with this many half cells.
 
-        The chart ends at the last whole cell. It begins where the samples begin, until these are too many for it.
+        The chart ends at the last whole cell. It begins where the samples begin, until there are too many for a chart.
         """
         known_from_s = self._samples[0][0] if self._samples else 0.0
         end_s = self._end_s // cell_s * cell_s or self._end_s // _FIRST_S * _FIRST_S
@@ -110,7 +110,7 @@ class Recent(Generic[Sample]):
         """Return the samples of each half cell.
 
         A sample belongs to the half cell in which its middle lies. A sample that is longer than a half cell, because
-        nothing was read for a while or the chart has just begun, also fills those that it covers.
+        nothing was read for a while or the chart has just begun, also fills the half cells that it covers.
         """
         first_s, last_s = self.shown_s(cell_s, number)
         half_s = (last_s - first_s) / number or 1.0
@@ -152,7 +152,7 @@ def of_second(second: Watched, *, traced: bool) -> IoStats:
 
 
 def sum_devices(devices: Iterable[IoStats]) -> IoStats:
-    """Add up what several devices did in the same seconds. The busiest one gives the busy share."""
+    """Add up what several devices did in the same seconds. The busiest device gives the busy share."""
     parts = list(devices)
     if len(parts) == 1:
         return parts[0]

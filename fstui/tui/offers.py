@@ -142,7 +142,7 @@ class Offers:
         self._being_planned: set[int] = set()
         self._before: list[Choices] = []
         self._ran_with: list[tuple[Declaration, Declaration]] = []
-        """For each run that changed the remembered declaration: the new one and the one before."""
+        """For each run that changed the remembered declaration: the new declaration and the earlier one."""
 
     def add(self, forms: Iterable[tuple[str, Form]]) -> None:
         self.every += [Offer(name, form) for name, form in forms]
@@ -152,7 +152,7 @@ class Offers:
         return next((index for index, offer in enumerate(self.every) if offer.name == name), 0)
 
     async def look_up(self) -> str:
-        """Look up the directory, or the first of the others that is not refused. Return a notice if it is another."""
+        """Look up the directory, or the first of the others that is not refused, and then return a notice."""
         requested = self.directory
         self.site, self._refusal = await self._looked_up(requested)
         why = self._refusal
@@ -206,7 +206,7 @@ class Offers:
         return site.declare(self.choices.declaration)
 
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:
-        """Start a run. Return it with the declaration to be saved, if that has changed.
+        """Start a run. Return the run, and the declaration to be saved if it has changed.
 
         A declaration is saved only when a run is made with it, so that a stray key does not affect later verdicts.
         """

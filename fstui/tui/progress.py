@@ -80,7 +80,7 @@ class Progress:
 
     @property
     def drawn(self) -> int | None:
-        """The step whose latencies are drawn: the running one as soon as it has any, else the last finished one."""
+        """The step whose latencies are drawn: the running step as soon as it has any, else the last finished step."""
         snapshot = self.snapshot
         has_some = snapshot is not None and bool(snapshot.timeline or snapshot.figures or snapshot.stall)
         return self.shown if has_some or not self.done else max(self.done)

@@ -168,8 +168,8 @@ def _edge(stats: IoStats) -> Run:
         "" if stats.busy is None else f"{percent(stats.busy)} busy",
         "flushes not counted"
         if stats.flushes is None
-        else f"{number(stats.per_s('flushes'))} flushes/s{_at(stats.ms_per_flush)}",
-        f"{number(stats.per_s('writes'))} writes/s{_at(stats.ms_per_write)}",
+        else f"{number(stats.per_s('flushes'))} flushes/s{_mean_time(stats.ms_per_flush)}",
+        f"{number(stats.per_s('writes'))} writes/s{_mean_time(stats.ms_per_write)}",
         "" if (written := stats.per_s("written_bytes")) is None else f"{size(written)}/s",
         f"{number(stats.per_s('reads'))} reads/s" if stats.reads else "",
         f"{stats.in_flight} in flight" if stats.in_flight else "",
@@ -177,7 +177,7 @@ def _edge(stats: IoStats) -> Run:
     return ", ".join(filter(None, parts)), DOUBT if (stats.busy or 0) >= HIGH_BUSY_SHARE else AREA
 
 
-def _at(ms: float | None) -> str:
+def _mean_time(ms: float | None) -> str:
     return "" if ms is None else f" at {duration_ns(ms * 1e6)}"
 
 

@@ -1,4 +1,4 @@
-"""The I/O path below a filesystem: its layers as a tree, and how far the data of each step gets down it."""
+"""The I/O path below a filesystem: its layers as a tree, and how far down the data of each step gets."""
 
 from __future__ import annotations
 

@@ -66,11 +66,11 @@ def step_view(run: Run, step: Step) -> LatencyView:
 
 
 def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
-    """Draw the map, highest latency first, and the time axis below it. ``axis``: that of several maps to compare.
+    """Draw the map, highest latency first, and the time axis below it. ``axis``: the common axis of several maps.
 
     A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
     operations in its column (see ``LEGEND``); red is a stall, yellow is faster than the device can be. A step of known
-    length fills the map from left to right; a step without one scrolls by whole columns.
+    length fills the map from left to right; a step without a length scrolls by whole columns.
     """
     ladder_width = LADDER if width >= LADDER_FROM else 0
     cells, rows = max(width - LABEL - ladder_width, 4), max(height - 1, 1)

@@ -211,7 +211,7 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
 
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
-    """Draw all incidents of the recording; the one at the chosen moment is bold."""
+    """Draw all incidents of the recording; the incident at the chosen moment is bold."""
     lines, current = [rule(width, counted(len(view.answer.incidents), "incident"), "n, p")], _incidents_at(view)
     for incident in view.answer.incidents:
         lines += paragraph(line_of(incident), width - 1, "  ", HEAD if incident in current else "")
@@ -219,7 +219,7 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
 
 
 def around(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw the figures of the columns around the chosen moment, whose own are bold."""
+    """Draw the figures of the columns around the chosen moment; the column of the moment is bold."""
     height = max(height, 3)
     start = max(view.cell - (height - 2) // 2, 0)
     buckets = [bucket for cell in range(start, start + height - 2) if (bucket := view.buckets.get(cell))]

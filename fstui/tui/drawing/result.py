@@ -134,10 +134,9 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
 
 
 def step_of(run: Run, chosen: Finding | None) -> Step | None:
-    """Return the step to draw.
+    """Return the step of the answer to "is it slow?", unless the finding is a different one and names only other steps.
 
-    It is the step of the answer to "is it slow?", unless the finding is another one and names only other steps. Without
-    such a step, it is the one with most syncs of those that the finding names.
+    Without such a step, return the step with most syncs among the steps that the finding names.
     """
     timed = [step for step in run.steps if step.timeline]
     named = [step for step in timed if chosen and step.name in chosen.steps] or timed

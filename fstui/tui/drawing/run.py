@@ -91,7 +91,7 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
 
 
 def map_rule(progress: Progress, paused: bool, width: int) -> Text:
-    """Say which step the map shows, what its signs mean, how far the step is, and what is done before the next one."""
+    """Say which step the map shows, what its signs mean, how far the step is, and what is done before the next step."""
     index = progress.drawn
     pause = "" if not paused else "paused: Space shows the result" if progress.run else "paused: Space continues"
     if index is None:
@@ -128,7 +128,7 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
         step = progress.done[max(progress.done)]
     settings = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
-    idle_lines = _others(progress, width)
+    idle_lines = _other_writers(progress, width)
     room = max(height - 2 - len(idle_lines), 1)
     while len(layers) > room and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
@@ -188,8 +188,8 @@ def finding(progress: Progress, width: int) -> Text:
     return ends(summary, f"{glyph} {answer}" if glyph else "", width, style)
 
 
-def _others(progress: Progress, width: int) -> list[Text]:
-    """Say what other processes did to the lowest devices while fstui did nothing, and which wrote most."""
+def _other_writers(progress: Progress, width: int) -> list[Text]:
+    """Say what other processes did to the lowest devices while fstui did nothing, and which processes wrote most."""
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return []

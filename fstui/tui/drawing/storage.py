@@ -40,7 +40,7 @@ from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
 _TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
 HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
-"""From here on a bar is drawn in the colour of doubt."""
+"""From this share on, a bar is drawn in the colour of doubt."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
     Column("TYPE", _TYPE_WIDTH),
@@ -62,7 +62,7 @@ _EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "
 """What a narrow screen leaves out, the first one first."""
 _IO_COLUMNS = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
 _MEASURED_ROWS = 100
-"""The columns are as wide as the texts of this many rows: there may be thousands."""
+"""The columns are as wide as the texts of this many rows, because there may be thousands of rows."""
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
 """The name of each order, and the column whose head chooses it."""
 _HALF_S, _WIDE_HALF_S, _WIDE_SCREEN = 10, 4, 110
@@ -100,7 +100,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def in_memory(self) -> bool:
-        """Its type keeps data in memory only, as tmpfs does: no defect of this host."""
+        """Whether the filesystem keeps data in memory only, as tmpfs does, which is no defect of this host."""
         return self.target is not None and in_memory(self.target)
 
     @property
@@ -125,7 +125,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def trouble(self) -> str:
-        """Why nothing can be written there, in one or two words."""
+        """Why nothing can be written to the filesystem, in one or two words."""
         return findings.trouble(self.target) if self.target else ""
 
     @property

@@ -67,7 +67,7 @@ class ResultScreen(BaseScreen):
         *,
         is_saved: bool = False,
     ) -> None:
-        """``before`` is the run that this run repeats. ``is_saved``: it was not made now, and the title says so."""
+        """``before`` is the run that this run repeats. ``is_saved``: the run was not made now, as the title says."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to

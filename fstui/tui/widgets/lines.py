@@ -240,7 +240,7 @@ class Piece(Widget):
         return self.region.x - self._slices.content_region.x
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
-        """Refresh each line up to its last changed cell. Cells are counted from the left edge of the whole."""
+        """Refresh each line up to its last changed cell. Cells are counted from the left edge of the map."""
         left, width = self._left_edge, self.size.width
         own_cells = {y: [x for x in cells if left <= x < left + width] for y, cells in changed.items()}
         regions = [Region(0, y, cells[-1] + 1 - left, 1) for y, cells in own_cells.items() if cells]
