@@ -41,9 +41,9 @@ def _range(context: click.Context, param: click.Parameter, text: str) -> tuple[f
     """Return the seconds of ``2s..30s``. Raises BadParameter."""
     low, dots, high = text.partition("..")
     with suppress(ValueError):
-        found = float(seconds_of(low)), float(seconds_of(high if dots else low))
-        if 0 <= found[0] <= found[1] <= MAX_S:
-            return found
+        range_s = float(seconds_of(low)), float(seconds_of(high if dots else low))
+        if 0 <= range_s[0] <= range_s[1] <= MAX_S:
+            return range_s
     raise click.BadParameter(f"{text!r} is not a range of times such as 2s..30s.", context, param)
 
 
@@ -159,8 +159,8 @@ class _Session:
         for number in signals:
             signal.signal(number, self._arrived)
         stopped, settings = "", self._store.settings
-        if done := len(self._store.happened):
-            say(f"{done} of {settings.cuts} cuts are done; continuing with the next one")
+        if finished := len(self._store.happened):
+            say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
         try:
             self._campaign.go()
         except (Stopped, Refused) as why:
@@ -175,11 +175,11 @@ class _Session:
             with suppress(OSError):
                 self._store.stop(stopped)
             say(f"fstui: {stopped}. {self._state()}")
-        found = self._report.document(self._store, stopped)
-        asyncio.run(print_report(self._report.report_of(found), format_, output))
+        document = self._report.document(self._store, stopped)
+        asyncio.run(print_report(self._report.report_of(document), format_, output))
         return exit_status(
             128 + self._signal if self._signal else 0,
-            FAIL_ON if fails(found.verdict, None, fail_on) else 0,
+            FAIL_ON if fails(document.verdict, None, fail_on) else 0,
             FAILED if stopped else 0,
         )
 

@@ -48,10 +48,10 @@ async def _print_scenarios(name: str | None, format_: str, output: Path | None) 
 
 async def _all() -> Report:
     own, broken = await available.own()
-    found = [await _planned(*one) for one in (*available.shipped_ones(), *own)]
+    planned = [await _planned(*scenario) for scenario in (*available.shipped_ones(), *own)]
     for mistake in broken:  # a broken file of the user's own does not hide the others
         say(f"fstui: {mistake}")
-    return plans.of_scenarios(found, power_cut.make_plan({}))
+    return plans.of_scenarios(planned, power_cut.make_plan({}))
 
 
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
@@ -92,9 +92,9 @@ def add(runs: tuple[str, ...], name: str) -> int:
     Example:
       fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
     """
-    found = asyncio.run(known.add(name, runs))
-    asyncio.run(print_report(tables.of_own(found.references), formats.PLAIN))
-    for left_out in found.left_out:
+    added = asyncio.run(known.add(name, runs))
+    asyncio.run(print_report(tables.of_own(added.references), formats.PLAIN))
+    for left_out in added.left_out:
         say(f"left out, {left_out}")
     return 0
 
@@ -111,9 +111,9 @@ def remove(name: str) -> int:
 
 
 async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
-    own = [one for one in await known.own() if not media or set(media) & set(one.media)]
-    found = known.published(None, media)
-    await print_report(tables.of_library(found, own), format_, output)
-    if not found:
+    own = [reference for reference in await known.own() if not media or set(media) & set(reference.media)]
+    references = known.published(None, media)
+    await print_report(tables.of_library(references, own), format_, output)
+    if not references:
         published = sorted({reference.medium for reference in known.library()})
         say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(published)}.")

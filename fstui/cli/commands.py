@@ -80,7 +80,7 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"fstui.cli.{COMMANDS[cmd_name][0]}")
-        commands = (each for each in vars(module).values() if isinstance(each, click.Command))
+        commands = (value for value in vars(module).values() if isinstance(value, click.Command))
         return next(command for command in commands if command.name == cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

@@ -152,7 +152,7 @@ def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     from fstui.runs import scenarios as known  # noqa: PLC0415
 
     own, _ = _run(known.own())
-    return _beginning(incomplete, ((name, one.title) for name, one in (*known.shipped_ones(), *own)))
+    return _beginning(incomplete, ((name, scenario.title) for name, scenario in (*known.shipped_ones(), *own)))
 
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -177,10 +177,10 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     from fstui.runs import history  # noqa: PLC0415
 
     try:
-        found = [one for one in _run(history.listed()) if one.id]
+        runs = [run for run in _run(history.listed()) if run.id]
     except (OSError, Refused):
         return []
-    described = [(one.id, f"{one.verdict}, {one.scenario} on {one.target}") for one in found]
+    described = [(run.id, f"{run.verdict}, {run.scenario} on {run.target}") for run in runs]
     return _beginning(incomplete, [*described, ("last", "the newest run")])
 
 

@@ -46,10 +46,10 @@ def _pour_into(path: Path, data: bytes, timeout_s: float | None) -> None:
     """Write to a pipe or a device. Raises OSError, including if a pipe has no reader (fifo(7), ENXIO)."""
     stream = files.open_named(path, os.O_WRONLY | os.O_CLOEXEC | (0 if timeout_s is None else os.O_NONBLOCK))
     try:
-        left = bytearray(data)
-        pour(stream, left, timeout_s)
-        if left:
-            raise OSError(errno.ETIMEDOUT, f"its reader took {len(data) - len(left)} of {len(data)} bytes", str(path))
+        unsent = bytearray(data)
+        pour(stream, unsent, timeout_s)
+        if unsent:
+            raise OSError(errno.ETIMEDOUT, f"its reader took {len(data) - len(unsent)} of {len(data)} bytes", str(path))
     finally:
         os.close(stream)
 

@@ -137,9 +137,9 @@ def _below(above: click.Context) -> Iterator[click.Context]:
     """Yield the contexts of all commands below this one, each before its own subcommands."""
     group = above.command
     for name in group.list_commands(above) if isinstance(group, click.Group) else ():
-        found = group.get_command(above, name) if isinstance(group, click.Group) else None
-        if found is not None and not found.hidden:
-            ctx = click.Context(found, parent=above, info_name=name)
+        command = group.get_command(above, name) if isinstance(group, click.Group) else None
+        if command is not None and not command.hidden:
+            ctx = click.Context(command, parent=above, info_name=name)
             yield ctx
             yield from _below(ctx)
 

@@ -111,7 +111,7 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
     how["scenario"] = asyncio.run(scenarios.text_of_own(scenario))
     if len(how["scenario"]) > _MAX_SCENARIO:
         raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MAX_SCENARIO} can be sent")
-    words = [scenario, directory, *(word for one in settings for word in ("--set", one)), *_passed_on(more)]
+    words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_passed_on(more)]
     return _request("run", [*words, *_allowed(how), *_JSON], how)
 
 
@@ -127,7 +127,7 @@ def check(directories: Sequence[str], **how: Any) -> int:
     Example: fstui fleet check --nodes 'db[1-40]' --fail-on suspicious
     """
     # click removes the --
-    options_at = next((at for at, word in enumerate(directories) if word.startswith("-")), len(directories))
+    options_at = next((index for index, word in enumerate(directories) if word.startswith("-")), len(directories))
     words = [*directories[:options_at], *_passed_on(directories[options_at:]), *_allowed(how)]
     return _request("check", [*words, *_JSON], how)
 
@@ -170,9 +170,9 @@ def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[s
     Example:
       fstui fleet show fstui-fleet-20261120-031244 --format csv
     """
-    found = results.read(directory)
-    asyncio.run(print_report(report.report_of(found), format_, output))
-    return _exit_code(found, fail_on)
+    hosts = results.read(directory)
+    asyncio.run(print_report(report.report_of(hosts), format_, output))
+    return _exit_code(hosts, fail_on)
 
 
 @fleet.command("compare")
@@ -186,9 +186,9 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 
     Example: fstui fleet compare before-the-update after-the-update
     """
-    one, other = results.read(before), results.read(after)
-    asyncio.run(print_report(report.compared(one, other), format_, output))
-    return FAIL_ON if any(change.worse for change in report.changes(one, other)) else 0
+    earlier, later = results.read(before), results.read(after)
+    asyncio.run(print_report(report.compared(earlier, later), format_, output))
+    return FAIL_ON if any(change.worse for change in report.changes(earlier, later)) else 0
 
 
 @fleet.command("clean")
@@ -201,12 +201,12 @@ def clean(directory: Path, **how: Any) -> int:
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """
-    found = results.read(directory)
+    hosts = results.read(directory)
     job = _job_module()
     request = _base_request("clean", how)
     fanout = job.Fanout(request)
     signals = _Signals(fanout)
-    troubles = job.clean(request, found, fanout, lambda node, words: say(f"{node}: {words}"))
+    troubles = job.clean(request, hosts, fanout, lambda node, words: say(f"{node}: {words}"))
     return signals.exit_code or (FAILED if troubles else 0)
 
 
@@ -235,14 +235,14 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     file = None if request.installed else _file_to_copy(how["pyz"])
     job = _job_module().FleetJob(request, nodes, how["into"], file, lambda node, words: say(f"{node}: {words}"))
     signals = _Signals(job.fanout)
-    found = job.go()
-    asyncio.run(print_report(report.report_of(found), how["format_"], how["output"]))
+    hosts = job.go()
+    asyncio.run(print_report(report.report_of(hosts), how["format_"], how["output"]))
     say(f"documents in {job.directory}: fstui fleet show {job.directory}")
-    runs = ["the saved runs"] if any(host.run for host in found.results) else []
-    left = job.most_bytes_left
-    if what := [*([f"the file and what it unpacked ({size(left)} each)"] if left else []), *runs]:
+    runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
+    bytes_left = job.most_bytes_left
+    if what := [*([f"the file and what it unpacked ({size(bytes_left)} each)"] if bytes_left else []), *runs]:
         say(f"{' and '.join(what)} stay on the hosts. To remove them: {_clean_command(job.directory, request)}")
-    return signals.exit_code or _exit_code(found, how.get("fail_on", ()))
+    return signals.exit_code or _exit_code(hosts, how.get("fail_on", ()))
 
 
 def _clean_command(directory: Path, request: Request) -> str:
@@ -273,13 +273,13 @@ def _base_request(command: str, how: dict[str, Any]) -> Request:
 
 def _file_to_copy(named: Path | None) -> Path:
     built = Path("dist") / _PYZ
-    found = named or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
-    if not found.is_file():
+    pyz = named or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
+    if not pyz.is_file():
         raise Refused(
-            f"{found} does not exist. This file is carried to each host: make it in a checkout with 'python -m "
+            f"{pyz} does not exist. This file is carried to each host: make it in a checkout with 'python -m "
             "tests.release', or name it with --pyz FILE. If every host has fstui, use --installed fstui"
         )
-    return found
+    return pyz
 
 
 class _Signals:
@@ -300,7 +300,7 @@ class _Signals:
         say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
 
 
-def _exit_code(found: Fleet, fail_on: Sequence[str]) -> int:
-    if any(fails(result.verdict, result.speed, fail_on) for result in found.results):
+def _exit_code(hosts: Fleet, fail_on: Sequence[str]) -> int:
+    if any(fails(result.verdict, result.speed, fail_on) for result in hosts.results):
         return FAIL_ON
-    return FAILED if found.about.troubles or found.about.remarks else 0
+    return FAILED if hosts.about.troubles or hosts.about.remarks else 0

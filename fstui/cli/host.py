@@ -82,10 +82,10 @@ async def _clean(pending: bool) -> int:
     entries = await startup.left_behind() + (waiting if pending else [])
     for entry in [] if pending else waiting:
         say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
-    left = 0
+    failures = 0
     for entry in entries:
         problem = await startup.remove(entry)
-        left += problem is not None
+        failures += problem is not None
         if problem is None:
             put(page([f"removed {startup.named(entry)}"]))
         else:
@@ -95,7 +95,7 @@ async def _clean(pending: bool) -> int:
         say(f"Entries of other hosts were left alone ({len(elsewhere)}). Run 'fstui clean' on {hosts}.")
     elif not entries and not waiting:
         say("Nothing was left behind.")
-    return 1 if left else 0
+    return 1 if failures else 0
 
 
 class Printing(NamedTuple):
@@ -148,7 +148,7 @@ def checkup_of(
     asyncio.run(checkup.find_filesystems())
     leave_out_busy(checkup, yes)
     if not checkup.subjects:
-        raise Refused("nothing to check: " + "; ".join(f"{one.name}: {one.reason}" for one in checkup.left_out))
+        raise Refused("nothing to check: " + "; ".join(f"{entry.name}: {entry.reason}" for entry in checkup.left_out))
     return checkup
 
 
@@ -168,7 +168,7 @@ class Checking:
         self._printing = printing
         self._status = status
         self._interruption = Interruption()
-        self._failed = any(one.trouble for one in checkup.left_out)
+        self._failed = any(subject.trouble for subject in checkup.left_out)
 
     async def go(self) -> int:
         return await self._interruption.ending(self._go())

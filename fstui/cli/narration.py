@@ -57,9 +57,9 @@ class Narration:
                     self.print(f"not traced by the kernel: {untraced}")
             case FindingsChanged(judgement=judgement) if not self._begun:
                 self._begun = True
-                for found in judgement.findings:
-                    if found.verdict in NOT_TRUSTED:
-                        words = f"{verdict_words(found.verdict, found.confidence)}: {found.sentence}"
+                for finding in judgement.findings:
+                    if finding.verdict in NOT_TRUSTED:
+                        words = f"{verdict_words(finding.verdict, finding.confidence)}: {finding.sentence}"
                         self.print(f"before the first step: {words}")
             case IdleMeasured(idle=idle):
                 self._seen = replace(self._seen, idle=idle)

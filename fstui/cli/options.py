@@ -90,7 +90,7 @@ def fails(verdict: Verdict | None, speed: Answer | None, on: Collection[str]) ->
     """Return whether the verdict is one of those in ``on``, or worse, or the speed is too slow."""
     if SLOW in on and speed in TOO_SLOW:
         return True
-    return verdict is not None and any(each in on for each in VERDICTS[VERDICTS.index(verdict) :])
+    return verdict is not None and any(worse in on for worse in VERDICTS[VERDICTS.index(verdict) :])
 
 
 rate_limit_options = together(
@@ -109,8 +109,8 @@ def _bytes_per_s(text: str) -> int:
 
     words = text.strip().removesuffix("/s")
     try:
-        found = scenarios.size_of(words)
-        rate = int(words) if found is None else found
+        size = scenarios.size_of(words)
+        rate = int(words) if size is None else size
     except (ValueError, OverflowError):
         rate = 0
     if not 0 < rate < 1 << 50:
@@ -120,13 +120,13 @@ def _bytes_per_s(text: str) -> int:
 
 def pairs(settings: Sequence[str]) -> dict[str, str]:
     """Return the settings by key. Raises Refused."""
-    found = {}
+    values = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key:
             raise Refused(f"--set {setting} is not KEY=VALUE. Example: --set seconds=2")
-        found[key] = value
-    return found
+        values[key] = value
+    return values
 
 
 def _here_or_before_the_command(context: click.Context, param: click.Parameter, value: object) -> object:

@@ -176,13 +176,13 @@ def _order(run_: Run) -> tuple[int, int]:
     return (run_.round.side, run_.round.number) if run_.round else (0, 0)
 
 
-async def _print_comparison(options: Options, done: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
+async def _print_comparison(options: Options, runs: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
     """Return the exit status."""
     worst = exit_status(*codes)
-    if not done:
+    if not runs:
         return worst
     try:
-        await print_report(compare.of_runs(done), options.format, options.output, timeout_s)
+        await print_report(compare.of_runs(runs), options.format, options.output, timeout_s)
     except ReaderGone:
         return exit_status(worst, BROKEN_PIPE)
     return worst

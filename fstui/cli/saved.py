@@ -194,10 +194,10 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
 def _price(text: str) -> tuple[str, float]:
     """Return the name of the run that the user gave, and its price per hour. Raises UsageError."""
     named, _, price = text.rpartition("=")
-    found = _PRICE.fullmatch(price)
-    if not named or not found or not float(found[1]):
+    match = _PRICE.fullmatch(price)
+    if not named or not match or not float(match[1]):
         raise click.UsageError(f"--price takes RUN=0.17/h, not {text!r}.")
-    return named, float(found[1]) / _HOURS[found[2]]
+    return named, float(match[1]) / _HOURS[match[2]]
 
 
 async def _found(reference: str) -> SavedRun:

@@ -175,8 +175,8 @@ async def _made_by_fstui(sysbench: str, connection: Connection, maintenance: Con
     if not await _exists(sysbench, maintenance, connection.database):
         return True
     statement, from_inside = family_of(connection).tables(connection.database)
-    found = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [statement])}
-    return not found or MARK in found
+    tables = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [statement])}
+    return not tables or MARK in tables
 
 
 def name_of(run_id: str) -> str:

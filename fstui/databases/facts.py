@@ -57,9 +57,9 @@ async def read_facts(
     if ignored := list(differences(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
     version = _version(variables)
-    found = kind_of(connection.driver, f"{version} {variables.get('version_comment', '')}")
-    if found != kind:
-        raise DatabaseError(f"the server is {KINDS[found].title}, not {KINDS[kind].title}: use --set server={found}")
+    actual = kind_of(connection.driver, f"{version} {variables.get('version_comment', '')}")
+    if actual != kind:
+        raise DatabaseError(f"the server is {KINDS[actual].title}, not {KINDS[kind].title}: use --set server={actual}")
     # PostgreSQL reports its data directory only to an administrator; it is also its working directory
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     is_located = bool(data and pid)
@@ -127,13 +127,13 @@ def _listener(host: str, port: int) -> int | None:
             # a connection to this host has the same address at both ends
             if address != client.getsockname()[0]:
                 return None
-        listening = [found for found in psutil.net_connections("tcp") if found.status == psutil.CONN_LISTEN]
+        listening = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
     except (OSError, psutil.Error):
         return None
-    by_address = {tuple(found.laddr): found.pid for found in listening}
+    by_address = {tuple(socket.laddr): socket.pid for socket in listening}
     # the kernel prefers the listener at the exact address
     addresses = ((address, port), ("0.0.0.0", port), ("::", port))
-    return next((by_address[one] for one in addresses if one in by_address), None)
+    return next((by_address[name] for name in addresses if name in by_address), None)
 
 
 def _working_directory(pid: int | None) -> str | None:
@@ -179,9 +179,9 @@ def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iter
 def _same(requested: str, current: str) -> bool:
     """Return whether two values are equal or cannot be compared: -1 lets the server choose, units may be unknown."""
     requested, current = _SWITCH.get(requested, requested), _SWITCH.get(current, current)
-    wanted, found = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
-    if not wanted or not found or {wanted[2], found[2]} - _UNITS.keys():
+    requested_size, current_size = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
+    if not requested_size or not current_size or {requested_size[2], current_size[2]} - _UNITS.keys():
         return requested == current
-    if wanted[1] == "-1" or (found[2] and not wanted[2]):
+    if requested_size[1] == "-1" or (current_size[2] and not requested_size[2]):
         return True
-    return float(wanted[1]) * _UNITS[wanted[2]] == float(found[1]) * _UNITS[found[2]]
+    return float(requested_size[1]) * _UNITS[requested_size[2]] == float(current_size[1]) * _UNITS[current_size[2]]

@@ -128,14 +128,14 @@ class MySQL:
 
         Their names have ``_``, not ``-``. Raises Refused (https://dev.mysql.com/doc/refman/8.4/en/option-files.html).
         """
-        found, group = _from_file(_GROUP), _from_file(login_path) if login_path else {}
+        defaults, group = _from_file(_GROUP), _from_file(login_path) if login_path else {}
         login = _from_login_path(login_path) if login_path else {}
         if login_path and login_path != _GROUP and not group and not login:
             raise Refused(
                 f"login_path {login_path!r} is neither a group in ~/.my.cnf nor a login path that "
                 "my_print_defaults of MySQL (mysql-client) shows."
             )
-        return {**found, **group, **login}
+        return {**defaults, **group, **login}
 
     def default_user(self) -> str:
         return getpass.getuser()
@@ -240,4 +240,4 @@ def _from_login_path(name: str) -> dict[str, str]:
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return {}
     printed = map(_PRINTED_OPTION.fullmatch, output.splitlines())
-    return {found[1].replace("-", "_"): found[2].strip("\"'") for found in printed if found}
+    return {match[1].replace("-", "_"): match[2].strip("\"'") for match in printed if match}

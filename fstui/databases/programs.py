@@ -57,8 +57,8 @@ async def installed() -> Installed:
         await find_sysbench()
     except Refused as refusal:
         return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, why_no_oltp=str(refusal))
-    found = await asyncio.gather(*map(find_server, KINDS))
-    return Installed(frozenset(program.kind for program in found if program), sysbench=True, as_root=os.geteuid() == 0)
+    servers = await asyncio.gather(*map(find_server, KINDS))
+    return Installed(frozenset(server.kind for server in servers if server), sysbench=True, as_root=os.geteuid() == 0)
 
 
 def find_installed() -> Installed:
@@ -70,8 +70,8 @@ async def find_server(kind: str) -> ServerProgram | None:
     """Return the newest server of that kind, or None. The first name of the program that exists decides."""
     directories = KINDS[kind].directories
     for name in KINDS[kind].programs:  # not all names, because mysqld --version takes a second
-        if found := [program for path in _candidates(name, directories) if (program := await _identified(kind, path))]:
-            return max(found, key=lambda program: program.version)
+        if servers := [server for path in _candidates(name, directories) if (server := await _identified(kind, path))]:
+            return max(servers, key=lambda server: server.version)
     return None
 
 
@@ -140,13 +140,13 @@ async def output_of(
 
 def _candidates(name: str, directories: Iterable[str]) -> list[str]:
     """Return the distinct programs of that name: first those on PATH, then those in ``directories`` (glob patterns)."""
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     usual = (match for pattern in directories for match in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True))
     for directory in (*map(Path, os.get_exec_path()), *usual):
         path = directory / name
         if os.access(path, os.X_OK) and path.is_file():
-            found.setdefault(str(path.resolve()), str(path))  # a symbolic link is the same program as its target
-    return list(found)
+            paths.setdefault(str(path.resolve()), str(path))  # a symbolic link is the same program as its target
+    return list(paths)
 
 
 async def _identified(kind: str, path: str) -> ServerProgram | None:

@@ -35,9 +35,9 @@ async def query(
     family = family_of(connection)
     with as_file(files(__package__) / "sql.lua") as script:
         async with _tls_directory(connection) as directory:
-            first, *words = (*within, program)
+            command, *words = (*within, program)
             status, text = await output_of(
-                first,
+                command,
                 *words,
                 str(script),
                 *family.sysbench_options(connection),

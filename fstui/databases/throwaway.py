@@ -148,7 +148,7 @@ class Throwaway:
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
             connection = msgspec.structs.replace(connection, database=self._family.maintenance)
-        found = await read_facts(
+        server = await read_facts(
             self.sysbench,
             self._program.kind,
             connection,
@@ -163,10 +163,10 @@ class Throwaway:
         data = f"{workspace.path}/{self._name}"
         variables = {
             name: f"{data}{value.removeprefix(inside)}" if value.startswith(inside) else value
-            for name, value in found.variables.items()
+            for name, value in server.variables.items()
         }
         reached = f"socket {data}/{self._family.socket}"
-        return msgspec.structs.replace(found, reached=reached, data_directory=data, variables=variables)
+        return msgspec.structs.replace(server, reached=reached, data_directory=data, variables=variables)
 
     async def _started(self, limit_s: float) -> tuple[int, str]:
         """Wait for the server. Return its process id, and its own name for its data directory."""

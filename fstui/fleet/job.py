@@ -101,7 +101,7 @@ class FleetJob:
             self._trouble(node, trouble)
             return
         try:
-            found = results_of(node, self._request.command, document)
+            host_results = results_of(node, self._request.command, document)
         except Refused as refusal:
             self._trouble(node, f"its answer is not a document: {str(refusal)[:200]}")
             return
@@ -109,10 +109,10 @@ class FleetJob:
         left_kib = answer.word(self._mark, "stays") or ""
         if left_kib.isdecimal() and len(left_kib) < 12:
             self.most_bytes_left = max(self.most_bytes_left, int(left_kib) << 10)
-        self._results += found
-        if not found or answer.word(self._mark, "end") not in _ENDED:
+        self._results += host_results
+        if not host_results or answer.word(self._mark, "end") not in _ENDED:
             self._remarks[node] = ssh.refusal(answer, self._mark)
-        self._on_answer(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in found)))
+        self._on_answer(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in host_results)))
 
     def _concluded(self) -> Fleet:
         answered = {host.node for host in self._results} | self._remarks.keys() | self._troubles.keys()

@@ -79,18 +79,18 @@ class OddHost(Base, frozen=True, kw_only=True):
 
 def groups(hosts: Iterable[HostResult]) -> list[tuple[HostGroup, list[HostResult]]]:
     """Return the groups with their hosts, the largest first."""
-    found: dict[tuple[str, str, str], list[HostResult]] = {}
+    alike: dict[tuple[str, str, str], list[HostResult]] = {}
     for host in hosts:
-        found.setdefault((host.layers, host.model, host.cloud), []).append(host)
-    return [(_group(members), members) for members in sorted(found.values(), key=len, reverse=True)]
+        alike.setdefault((host.layers, host.model, host.cloud), []).append(host)
+    return [(_group(members), members) for members in sorted(alike.values(), key=len, reverse=True)]
 
 
 def _group(members: Sequence[HostResult]) -> HostGroup:
     rates: dict[str, list[float]] = {}
     for host in members:
-        for one in host.rates if host.comparable else ():
-            if one.per_s > 0:
-                rates.setdefault(one.step, []).append(one.per_s)
+        for row in host.rates if host.comparable else ():
+            if row.per_s > 0:
+                rates.setdefault(row.step, []).append(row.per_s)
     return HostGroup(
         layers=members[0].layers,
         model=members[0].model,
@@ -98,37 +98,37 @@ def _group(members: Sequence[HostResult]) -> HostGroup:
         kernel=_values(host.kernel for host in members),
         cloud=members[0].cloud,
         hosts=tuple(dict.fromkeys(host.node for host in members)),
-        steps=tuple(_spread(step, each) for step, each in rates.items()),
+        steps=tuple(_spread(step, rates_per_s) for step, rates_per_s in rates.items()),
     )
 
 
 def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts that are slower or faster than their peers, the furthest first."""
-    found = [odd for group in groups(hosts) for odd in _outliers(*group)]
-    return sorted(found, key=lambda odd: -abs(log(odd.ratio or 1.0)))
+    outliers = [odd for group in groups(hosts) for odd in _outliers(*group)]
+    return sorted(outliers, key=lambda odd: -abs(log(odd.ratio or 1.0)))
 
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
-    every = (one for group in groups(hosts) for of_host in _deviations(*group) for one in of_host)
-    return {(one.host.node, one.host.place, one.spread.step): one.ratio for one in every}
+    rows = (row for group in groups(hosts) for of_host in _deviations(*group) for row in of_host)
+    return {(row.host.node, row.host.place, row.spread.step): row.ratio for row in rows}
 
 
 def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHost]:
     """Yield the outliers of one group. The reasons compare their settings with those of the other hosts."""
     largest = [
-        max(of_host, key=lambda one: (one.is_outlier, abs(log(one.ratio)))) for of_host in _deviations(group, members)
+        max(of_host, key=lambda row: (row.is_outlier, abs(log(row.ratio)))) for of_host in _deviations(group, members)
     ]
-    outliers = [one for one in largest if one.is_outlier]
-    usual = _UsualSettings([one.host for one in largest if not one.is_outlier]) if outliers else None
-    for one in outliers:
-        why = "; ".join(usual.reasons(one.host)) if usual else ""
-        spread = one.spread
+    outliers = [deviation for deviation in largest if deviation.is_outlier]
+    usual = _UsualSettings([deviation.host for deviation in largest if not deviation.is_outlier]) if outliers else None
+    for deviation in outliers:
+        why = "; ".join(usual.reasons(deviation.host)) if usual else ""
+        spread = deviation.spread
         sentence = (
-            f"{_times(one.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(one.per_s)}/s, "
+            f"{_times(deviation.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(deviation.per_s)}/s, "
             f"median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
         )
         sentence += f": {why}" if why else "; no reading explains it"
-        yield OddHost(host=one.host.node, target=one.host.place, sentence=sentence, ratio=one.ratio)
+        yield OddHost(host=deviation.host.node, target=deviation.host.place, sentence=sentence, ratio=deviation.ratio)
 
 
 class _Deviation(NamedTuple):
@@ -150,26 +150,27 @@ def _deviations(group: HostGroup, members: Sequence[HostResult]) -> Iterator[lis
     """Yield for each comparable host the deviations in those steps that other hosts also have."""
     spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}
     for host in members:
-        rates = [one for one in host.rates if host.comparable and one.per_s > 0 and one.step in spreads]
+        rates = [row for row in host.rates if host.comparable and row.per_s > 0 and row.step in spreads]
         if rates:
-            yield [_Deviation(host, one.per_s, spreads[one.step]) for one in rates]
+            yield [_Deviation(host, row.per_s, spreads[row.step]) for row in rates]
 
 
 def _spread(step: str, rates: Sequence[float]) -> Spread:
     middle = median(rates)
-    log_mad = median(abs(log(one / middle)) for one in rates)
-    return Spread(step, len(rates), min(rates), middle, median(abs(one - middle) for one in rates), max(rates), log_mad)
+    log_mad = median(abs(log(per_s / middle)) for per_s in rates)
+    mad = median(abs(per_s - middle) for per_s in rates)
+    return Spread(step, len(rates), min(rates), middle, mad, max(rates), log_mad)
 
 
-def _values(each: Iterable[str]) -> str:
-    return " or ".join(filter(None, dict.fromkeys(each)))
+def _values(values: Iterable[str]) -> str:
+    return " or ".join(filter(None, dict.fromkeys(values)))
 
 
 def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts with a verdict worse than the median of their group, or of all if the group is small."""
     judged = [host for host in hosts if host.verdict]
     median_of_all = _median_rank(judged)
-    found: list[tuple[HostResult, str]] = []
+    differing: list[tuple[HostResult, str]] = []
     for _, members in groups(judged):
         usual_rank = _median_rank(members) if len(members) > 2 else median_of_all
         them = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
@@ -178,9 +179,9 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
         for host in worse:
             why = "; ".join(usual.reasons(host)) if usual else ""
             said = f"{host.verdict} ({host.confidence}), {them} {VERDICTS[usual_rank]}: {host.sentence or host.flag}"
-            found.append((host, f"{said}{f' {capital(why)}.' if why else ''}"))
-    found.sort(key=lambda pair: (pair[0].rank, pair[0].node))
-    return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in found]
+            differing.append((host, f"{said}{f' {capital(why)}.' if why else ''}"))
+    differing.sort(key=lambda pair: (pair[0].rank, pair[0].node))
+    return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in differing]
 
 
 class _UsualSettings:
@@ -200,16 +201,16 @@ class _UsualSettings:
         if not self._count:
             return []
         enough = MAJORITY * self._count
-        found = []
+        reasons = []
         for fact, (value, number) in self._commonest.items():
             if number >= enough and host.facts.get(fact, "") != value:
-                found.append((fact, _difference(fact, host.facts.get(fact, ""), value)))
+                reasons.append((fact, _difference(fact, host.facts.get(fact, ""), value)))
         for fact, here in host.facts.items():
             if self._hosts_with.get(fact, 0) <= self._count - enough:
-                found.append((fact, _difference(fact, here, "")))
-        found += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - enough]
-        found.sort(key=lambda pair: not any(word in pair[0] for word in _TELLING))
-        return list(dict.fromkeys(words for _, words in found))[:MAX_REASONS]
+                reasons.append((fact, _difference(fact, here, "")))
+        reasons += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - enough]
+        reasons.sort(key=lambda pair: not any(word in pair[0] for word in _TELLING))
+        return list(dict.fromkeys(words for _, words in reasons))[:MAX_REASONS]
 
 
 def _difference(fact: str, here: str, peers: str) -> str:

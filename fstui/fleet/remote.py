@@ -171,36 +171,36 @@ def nodes_of(text: str) -> tuple[str, ...]:
     except ImportError:
         raise Refused(NO_CLUSTERSHELL) from None
     try:
-        found = tuple(NodeSet(text))
+        nodes = tuple(NodeSet(text))
     except NodeSetException as error:
         raise Refused(f"--nodes {text}: {error}") from None
-    for name in found:
+    for name in nodes:
         if _NAME.fullmatch(name) is None:
             raise Refused(
                 f"--nodes {text}: {name!r} is not a host name. Use letters, digits, dots and dashes, and user@"
             )
-    if not found:
+    if not nodes:
         raise Refused(f"--nodes {text}: it names no host")
-    return found
+    return nodes
 
 
 def folded(names: Iterable[str]) -> str:
     """Return ``db[1-40]``, or the names with commas between them if they cannot be folded."""
-    each = list(names)
+    nodes = list(names)
     try:
         from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415
     except ImportError:
-        return ",".join(each)
+        return ",".join(nodes)
     try:
-        return str(NodeSet.fromlist(each))
+        return str(NodeSet.fromlist(nodes))
     except NodeSetException:
-        return ",".join(each)
+        return ",".join(nodes)
 
 
 def find(request: Request, mark: str, digest: str) -> str:
     """Return the script that prints ``ready PLACE``, or ``copy`` if the file is missing or damaged."""
-    found = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
-    return _whole(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{found}")
+    reply = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
+    return _whole(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{reply}")
 
 
 def receive(request: Request, mark: str, digest: str) -> str:

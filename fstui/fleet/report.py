@@ -73,9 +73,9 @@ def headline(fleet: Fleet) -> str:
     """Return a line such as ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
     requested, silent = len(fleet.about.nodes), len(fleet.about.troubles)
     verdicts = Counter(host.verdict for host in fleet.results if host.verdict)
-    found = ", ".join(f"{verdicts[each]} {each}" for each in VERDICTS if verdicts[each])
+    tally = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
     slow = sum(host.speed in TOO_SLOW for host in fleet.results)
-    words = ", ".join(filter(None, [found, f"{slow} slow" if slow else ""]))
+    words = ", ".join(filter(None, [tally, f"{slow} slow" if slow else ""]))
     answered = f"{requested - silent} of {counted(requested, 'host')} answered"
     return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {words}' if words else ''}"
 
@@ -137,17 +137,17 @@ def _sentence_table(hosts: Sequence[HostResult]) -> Section:
     return Section("", ("", "HOST", "RESULT", "SPEED"), rows)
 
 
-def _odd_lines(found: Sequence[OddHost]) -> tuple[str, ...]:
-    return tuple(f"{odd.host} {odd.target}".strip() + f": {odd.sentence}"[:_MAX_SENTENCE] for odd in found[:MAX_ROWS])
+def _odd_lines(hosts: Sequence[OddHost]) -> tuple[str, ...]:
+    return tuple(f"{odd.host} {odd.target}".strip() + f": {odd.sentence}"[:_MAX_SENTENCE] for odd in hosts[:MAX_ROWS])
 
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
-    found = groups(hosts)
-    for group, _ in found[:MAX_GROUPS]:
+    alike = groups(hosts)
+    for group, _ in alike[:MAX_GROUPS]:
         yield _group(group)
-    if left := found[MAX_GROUPS:]:
-        nodes = counted(len({node for group, _ in left for node in group.hosts}), "host")
-        yield Section("", lines=(f"{counted(len(left), 'smaller group')} with {nodes}: --format json lists them",))
+    if hidden := alike[MAX_GROUPS:]:
+        nodes = counted(len({node for group, _ in hidden for node in group.hosts}), "host")
+        yield Section("", lines=(f"{counted(len(hidden), 'smaller group')} with {nodes}: --format json lists them",))
 
 
 def _group(group: HostGroup) -> Section:
@@ -155,11 +155,11 @@ def _group(group: HostGroup) -> Section:
     header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")
     rows: tuple[tuple[Cell | str, ...], ...] = tuple(
         (
-            one.step,
-            number(one.hosts, str),
-            *(number(each, rate) for each in (one.least, one.median, one.mad, one.most)),
+            step.step,
+            number(step.hosts, str),
+            *(number(value, rate) for value in (step.least, step.median, step.mad, step.most)),
         )
-        for one in group.steps
+        for step in group.steps
     )
     return Section(title, header, rows)
 
@@ -175,16 +175,16 @@ def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
     """Yield one row for each step of each host, or one row without figures."""
     ratios = ratio_to_peers(fleet.results)
     for host in fleet.results:
-        for one in host.rates or (None,):
-            yield _record(host, one, ratios.get((host.node, host.place, one.step)) if one else None)
+        for row in host.rates or (None,):
+            yield _record(host, row, ratios.get((host.node, host.place, row.step)) if row else None)
     for node, trouble in fleet.about.troubles.items():
         yield node, *("",) * (len(_CSV) - 2), trouble
 
 
-def _record(host: HostResult, one: Rate | None, ratio: float | None) -> tuple[Value, ...]:
+def _record(host: HostResult, row: Rate | None, ratio: float | None) -> tuple[Value, ...]:
     return (
         *(host.node, host.place, host.run, host.verdict, host.confidence, host.speed),
-        *((one.step, round(one.per_s, 1), one.p99_ns) if one else ("", None, None)),
+        *((row.step, round(row.per_s, 1), row.p99_ns) if row else ("", None, None)),
         None if ratio is None else round(ratio, 3),
         *(host.layers, host.model, host.cache, host.kernel, host.cloud, host.flag or host.sentence, host.next, ""),
     )
@@ -215,16 +215,16 @@ def _shared(fleet: Fleet) -> Iterator[str]:
 def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
     """Return the targets that are in both fleets, the worst change first."""
     known = {(host.node, host.place): host for host in before.results}
-    found = [_change(known[host.node, host.place], host) for host in after.results if (host.node, host.place) in known]
-    return sorted(found, key=lambda one: (not one.worse, one.ratio.times if one.ratio else 1.0, one.host))
+    rows = [_change(known[host.node, host.place], host) for host in after.results if (host.node, host.place) in known]
+    return sorted(rows, key=lambda row: (not row.worse, row.ratio.times if row.ratio else 1.0, row.host))
 
 
 def compared(before: Fleet, after: Fleet) -> Report:
     both = changes(before, after)
-    changed = [one for one in both if one.changed]
+    changed = [change for change in both if change.changed]
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
     more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
-    ratios = [one.ratio.times for one in both if one.ratio]
+    ratios = [change.ratio.times for change in both if change.ratio]
     rates: tuple[str, ...] = ()
     if ratios:
         rates = (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
@@ -243,8 +243,8 @@ def compared(before: Fleet, after: Fleet) -> Report:
 
 
 def _change(before: HostResult, after: HostResult) -> ChangedHost:
-    earlier = {one.step: one for one in before.rates if one.per_s > 0}
-    pairs = [(earlier[one.step], one) for one in after.rates if one.step in earlier and one.per_s > 0]
+    earlier = {row.step: row for row in before.rates if row.per_s > 0}
+    pairs = [(earlier[row.step], row) for row in after.rates if row.step in earlier and row.per_s > 0]
     facts = tuple(
         f"{name} {before.facts.get(name, NONE)} → {after.facts.get(name, NONE)}"
         for name in sorted({*before.facts, *after.facts})
@@ -274,7 +274,7 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
     if not pairs:
         return None
     times = median(after.per_s / before.per_s for before, after in pairs)
-    fewest = min(len(one.parts) for pair in pairs for one in pair)
+    fewest = min(len(row.parts) for pair in pairs for row in pair)
     if fewest < MIN_PARTS:
         return Ratio(times)
     low = min(min(after.parts) / max(before.parts) for before, after in pairs)
@@ -297,8 +297,8 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     )
 
 
-def _only_in(which: str, one: Fleet, other: Fleet) -> Iterator[Section]:
+def _only_in(which: str, shown: Fleet, other: Fleet) -> Iterator[Section]:
     in_other = {host.node for host in other.results}
-    if only := list(dict.fromkeys(host.node for host in one.results if host.node not in in_other)):
+    if only := list(dict.fromkeys(host.node for host in shown.results if host.node not in in_other)):
         yield Section("", lines=(f"only {which}: {folded(only)}",))
-    yield Section(f"{which}, no answer", lines=by_reason(one.about.troubles)[:MAX_ROWS])
+    yield Section(f"{which}, no answer", lines=by_reason(shown.about.troubles)[:MAX_ROWS])

@@ -98,7 +98,7 @@ class HostResult(Base, frozen=True, kw_only=True):
     @property
     def commit_rate(self) -> Rate | None:
         """The step whose rate is that of durable commits."""
-        return next((one for one in self.rates if one.synced), None)
+        return next((row for row in self.rates if row.synced), None)
 
 
 class About(Base, frozen=True, kw_only=True):
@@ -184,7 +184,7 @@ def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ..
         case "run":
             return (_of_run(node, decode_run(document), is_altered(document)),)
         case "check":
-            return tuple(_of_run(node, decode_run(one), is_altered(one)) for one in split_file(document))
+            return tuple(_of_run(node, decode_run(run), is_altered(run)) for run in split_file(document))
         case "watch":
             return (_of_watch(node, _decoded(document, WatchReport)),)
         case _:
@@ -199,8 +199,8 @@ def _decoded(document: bytes, document_type: type[Kind]) -> Kind:
 
 
 def _of_run(node: str, run: Run, altered: bool) -> HostResult:
-    found, target = leading(run), run.target
-    next_step = found.next[0] if found and found.next else next(iter(run.speed.next), "")
+    finding, target = leading(run), run.target
+    next_step = finding.next[0] if finding and finding.next else next(iter(run.speed.next), "")
     return HostResult(
         node=node,
         place=target.path if target else "",
@@ -208,7 +208,7 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
         verdict=run.verdict,
         confidence=run.confidence,
         sentence=run.sentence[:_MAX_SENTENCE],
-        flag=found.title[:_MAX_SENTENCE] if found else "",
+        flag=finding.title[:_MAX_SENTENCE] if finding else "",
         next=next_step[:_MAX_SENTENCE],
         speed=run.speed.answer if run.speed.title else None,
         speed_title=run.speed.title[:_MAX_SENTENCE],
@@ -227,7 +227,7 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
         kernel=run.host.kernel[:_MAX_VALUE],
         cloud=run.host.cloud or "",
         facts=_facts(run),
-        notes={one.rule[:_MAX_VALUE]: one.title[:_MAX_SENTENCE] for one in run.findings if one.verdict is None},
+        notes={note.rule[:_MAX_VALUE]: note.title[:_MAX_SENTENCE] for note in run.findings if note.verdict is None},
         altered=altered,
         stopped="" if run.status == "finished" else run.status,
     )
@@ -310,11 +310,11 @@ def _of_watch(node: str, watched: WatchReport) -> HostResult:
 
 
 def _of_list(node: str, listed: ListDocument) -> HostResult:
-    shown = [one for one in listed.filesystems if not one.pseudo]
-    durable = [one for one in shown if not kind(one.fstype).in_memory]  # users expect a tmpfs to lose its data
-    bad = [(one, found) for one in durable for found in one.findings if found.verdict in NOT_TRUSTED]
-    silent = [f"{one.mount_point} does not answer" for one in shown if one.silent_s is not None]
-    defects = [f"{one.mount_point}: {found.verdict}, {found.title}" for one, found in bad]
+    shown = [filesystem for filesystem in listed.filesystems if not filesystem.pseudo]
+    durable = [target for target in shown if not kind(target.fstype).in_memory]  # users expect a tmpfs to lose its data
+    bad = [(target, finding) for target in durable for finding in target.findings if finding.verdict in NOT_TRUSTED]
+    silent = [f"{target.mount_point} does not answer" for target in shown if target.silent_s is not None]
+    defects = [f"{target.mount_point}: {finding.verdict}, {finding.title}" for target, finding in bad]
     return HostResult(
         node=node,
         verdict=bad[0][1].verdict if bad else None,

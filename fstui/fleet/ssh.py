@@ -46,8 +46,8 @@ class SshResult(NamedTuple):
 
     def word(self, mark: str, word: str) -> str | None:
         """Return what follows that word in the last marked line that begins with it."""
-        found = (line.partition(" ") for line in reversed(self.lines(mark)))
-        return next((rest for first, _, rest in found if first == word), None)
+        lines = (line.partition(" ") for line in reversed(self.lines(mark)))
+        return next((rest for head, _, rest in lines if head == word), None)
 
     def document(self, mark: str) -> bytes | None:
         """Return the text between ``begin`` and ``end``; None if either is missing."""
@@ -176,8 +176,8 @@ def trouble(answer: SshResult, mark: str) -> str:
         return f"no answer within {seconds(answer.elapsed_s)}"
     if answer.code is None:
         return f"not finished within {seconds(answer.elapsed_s)} (--timeout): the run there was stopped"
-    if (found := answer.word(mark, "trouble")) is not None:
-        return _plain(found)
+    if (trouble := answer.word(mark, "trouble")) is not None:
+        return _plain(trouble)
     return _broken(answer, mark) if answer.word(mark, "begin") is not None else _never_begun(answer, mark)
 
 

@@ -77,12 +77,12 @@ def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
     return _combined(before, after, lambda earlier, later: later - earlier if later >= earlier else None)
 
 
-def _combined(first: DeviceCounters, second: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
+def _combined(before: DeviceCounters, after: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
     values: dict[str, int | None] = {}
     for name in COUNTED:
-        one, other = getattr(first, name), getattr(second, name)
-        values[name] = None if one is None or other is None else join(one, other)
-    return msgspec.structs.replace(second, **values)
+        old, new = getattr(before, name), getattr(after, name)
+        values[name] = None if old is None or new is None else join(old, new)
+    return msgspec.structs.replace(after, **values)
 
 
 class Idle(Base, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Idle(Base, frozen=True, kw_only=True):
     @property
     def busy_shares(self) -> dict[str, float]:
         """The share of this time in which each device was busy; none without a time or without this counter."""
-        counted = ((one.device, one.busy_ms) for one in self.counters if self.elapsed_s)
+        counted = ((device.device, device.busy_ms) for device in self.counters if self.elapsed_s)
         return {device: busy_ms / 1000 / self.elapsed_s for device, busy_ms in counted if busy_ms is not None}
 
 

@@ -247,8 +247,8 @@ def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bo
 
 def span(start: float, end: float, *, dated: bool = False) -> str:
     """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``dated``."""
-    first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
-    today = first.date() == last.date() == datetime.now().date()
-    day = "" if today and not dated else f"{first:%Y-%m-%d} "
-    until = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-    return f"{day}{first:%H:%M:%S}–{until}"
+    begin, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
+    today = begin.date() == last.date() == datetime.now().date()
+    day = "" if today and not dated else f"{begin:%Y-%m-%d} "
+    until = f"{last:%H:%M:%S}" if last.date() == begin.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return f"{day}{begin:%H:%M:%S}–{until}"

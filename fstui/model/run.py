@@ -122,5 +122,5 @@ class Run(Evidence, frozen=True, kw_only=True):
     digest: str = ""
     """The digest of all other fields (``fstui.model.documents``); empty in old documents."""
 
-    def judged(self, found: Judgement) -> Run:
-        return msgspec.structs.replace(self, **msgspec.structs.asdict(found))
+    def judged(self, judgement: Judgement) -> Run:
+        return msgspec.structs.replace(self, **msgspec.structs.asdict(judgement))

@@ -90,8 +90,8 @@ class Node(Base, frozen=True, kw_only=True):
         return next((reading for reading in self.readings if reading.what == what), None)
 
     def value(self, what: str) -> str | None:
-        found = self.reading(what)
-        return found.value if found is not None else None
+        reading = self.reading(what)
+        return reading.value if reading is not None else None
 
 
 class Space(Base, frozen=True, kw_only=True):

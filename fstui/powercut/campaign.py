@@ -250,8 +250,8 @@ def _cuts(directory: Path) -> Iterator[CampaignCut]:
 def _decoded(path: Path, kind: type[_Kind], owner: int | None = None) -> _Kind:
     """Read a file of a campaign. ``owner``: the user who must own it, because its commands will run. Raises Refused."""
     try:
-        data, found = read_regular(path)
-        if owner not in (None, found.st_uid):
+        data, status = read_regular(path)
+        if owner not in (None, status.st_uid):
             raise Refused(f"{path} belongs to another user, and its commands would run as you")
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

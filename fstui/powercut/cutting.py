@@ -140,8 +140,8 @@ class CutCampaign:
     def _boot_id(self) -> tuple[str, str]:
         """Return the boot id of HOST, or an empty string and the reason why there is none."""
         answer = self._ask(_READ_BOOT_ID, ANSWER_S)
-        found = [match[0] for match in _BOOT_ID.finditer(answer.out)]  # a login script may print more
-        return (found[-1].decode(), "") if found else ("", _trouble(answer))
+        boot_ids = [match[0] for match in _BOOT_ID.finditer(answer.out)]  # a login script may print more
+        return (boot_ids[-1].decode(), "") if boot_ids else ("", _trouble(answer))
 
     def _start(self) -> None:
         settings = self.settings
@@ -269,9 +269,9 @@ class CutCampaign:
     def _elsewhere(self, witness: Witness) -> str:
         """Return a clause if the records go to another filesystem than before, because DIR is not mounted."""
         assert witness.header is not None
-        found = witness.header.target.mount_point
-        before = next((cut.mount_point for cut in self.store.happened), found)
-        return f"the records went to the filesystem of {found}, not of {before}" if found != before else ""
+        mount_point = witness.header.target.mount_point
+        before = next((cut.mount_point for cut in self.store.happened), mount_point)
+        return f"the records went to the filesystem of {mount_point}, not of {before}" if mount_point != before else ""
 
     def _returned(self) -> tuple[CommandResult, float] | None:
         """Return the result of the off command and when it ended; None while it runs. Raises Stopped if it failed."""

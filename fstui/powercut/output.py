@@ -46,8 +46,8 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
         sync_directory(home)
     sync_directory(".")
     sync_directory("..")
-    found = os.fstat(directory_fd)
-    return found.st_dev, found.st_ino
+    status = os.fstat(directory_fd)
+    return status.st_dev, status.st_ino
 
 
 def fill(stream: Stream, home: str, run: str) -> None:

@@ -50,7 +50,7 @@ class EarlierCuts(NamedTuple):
 
 def earlier(cut: str, identity: str) -> EarlierCuts:
     saved = list(verified())
-    decided = next((found for found in saved if found.figures.cut == cut and found.figures.is_final), None)
+    decided = next((step for step in saved if step.figures.cut == cut and step.figures.is_final), None)
     return EarlierCuts(decided, _survived(saved, identity, except_cut=cut))
 
 
@@ -68,8 +68,8 @@ def so_far(identity: str) -> SoFar:
 
 def _survived(newest_first: Iterable[VerifiedCut], identity: str, except_cut: str = "") -> int:
     survived: set[str] = set()
-    for found in newest_first:
-        figures = found.figures
+    for step in newest_first:
+        figures = step.figures
         if figures.identity != identity or figures.cut == except_cut:
             continue
         if figures.any_lost:

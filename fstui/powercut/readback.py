@@ -90,13 +90,13 @@ class Files:
     def intact(self) -> Iterator[int]:
         """Yield the sequence numbers of the writer's intact records in their own places."""
         for number in self.numbers():
-            for offset, found in self.records_of(number).items():
-                if found.kind == "intact" and self.belongs_to(found, number, offset):
-                    yield found.sequence
+            for offset, record in self.records_of(number).items():
+                if record.kind == "intact" and self.belongs_to(record, number, offset):
+                    yield record.sequence
 
-    def belongs_to(self, found: Record, number: int, offset: int) -> bool:
-        in_place = self.stream.position(found.sequence) == (number, offset)
-        return in_place and (found.run, found.writer) == (self.run, self.stream.writer)
+    def belongs_to(self, record: Record, number: int, offset: int) -> bool:
+        in_place = self.stream.position(record.sequence) == (number, offset)
+        return in_place and (record.run, record.writer) == (self.run, self.stream.writer)
 
     def read(self, number: int) -> Iterator[tuple[int, Record]]:
         """Yield the offset and the record of each block, or only one record with the offset WHOLE_FILE."""
@@ -232,8 +232,8 @@ def copy_tree(source: str, to: str) -> None:
 
 def keep_owner(source: str, copy: str) -> None:
     if os.geteuid() == 0:
-        found = os.lstat(source)
-        os.chown(copy, found.st_uid, found.st_gid)
+        status = os.lstat(source)
+        os.chown(copy, status.st_uid, status.st_gid)
 
 
 def _raise(error: OSError) -> None:
@@ -244,11 +244,11 @@ def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
     """Copy a regular file. Raises CallError if it cannot be read; Trouble, OSError if it cannot be copied."""
     fd = calling("open", os.open, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or (max_bytes is not None and found.st_size > max_bytes):
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode) or (max_bytes is not None and status.st_size > max_bytes):
             raise CallError("open", OSError(errno.EINVAL, "it is not a file of a writer", source))
         room = os.statvfs(".")
-        if found.st_size > room.f_bavail * room.f_frsize:
+        if status.st_size > room.f_bavail * room.f_frsize:
             raise Trouble(f"{os.getcwd()} has no room for a copy of the database; set TMPDIR to another directory")
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         with open(to, "xb") as copy:
@@ -277,11 +277,11 @@ class WriterComparison:
     def compare(self) -> None:
         for sequence in self.expected():
             number, offset = self.stream.position(sequence)
-            found = self.files.at(number, offset)
-            kind = self.kind(found, sequence)
+            record = self.files.at(number, offset)
+            kind = self.kind(record, sequence)
             if kind == "present":
                 self.present.add(sequence)
-                self.newer += found.sequence > sequence
+                self.newer += record.sequence > sequence
             elif kind in ("torn", "unreadable") and self.was_in_flight(sequence):
                 self.in_flight += 1
             elif kind == "no file" and not self.stream.syncs_directory:
@@ -298,15 +298,15 @@ class WriterComparison:
         oldest = max(0, newest_file - stream.kept_files + 1) * stream.per_file
         return range(oldest, self.last + 1)
 
-    def kind(self, found: Record, sequence: int) -> str:
+    def kind(self, record: Record, sequence: int) -> str:
         """Return what was found in the place of a record: ``present``, a kind of loss, or ``no file``."""
-        if found.kind != "intact":
-            return "missing" if found.kind == "empty" else found.kind
-        if found.run != self.run or found.writer != self.stream.writer:
+        if record.kind != "intact":
+            return "missing" if record.kind == "empty" else record.kind
+        if record.run != self.run or record.writer != self.stream.writer:
             return "misplaced"
-        if self.stream.overwrites and found.sequence % self.stream.per_file == sequence % self.stream.per_file:
-            return "present" if found.sequence >= sequence else "stale"
-        return "present" if found.sequence == sequence else "misplaced"
+        if self.stream.overwrites and record.sequence % self.stream.per_file == sequence % self.stream.per_file:
+            return "present" if record.sequence >= sequence else "stale"
+        return "present" if record.sequence == sequence else "misplaced"
 
     def was_in_flight(self, sequence: int) -> bool:
         next_one = max(self.last, self.newest) + 1
@@ -351,14 +351,14 @@ def main() -> None:
         enter_run_directory(request["copies"])
     home, own_name = os.path.split(directory)
     try:
-        found = own_name in os.listdir(home)
-        if found:
+        exists = own_name in os.listdir(home)
+        if exists:
             os.listdir(directory)
     except OSError as error:
         say(error=error.strerror)
         return
-    say(found=found, ended=reason_of_end(directory) if found else None)
-    for fields in request["streams"] if found else ():
+    say(found=exists, ended=reason_of_end(directory) if exists else None)
+    for fields in request["streams"] if exists else ():
         stream = Stream(*fields)
         last = request["last"].get(str(stream.writer))
         if last is not None:

@@ -263,7 +263,7 @@ async def _read_back(
 def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
     log, header, cut_off = witnessed
     now = proc.boot_id()
-    oldest = [(writer, found["oldest"]) for writer, found in read.writers.items() if found["oldest"] is not None]
+    oldest = [(writer, counts["oldest"]) for writer, counts in read.writers.items() if counts["oldest"] is not None]
     ages_ms = [log.last_ms - log.writers[writer].time_ms(sequence) for writer, sequence in oldest]
     return PowerCutFigures(
         cut=header.run,
@@ -280,8 +280,8 @@ def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befo
         acknowledged=log.acknowledged,
         oldest_lost_s=max(ages_ms, default=0) / 1e3,
         by_claim=_by_claim(log, header, read),
-        not_recovered=" ".join(filter(None, (found["not_recovered"] for found in read.writers.values()))),
-        **{name: sum(found[name] for found in read.writers.values()) for name in _COUNTED},
+        not_recovered=" ".join(filter(None, (counts["not_recovered"] for counts in read.writers.values()))),
+        **{name: sum(counts[name] for counts in read.writers.values()) for name in _COUNTED},
     )
 
 
@@ -292,9 +292,9 @@ def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dic
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())
         writer = log.writers.get(stream.writer)
         sums["acknowledged"] += len(writer.at_ms) if writer else 0
-        if found := read.writers.get(stream.writer):
-            sums["checked"] += found["checked"]
-            sums["lost"] += sum(found[name] for name in LOST)
+        if counts := read.writers.get(stream.writer):
+            sums["checked"] += counts["checked"]
+            sums["lost"] += sum(counts[name] for name in LOST)
     return {claim: dict(sums) for claim, sums in claims.items()}
 
 

@@ -100,9 +100,9 @@ class Writing:
         answer = await self._next()
         if answer is None or "refused" in answer:
             await self._end()
-            left = await remove_left_behind(self._entry)
+            leftover = await remove_left_behind(self._entry)
             reason = answer["refused"] if answer else "its process ended"
-            raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {left}" if left else ""))
+            raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {leftover}" if leftover else ""))
 
     async def ended(self) -> Ending:
         answer = await self._next()
@@ -128,9 +128,9 @@ class Writing:
 
 def is_root(target: Target, inventory: Inventory) -> bool:
     """Return whether the target is on the root filesystem, even if that is mounted elsewhere, too."""
-    root = next((each for each in inventory.filesystems if each.mount_point == "/"), None)
+    root = next((filesystem for filesystem in inventory.filesystems if filesystem.mount_point == "/"), None)
     if target.mount_point == "/" or root is None:
         return target.mount_point == "/"
     # two mounts of one filesystem have the same layer below
-    below_target, below_root = (each.stack[0].below if each.stack else () for each in (target, root))
+    below_target, below_root = (filesystem.stack[0].below if filesystem.stack else () for filesystem in (target, root))
     return bool(below_target) and below_target == below_root

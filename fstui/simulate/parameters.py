@@ -101,9 +101,9 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
 
     @property
     def medium_parameters(self) -> MediumParameters:
-        found = self.platter or self.nand or self.persistent or self.network
-        assert found is not None, "checked by load()"
-        return found
+        medium = self.platter or self.nand or self.persistent or self.network
+        assert medium is not None, "checked by load()"
+        return medium
 
 
 class Front(DiskParameters, frozen=True, kw_only=True):
@@ -183,15 +183,15 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     for key, value in (changes or {}).items():
         _put(document, key, value)
     try:
-        found = msgspec.convert(document, Simulated)
+        simulated = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
         lists = f"'fstui lessons --disks {name}' lists the parameters"
         raise Refused(f"cannot set {', '.join(changes or ())}: {_reason(error)}. {lists}") from None
-    for device in filter(None, found.parts):
+    for device in filter(None, simulated.parts):
         media = [device.platter, device.nand, device.persistent, device.network]
         if sum(medium is not None for medium in media) != 1:
             raise Refused(f"{path}: {device.name}: a disk needs exactly one of platter, nand, persistent, network")
-    return found
+    return simulated
 
 
 def changed(parameters: Simulated, text: str) -> Simulated:
@@ -200,15 +200,15 @@ def changed(parameters: Simulated, text: str) -> Simulated:
     document = msgspec.to_builtins(parameters)
     _put(document, key, value)
     try:
-        found = msgspec.convert(document, Simulated)
+        simulated = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
         raise Refused(f"{text}: {_reason(error)}") from None
-    for before, after in zip(parameters.parts, found.parts, strict=True):
+    for before, after in zip(parameters.parts, simulated.parts, strict=True):
         if (before and type(before.medium_parameters)) != (after and type(after.medium_parameters)):
             raise Refused(
                 f"{text} changes the kind of medium, which is impossible during a run. Start a new run with it."
             )
-    return found
+    return simulated
 
 
 def parse_change(text: str) -> tuple[str, Any]:

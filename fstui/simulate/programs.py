@@ -89,7 +89,7 @@ class SyncWritesProgram(SimulatedProgram):
 
     def run_until(self, now_ns: float) -> Iterator[Operations]:
         parts = 1 if self.settings.sync == "none" else 2
-        done: dict[int, Operations] = {}
+        by_writer: dict[int, Operations] = {}
         while self._queue and self._queue[0][0] < now_ns:
             at_ns, writer = self._queue[0]
             if self._is_over(at_ns - self.started_ns, self._ops[writer]):
@@ -99,10 +99,10 @@ class SyncWritesProgram(SimulatedProgram):
                 due = self.started_ns + self._ops[writer] * 1e9 / self.settings.ops_per_s
                 if due > at_ns:
                     heapq.heapreplace(self._queue, (due, writer))
-                    if writer in done:
-                        yield done.pop(writer)
+                    if writer in by_writer:
+                        yield by_writer.pop(writer)
                     continue
-            operations = done.setdefault(writer, Operations(writer, parts, int(at_ns), []))
+            operations = by_writer.setdefault(writer, Operations(writer, parts, int(at_ns), []))
             try:
                 end = self._one(at_ns, writer, operations.marks)
             except SyncError as error:
@@ -113,7 +113,7 @@ class SyncWritesProgram(SimulatedProgram):
                 heapq.heapreplace(self._queue, (end, writer))
             self.ended_ns = max(self.ended_ns, end)
         self.over = not self._queue
-        yield from (one for one in done.values() if one.marks)
+        yield from (operations for operations in by_writer.values() if operations.marks)
 
     def _is_over(self, elapsed_ns: float, ops: int) -> bool:
         length_ns = self.settings.seconds * 1e9
@@ -290,7 +290,7 @@ class DirtyFlushProgram(SimulatedProgram):
         return Operations(0, 2, int(begun), [int(at_ns), int(end)])
 
     def _growths(self) -> dict[str, Any]:
-        found = {}
+        patterns = {}
         for pattern in _PATTERNS:
             points = [
                 {
@@ -308,8 +308,8 @@ class DirtyFlushProgram(SimulatedProgram):
             ]
             if points:
                 slope, intercept = _line(points)
-                found[pattern] = {"slope_ns_per_mib": slope, "intercept_ns": intercept, "points": points}
-        return found
+                patterns[pattern] = {"slope_ns_per_mib": slope, "intercept_ns": intercept, "points": points}
+        return patterns
 
 
 def _line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:

@@ -56,11 +56,11 @@ class SimulatedHost:
         present = stale = missing = 0
         oldest_ns = at_ns
         for offset, (acknowledged_ns, stamp) in self._acknowledged.items():
-            found = self._stamp_at(offset, at_ns)
-            if found is not None and found >= stamp:
+            newest = self._stamp_at(offset, at_ns)
+            if newest is not None and newest >= stamp:
                 present += 1
                 continue
-            if found is None:
+            if newest is None:
                 missing += 1
             else:
                 stale += 1

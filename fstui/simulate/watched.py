@@ -34,9 +34,9 @@ class WatchedHost:
 
     def run_until(self, now_ns: float) -> float:
         """Run the program until ``now_ns``. Return the time at which its last commit ended, if that is later."""
-        for done in self._program.run_until(now_ns):
+        for operations in self._program.run_until(now_ns):
             if not self._host.filesystem.stubbed:  # a stubbed sync does not reach the kernel
-                syncs = [end - begin for begin, end in zip(done.marks[::2], done.marks[1::2], strict=True)]
+                syncs = [end - begin for begin, end in zip(operations.marks[::2], operations.marks[1::2], strict=True)]
                 self._second.syncs.add(syncs)
                 self._whole.syncs.add(syncs)
         return max(now_ns, self._program.ended_ns)
@@ -70,7 +70,7 @@ class Observation:
     def watched(self) -> Watched:
         elapsed_s = (self._host.now_ns - self._since_ns) / 1e9
         moved = difference(self._before, self._host.counters())
-        devices = tuple(self._device(one) for one in moved if one.writes or one.flushes)
+        devices = tuple(self._device(counters) for counters in moved if counters.writes or counters.flushes)
         waits = (self._waiting(),) if self.syncs.total else ()
         return Watched(elapsed_s=elapsed_s, looked_s=elapsed_s, waits=waits, devices=devices)
 

@@ -52,11 +52,11 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
     options = ["-q", "-F", "-b", "4096", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
     words = ["mke2fs", "-t", "ext4", *options, f"/proc/self/fd/{fd}"]
     try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(fd,))
+        process = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(fd,))
     except FileNotFoundError:
         raise Refused("mke2fs is missing: apt-get install e2fsprogs") from None
-    if done.returncode:
-        raise Refused(f"mke2fs failed: {done.stderr.decode(errors='replace').strip()}")
+    if process.returncode:
+        raise Refused(f"mke2fs failed: {process.stderr.decode(errors='replace').strip()}")
     return fd
 
 
@@ -89,14 +89,14 @@ def mount(source: str, point: int, fstype: str, options: str = "") -> None:
 
 
 def mount_points(run: str) -> list[str]:
-    return [each.mount_point for each in _mounts_of(run)]
+    return [mount.mount_point for mount in _mounts_of(run)]
 
 
 def remove(run: str) -> None:
     """Remove the mounts, loop devices and cgroup of that laboratory. Raises Refused if one of them is in use."""
     until = time.monotonic() + BUSY_S
-    while found := _mounts_of(run):
-        point = found[0].mount_point
+    while mounted := _mounts_of(run):
+        point = mounted[0].mount_point
         try:
             _call(_libc.umount2, os.fsencode(point), UMOUNT_NOFOLLOW)
         except OSError as error:
@@ -150,16 +150,16 @@ def _call(function: object, *arguments: object) -> None:
 
 def _mounts_of(run: str) -> list[Mount]:
     sources = {mark(run), *(f"/dev/{name}" for name in _loops_of(run))}
-    return sorted((each for each in mounts() if each.source in sources), key=lambda each: -each.line)
+    return sorted((mount for mount in mounts() if mount.source in sources), key=lambda mount: -mount.line)
 
 
 def _loops_of(run: str) -> list[str]:
-    found = []
+    loops = []
     for directory in sorted(Path("/sys/block").glob("loop*/loop")):
         name = directory.parent.name
         with suppress(OSError), _opened(name) as loop:
             info = _INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_INFO.size)))
             file_name = info[9]  # lo_file_name
             if file_name.rstrip(b"\0").decode(errors="replace") == mark(run):
-                found.append(name)
-    return found
+                loops.append(name)
+    return loops

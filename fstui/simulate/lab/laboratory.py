@@ -128,8 +128,8 @@ class Lab(Base, frozen=True, kw_only=True):
         raise Refused(f"The laboratory has no filesystem '{name}'. It has {known}")
 
     def with_storage(self, changed: LabVolume) -> Lab:
-        others = [each for each in self.storages if each.name != changed.name]
-        return msgspec.structs.replace(self, storages=tuple(sorted([*others, changed], key=lambda each: each.name)))
+        others = [storage for storage in self.storages if storage.name != changed.name]
+        return msgspec.structs.replace(self, storages=tuple(sorted([*others, changed], key=lambda entry: entry.name)))
 
 
 class Made(NamedTuple):
@@ -150,8 +150,8 @@ def make(parent: str, name: str) -> Made:
         ledger.strike_out(entry)
         raise Refused(f"Cannot make {directory}: {error.strerror}") from None
     os.fchmod(top, 0o755)  # so that students can enter it; only root can reach the backing files
-    found = os.fstat(top)
-    lab = Lab(run=run, directory=directory, identity=(found.st_dev, found.st_ino))
+    status = os.fstat(top)
+    lab = Lab(run=run, directory=directory, identity=(status.st_dev, status.st_ino))
     _write(lab)
     os.mkdir(_BACKING, 0o700, dir_fd=top)
     missing: dict[str, str] = {}
@@ -223,8 +223,8 @@ def take_down(entry: LedgerEntry) -> str:
     for directory in directories if lab else ():
         with suppress(OSError), ExitStack() as opened:
             top = _opened(opened, directory)
-            found = os.fstat(top)
-            if lab and (found.st_dev, found.st_ino) == lab.identity:
+            status = os.fstat(top)
+            if lab and (status.st_dev, status.st_ino) == lab.identity:
                 if own_directory.MARK not in os.listdir(top):  # noqa: PTH208  'rm -rf' may have removed it
                     os.close(os.open(own_directory.MARK, own_directory.NEW, 0o600, dir_fd=top))
                 return directory
@@ -308,10 +308,10 @@ def _opened(opened: ExitStack, name: str, within: int | None = None) -> int:
 
 
 def _library() -> str:
-    found = sorted(path for pattern in _LIBRARIES for path in Path("/").glob(pattern.lstrip("/")))
-    if not found:
+    libraries = sorted(path for pattern in _LIBRARIES for path in Path("/").glob(pattern.lstrip("/")))
+    if not libraries:
         raise Refused("libeatmydata is missing: apt-get install libeatmydata1")
-    return str(found[0])
+    return str(libraries[0])
 
 
 def _write(lab: Lab) -> None:
