@@ -85,7 +85,7 @@ def total(at_risk: AtRisk) -> str:
         amount = size(sum(file.bytes for file in exposed))
         parts.append(f"up to {amount} in {counted(len(exposed), 'listed file')}, oldest {age(oldest)}")
     if at_risk.names:
-        parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or removed name')}")
+        parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or linked name')}")
     if at_risk.unsupported:
         return f"Not durable: {parts[-1]}." if at_risk.names else ""
     return f"Not durable: {'; '.join(parts)}." if parts else "Nothing that is counted is at risk."

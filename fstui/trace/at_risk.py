@@ -73,7 +73,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         risk = "no bytes at risk" if program.names and not program.direct_files else risk
     names = ""
     if program.names:
-        kind = "new, renamed or removed name" if program.names == 1 else "new, renamed or removed names"
+        kind = "new, renamed or linked name" if program.names == 1 else "new, renamed or linked names"
         age = seconds(program.oldest_name_s or 0.0)
         joined_by = ", but" if risk.startswith("no bytes") else ";"
         names = f"{joined_by} {count(program.names)} {kind} in directories that are not synced, oldest {age}"

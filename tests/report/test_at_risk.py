@@ -34,7 +34,7 @@ def text(state: AtRisk = STATE) -> str:
 def test_the_text_ends_with_a_sentence_for_each_program() -> None:
     assert " ".join(text().split()).endswith(
         "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s. "
-        "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or removed names in "
+        "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or linked names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
         "postgres (700): nothing that is counted is at risk; it syncs 80.0 times per second; writes with O_DIRECT to 2 "
         "files are not counted: the disk's cache holds at most 3.0 MiB."
@@ -101,9 +101,9 @@ def test_names_without_a_sync_have_no_limit_sentence() -> None:
 
 def test_the_total_adds_up_what_is_listed() -> None:
     assert total(STATE) == (
-        "Not durable: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new, renamed or removed names."
+        "Not durable: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new, renamed or linked names."
     )
     assert total(replace(STATE, files=STATE.files[3:], names=())) == "Nothing that is counted is at risk."
     unsupported = replace(STATE, files=(), unsupported="the kernel is too old")
-    assert total(unsupported) == "Not durable: 2 new, renamed or removed names."
+    assert total(unsupported) == "Not durable: 2 new, renamed or linked names."
     assert total(replace(unsupported, names=())) == ""

@@ -11,8 +11,8 @@ from fstui.model.quantities import clock, counted, seconds
 from fstui.model.storage import Target
 from fstui.report import at_risk
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, line, meter, paragraph, rule, table, title_line
-from fstui.tui.styles import AREA, FAINT, HEAD
+from fstui.tui.drawing.cells import Column, colour_meters, line, paragraph, plain_meter, rule, table, title_line
+from fstui.tui.styles import FAINT, HEAD
 
 _BAR, _BAR_CELLS = " ", 8
 ROWS = (
@@ -59,10 +59,9 @@ def rows(view: RiskView, width: int) -> list[Text]:
     exposed = len(cells)
     cells += [_file(row, max_bytes) for row in state.files if not (row.bytes or row.direct)]
     drawn = table(columns, cells, width)
-    for index, row in enumerate(drawn[1:]):
-        row.highlight_regex("[━╸]+", AREA)
-        row.highlight_regex("─+", FAINT)
-        row.stylize(FAINT if index >= exposed else "")
+    colour_meters(drawn)
+    for row in drawn[1 + exposed :]:
+        row.stylize(FAINT)
     if view.state and not cells:
         drawn.append(line(("  no program has written to a file on this filesystem", FAINT)))
     return drawn
@@ -71,7 +70,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
 def _file(row: FileAtRisk, max_bytes: int) -> tuple[str, ...]:
     _, unwritten, cached, age, most_bytes, longest, syncs, where = at_risk.file_cells(row)
     first, *others = row.programs or ("ended",)
-    bar = "".join(words for words, _ in meter(row.bytes / max_bytes, _BAR_CELLS, "")) if row.bytes else ""
+    bar = plain_meter(row.bytes / max_bytes, _BAR_CELLS) if row.bytes else ""
     return (
         f"{first} +{len(others)}" if others else first,
         unwritten,

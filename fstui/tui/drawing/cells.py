@@ -150,6 +150,17 @@ def meter(share: float | None, cells: int, style: str) -> tuple[Run, Run]:
     return (filled, style), ("─" * (cells - len(filled)), FAINT)
 
 
+def plain_meter(share: float, cells: int) -> str:
+    """Return a bar for a cell of a table, which ``colour_meters`` colours."""
+    return "".join(words for words, _ in meter(share, cells, ""))
+
+
+def colour_meters(texts: Iterable[Text]) -> None:
+    for text in texts:
+        text.highlight_regex("[━╸]+", AREA)
+        text.highlight_regex("─+", FAINT)
+
+
 def selectable(runs: Sequence[Run], *, selected: bool, glyph: Run = (" ", "")) -> Text:
     """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
     body = [(words, SELECTED) for words, _ in runs] if selected else runs

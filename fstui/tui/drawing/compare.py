@@ -13,9 +13,9 @@ from fstui.report import compare, latency_map
 from fstui.report.comparison import Comparison
 from fstui.report.sections import Report, Section, text, value
 from fstui.tui.drawing import latency
-from fstui.tui.drawing.cells import Card, Column, distinct, meter, paragraph, rule, shown, table
+from fstui.tui.drawing.cells import Card, Column, colour_meters, distinct, paragraph, plain_meter, rule, shown, table
 from fstui.tui.drawing.report import section_lines
-from fstui.tui.styles import AREA, DOUBT, FAINT
+from fstui.tui.styles import DOUBT, FAINT
 
 _BAR, _MAP_LINES, _RATIO = " ", 18, 8
 STEPS = (
@@ -68,13 +68,11 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
         rows = []
         for index, (letter, per_s, share, *figures) in enumerate(step.rows):
-            drawn_bar = "".join(words for words, _ in meter(float(value(share) or 0), room, "")) if text(share) else ""
+            drawn_bar = plain_meter(float(value(share) or 0), room) if text(share) else ""
             rows.append(("" if index else name, letter, per_s, drawn_bar, *figures))
         drawn += table(columns, [tuple(map(text, row)) for row in rows], width)[1:]
         if rounds := " · ".join(note for note in step.lines if note[0] != "!"):
             drawn += paragraph(rounds, width - 1, "    ", FAINT)
         drawn += [part for note in step.lines if note[0] == "!" for part in paragraph(note, width - 1, "    ", DOUBT)]
-    for row in drawn:
-        row.highlight_regex("[━╸]+", AREA)
-        row.highlight_regex("─+", FAINT)
+    colour_meters(drawn)
     return drawn

@@ -107,20 +107,19 @@ def _track(view: RecordingView, chart: Chart, number: int, cursor: int, rows: in
     # the uppermost eighth stays blank, so that full tracks do not touch
     eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in chart.heights(values)]
     shade = shades(TIME if chart.logarithmic else AREA)
+    labels = {rows - 2: (figure, HEAD), rows - 1: (chart.name, FAINT)}
     lines = []
     for row in reversed(range(rows)):
-        left, right = (
-            ((chart.name, FAINT), peak) if row == rows - 1 else ((figure, HEAD) if row == rows - 2 else ("", ""), "")
-        )
+        label, style_of_label = labels.get(row, ("", ""))
         blocks = "".join(" " if full is None else charts.block(full, row) for full in eighths)
         style = shade[rows < 3 or row * 4 >= rows]
         lines.append(
             line(
-                (f"{left[0]:>{_LABEL_WIDTH - 1}} ", left[1]),
+                (f"{label:>{_LABEL_WIDTH - 1}} ", style_of_label),
                 (blocks[:cursor], style),
                 (blocks[cursor].replace(" ", "│"), HEAD),
                 (blocks[cursor + 1 :], style),
-                (fit_right(right, _PEAK_WIDTH), FAINT),
+                (fit_right(peak if row == rows - 1 else "", _PEAK_WIDTH), FAINT),
             )
         )
     return lines

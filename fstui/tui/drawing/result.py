@@ -140,8 +140,9 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
     """
     timed = [step for step in run.steps if step.timeline]
     named = [step for step in timed if chosen and step.name in chosen.steps] or timed
-    answer = next((line.partition(": ")[0] for line in run.speed.because), "")
-    of_answer = [step for step in (named if chosen and chosen is not leading(run) else timed) if step.name == answer]
+    candidates = named if chosen and chosen is not leading(run) else timed
+    answer = next(iter(run.speed.because), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
+    of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
     return max(of_answer or named, key=lambda step: step.syncs, default=None)
 
 
