@@ -28,7 +28,7 @@ from fstui.report.documents import ListDocument
 from fstui.report.findings import leading
 from fstui.state.files import open_parent, write_atomically
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.disk import over_own_network
+from fstui.storage.layers.devices.disk import is_over_own_network
 
 SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
@@ -257,7 +257,7 @@ def _shared(target: Target) -> str:
     """Return the name of the server or volume if all lowest layers are reached through a network."""
     if any(node.layer == "remote" for node in target.lowest):
         return target.source[:_MAX_SENTENCE]
-    if target.identity and all(over_own_network(node) for node in target.lowest):
+    if target.identity and all(is_over_own_network(node) for node in target.lowest):
         models = " + ".join(dict.fromkeys(node.model or node.kind for node in target.lowest))
         return f"{models}, {target.identity}"
     return ""

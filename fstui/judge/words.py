@@ -12,7 +12,7 @@ from fstui.model.quantities import duration_ns, rate, ratio, seconds
 from fstui.model.steps import Step
 from fstui.model.storage import SIMULATED, Node, Reading
 from fstui.storage.layers.devices import platforms
-from fstui.storage.layers.devices.caches import behind_raid_controller, is_optane
+from fstui.storage.layers.devices.caches import is_behind_raid_controller, is_optane
 from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "To be certain, run a power-cut test: 'fstui powercut --help' describes it."
@@ -48,7 +48,7 @@ _SHORT_S = 0.05
 
 
 def check_health(drive: Node) -> str:
-    if behind_raid_controller(drive):
+    if is_behind_raid_controller(drive):
         return CHECK_CONTROLLER[0]
     shows = "." if is_optane(drive) else " shows the state of its capacitor."
     return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{shows}"
@@ -163,7 +163,7 @@ def hypervisor(host: Host) -> tuple[str, ...]:
         return ()
     if host.cloud:
         return (_ASK_THE_PROVIDER,)
-    platform = platforms.of(host.virtualization)
+    platform = platforms.find(host.virtualization)
     return (platform.ask if platform else _ASK_THE_OWNER,)
 
 

@@ -56,7 +56,7 @@ class IdleWatch:
         self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
 
     async def watch(self, seconds: float, stop: asyncio.Event) -> None:
-        written_before = self._machine.written_so_far()
+        written_before = self._machine.read_write_counts()
         before = self._machine.counters(self._stack)
         waiting = asyncio.ensure_future(self._machine.wait(seconds))
         stopping = asyncio.ensure_future(stop.wait())
@@ -66,7 +66,7 @@ class IdleWatch:
         await asyncio.wait({waiting, stopping})
         after = self._machine.counters(self._stack)
         own = frozenset({os.getpid()})
-        for writer in writers(written_before, self._machine.written_so_far(), own):
+        for writer in writers(written_before, self._machine.read_write_counts(), own):
             self._written[writer.pid, writer.name] += writer.written_bytes
         self.seen = Idle(
             elapsed_s=round(self.seen.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),

@@ -143,7 +143,7 @@ class ProcSpan:
     def __init__(self, machine: Machine, nodes: tuple[Node, ...]) -> None:
         self._machine = machine
         self._nodes = nodes
-        self._written = machine.written_so_far()
+        self._written = machine.read_write_counts()
         self._before = machine.counters(nodes)
 
     def seen(self) -> Watched:
@@ -152,5 +152,5 @@ class ProcSpan:
         return Watched(
             elapsed_s=(after.monotonic_ns - self._before.monotonic_ns) / 1e9,
             devices=tuple(msgspec.convert(one, WatchedDevice, from_attributes=True) for one in moved),
-            writers=writers(self._written, self._machine.written_so_far())[:MAX_WRITERS],
+            writers=writers(self._written, self._machine.read_write_counts())[:MAX_WRITERS],
         )

@@ -20,28 +20,30 @@ SECTOR_BYTES = 512
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
-    """Read the counters of every device, dataset and NFS mount among the nodes, each once, one after the other."""
+    """Read the counters of each device, dataset and NFS mount among the nodes, one after the other."""
     tree = Tree(root)
-    now = time.monotonic_ns()
-    distinct = {node.id: node for node in nodes}.values()
-    found = [
-        _device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in distinct if node.layer == "block"
-    ]
-    found += _filesystems(tree, [node for node in distinct if node.layer == "filesystem"])
-    devices = tuple(device for device in found if device is not None)
-    return Counters(monotonic_ns=now, until_ns=time.monotonic_ns(), devices=devices)
+    began_ns = time.monotonic_ns()
+    distinct_nodes = {node.id: node for node in nodes}.values()
+    devices = [node for node in distinct_nodes if node.layer == "block"]
+    counters = [_device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in devices]
+    counters += _filesystems(tree, [node for node in distinct_nodes if node.layer == "filesystem"])
+    return Counters(
+        monotonic_ns=began_ns,
+        until_ns=time.monotonic_ns(),
+        devices=tuple(counter for counter in counters if counter is not None),
+    )
 
 
 def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
     if stat is None:
         return None
     accounting = kind(node.kind).accounting
-    switched_off = accounting == "queue" and node.value("iostats") == "0"
+    is_switched_off = accounting == "queue" and node.value("iostats") == "0"
     # the file had 11 fields until Linux 4.18 added discards (15 fields) and 5.5 flushes (17 fields)
     fields = _numbers(stat)
-    if switched_off or accounting == "none" or len(fields) < 9:
+    if is_switched_off or accounting == "none" or len(fields) < 9:
         return DeviceCounters(device=node.id)
-    flushes = node.counted and len(fields) >= 17
+    has_flush_fields = node.counted and len(fields) >= 17
     return DeviceCounters(
         device=node.id,
         reads=fields[0],
@@ -50,8 +52,8 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
         writes=fields[4],
         written_bytes=fields[6] * SECTOR_BYTES,
         write_ms=fields[7],
-        flushes=fields[15] if flushes else None,
-        flush_ms=fields[16] if flushes else None,
+        flushes=fields[15] if has_flush_fields else None,
+        flush_ms=fields[16] if has_flush_fields else None,
         discards=fields[11] if len(fields) >= 15 else None,
         busy_ms=fields[9] if len(fields) >= 10 else None,
         in_flight=fields[8],
@@ -59,12 +61,12 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
 
 
 def _filesystems(tree: Tree, nodes: Sequence[Node]) -> Iterator[DeviceCounters]:
-    """Yield what filesystems count themselves: commits of intent logs, calls to servers."""
+    """Yield the counters that filesystems keep: commits of intent logs, calls to servers."""
     by_kind: dict[str, list[Node]] = {}
     for node in nodes:
         by_kind.setdefault(node.kind, []).append(node)
-    for name, alike in by_kind.items():
-        yield from kind(name).counters(tree, alike)
+    for name, nodes_of_kind in by_kind.items():
+        yield from kind(name).counters(tree, nodes_of_kind)
 
 
 def _numbers(stat: bytes) -> list[int]:

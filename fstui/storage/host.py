@@ -13,12 +13,11 @@ from fstui.storage.tree import DATABASE, Tree
 
 _DMI = "/sys/class/dmi/id"
 _DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "bios_vendor", "chassis_asset_tag")
-_AZURE_TAG = "7783-7084-3265-9085-8269-3286-77"
 
 _CLOUDS = (
     (r"Amazon EC2|\d\.amazon\b", "aws"),
     (r"Google Compute Engine", "gcp"),
-    (_AZURE_TAG, "azure"),
+    ("7783-7084-3265-9085-8269-3286-77", "azure"),  # the chassis asset tag
     (r"OracleCloud", "oracle"),
     (r"DigitalOcean", "digitalocean"),
     (r"Hetzner", "hetzner"),
@@ -42,7 +41,7 @@ def read_host(root: Path = Path("/")) -> Host:
     return Host(
         hostname=tree.word("/proc/sys/kernel/hostname") or "",
         kernel=kernel,
-        virtualization=platforms.named_by(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
+        virtualization=platforms.hypervisor(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
         cloud=next((name for pattern, name in _CLOUDS if re.search(pattern, " ".join(dmi.values()))), None),
         cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
         memory_bytes=proc.meminfo(tree.text("/proc/meminfo") or "").get("MemTotal", 0),
@@ -52,35 +51,35 @@ def read_host(root: Path = Path("/")) -> Host:
 
 def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
     cpus = tree.text("/proc/cpuinfo")
-    guest = cpus is not None and re.search(r"^flags\b.*\bhypervisor\b", cpus, re.MULTILINE) is not None
+    has_guest_flag = cpus is not None and re.search(r"^flags\b.*\bhypervisor\b", cpus, re.MULTILINE) is not None
     if tree.word("/sys/hypervisor/type") == "xen":
         return "xen"
     if dmi["sys_vendor"] == "Microsoft Corporation" and "Virtual Machine" in dmi["product_name"]:
         return "microsoft"
-    named = platforms.named_by(dmi=" ".join(dmi.values()))
-    # a bare-metal instance has its cloud's name as well; on x86, the flag "hypervisor" shows a guest
-    x86 = cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
-    if named is not None and (guest or not x86):
-        return named
-    if _firecracker(tree):
+    name = platforms.hypervisor(dmi=" ".join(dmi.values()))
+    # a bare-metal instance also has its cloud's name in DMI, so on x86 the flag "hypervisor" is required
+    is_x86 = cpus is not None and re.search(r"^flags\b", cpus, re.MULTILINE) is not None
+    if name is not None and (has_guest_flag or not is_x86):
+        return name
+    if _is_firecracker(tree):
         return "firecracker"
-    if not guest:
+    if not has_guest_flag:
         # Apple's virtualization, ARM and crosvm set no flag: look for buses that exist only under a hypervisor
         return "unknown hypervisor" if any(tree.names(f"/sys/bus/{bus}/devices") for bus in _GUEST_BUSES) else None
     clocks = tree.word("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     return "kvm" if "kvm-clock" in clocks else "microsoft" if "hyperv" in clocks else "unknown hypervisor"
 
 
-def _firecracker(tree: Tree) -> bool:
-    """Return whether this is a guest of Firecracker, which has no DMI: by ACPI (root only) or the kernel's options."""
+def _is_firecracker(tree: Tree) -> bool:
+    """Return whether this is a guest of Firecracker, by ACPI (root only) or the kernel's options. It has no DMI."""
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header
     if tree.names(_DMI):
         return False
-    line = (tree.word("/proc/cmdline") or "").split()
-    customary = {"reboot=k", "panic=1"} <= set(line)
-    return customary and any(word == "pci=off" or word.startswith("virtio_mmio.device=") for word in line)
+    options = (tree.word("/proc/cmdline") or "").split()
+    has_usual_options = {"reboot=k", "panic=1"} <= set(options)
+    return has_usual_options and any(word == "pci=off" or word.startswith("virtio_mmio.device=") for word in options)
 
 
 def _container(tree: Tree) -> str | None:

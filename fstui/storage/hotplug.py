@@ -1,7 +1,7 @@
 """Whether anything was mounted, unmounted, plugged in or removed.
 
 For mounts, this polls the kernel's flag on mountinfo. For devices, it compares their names. If udev runs, it also reads
-udev's events: they come when udev has the properties of a new device, and when a medium or a property changes.
+udev's events. udev sends one when it knows the properties of a new device, and when a medium or a property changes.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _EVENTS_AT_ONCE = 10_000
 
 
 class Watch:
-    """Poll it with ``changed``. Close it when done."""
+    """Poll it with ``changed``. Close it in the end."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._tree = Tree(root)
         self._mountinfo: int | None = None
-        """Open for the kernel's flag, which a made-up tree does not have."""
-        if self._tree.real:
+        """A descriptor, to poll the kernel's flag. None: there is no flag, as in a made-up tree."""
+        if self._tree.is_real:
             with contextlib.suppress(OSError):
                 self._mountinfo = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
-        self._events: Any = _udev_events() if self._tree.real and self._tree.exists(DATABASE) else None
-        self._seen = self._state()
+        self._events: Any = _udev_events() if self._tree.is_real and self._tree.exists(DATABASE) else None
+        self._last_state = self._state()
 
     def changed(self) -> bool:
         """Return whether anything changed since the last call, or since the watch began."""
-        # read all sources each time: what one of them reports must not be reported again by the next call
-        raised, plugged = self._flag_is_raised(), self._udev_reported()
-        before, self._seen = self._seen, self._state()
-        return raised or plugged or before != self._seen
+        # read all sources each time, so that the next call does not report the same change again
+        flag_was_raised, udev_reported = self._flag_is_raised(), self._udev_reported()
+        earlier, self._last_state = self._last_state, self._state()
+        return flag_was_raised or udev_reported or earlier != self._last_state
 
     def close(self) -> None:
         self._events = None
@@ -60,15 +60,15 @@ class Watch:
 
     def _udev_reported(self) -> bool:
         """Return whether udev reported a block device since the last call. Takes all waiting events."""
-        seen = False
+        has_reported = False
         for _ in range(_EVENTS_AT_ONCE if self._events is not None else 0):
             try:
                 if self._events.poll(0) is None:
                     break
-            except OSError:  # ENOBUFS: the kernel dropped events because there were too many, so there were some
+            except OSError:  # ENOBUFS: the kernel dropped events because there were too many
                 pass
-            seen = True
-        return seen
+            has_reported = True
+        return has_reported
 
 
 def _udev_events() -> Any:

@@ -15,7 +15,7 @@ _LIMIT_BYTES = 64 << 20
 
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
-    """Return every mount in the order of mountinfo, including hidden ones. Lines that cannot be read are left out."""
+    """Return all mounts in the order of mountinfo, also those that no path reaches, without unreadable lines."""
     return _parsed(tree.data(MOUNTINFO, _LIMIT_BYTES) or b"")
 
 
@@ -25,12 +25,12 @@ def _parsed(data: bytes) -> tuple[Mount, ...]:
     return tuple(parse_mounts(data))
 
 
-def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
+def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
     """Return the mounts that a path can reach, in the order of mountinfo.
 
     A mount is out of reach if a sibling (a mount with the same parent) is mounted on a directory above it. That sibling
-    must be the later one: otherwise it would be the parent. Mounts below such a mount are out of reach too. Of several
-    mounts on one path, the last covers the others.
+    was mounted later, because otherwise it would be the parent. Mounts below such a mount are out of reach too. Of
+    several mounts on one path, the last covers the others.
     """
     children: dict[int, list[Mount]] = defaultdict(list)
     for mount in mounts:
@@ -38,31 +38,32 @@ def visible(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
             children[mount.parent].append(mount)
     out_of_reach: set[int] = set()
     for siblings in children.values():
-        places = {mount.mount_point for mount in siblings}
-        out_of_reach.update(mount.number for mount in siblings if not places.isdisjoint(parents(mount.mount_point)))
-    below = list(out_of_reach)
-    while below:
-        for mount in children[below.pop()]:
+        taken = {mount.mount_point for mount in siblings}
+        out_of_reach.update(mount.number for mount in siblings if not taken.isdisjoint(parents(mount.mount_point)))
+    parents_to_visit = list(out_of_reach)
+    while parents_to_visit:
+        for mount in children[parents_to_visit.pop()]:
             if mount.number not in out_of_reach:
                 out_of_reach.add(mount.number)
-                below.append(mount.number)
+                parents_to_visit.append(mount.number)
     topmost = {mount.mount_point: mount for mount in mounts if mount.number not in out_of_reach}
     return tuple(mount for mount in mounts if topmost.get(mount.mount_point) is mount)
 
 
-def covered(every: Sequence[Mount], shown: Sequence[Mount]) -> tuple[Mount, ...]:
+def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tuple[Mount, ...]:
     """Return the mounts that no path reaches but that may be in use, each with a unique mount point."""
-    reached = frozenset(mount.number for mount in shown)
-    others = (mount for mount in every if mount.number not in reached)
-    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in others)
+    reached = frozenset(mount.number for mount in visible)
+    unreached = (mount for mount in all_mounts if mount.number not in reached)
+    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in unreached)
 
 
 def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
-    """Return the mount that holds an absolute path, by the longest mount point above it, without touching a file."""
-    return next((by_mount_point[above] for above in (path, *parents(path)) if above in by_mount_point), None)
+    """Return the mount that holds an absolute path: the one with the longest mount point. This touches no file."""
+    return next((by_mount_point[place] for place in (path, *parents(path)) if place in by_mount_point), None)
 
 
-def of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:
+def mount_of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:
+    """Return the first mount of the filesystem with the device number ``major:minor``, or None."""
     return next((mount for mount in mounts if mount.device == number), None)
 
 

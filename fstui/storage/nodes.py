@@ -16,71 +16,73 @@ from fstui.storage.tree import Tree, integer
 
 SECTOR_BYTES = 512
 FLUSH_FIELDS = 17
-"""Fields of ``stat`` since Linux 5.5: the last two are flushes completed and milliseconds flushing."""
+"""Number of fields of ``stat`` since Linux 5.5. The last two are the completed flushes and their milliseconds."""
 
 
-# any other text of the kernel counts as unknown
+# any other text means unknown
 _WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {
     "write back": "write back",
     "write through": "write through",
 }
 
 
-class FoundNode(NamedTuple):
-    """A layer, and the layers below it that are neither devices nor mounts."""
+class SurveyedLayer(NamedTuple):
+    """A layer as the survey reads it, and the layers below it that are neither devices nor mounts."""
 
     node: Node
     identity: str
     """What distinguishes the layer from others of its kind: serial, wwid, uuid, cache settings."""
     roles: Mapping[str, str] = {}
-    others: tuple[Node, ...] = ()
+    other_layers: tuple[Node, ...] = ()
 
 
-def block_device(name: str, readers: Readers) -> FoundNode:
-    """Return the device of that kernel name. ``below`` has kernel names and ids of ``others``."""
-    whole = readers.sources.names.whole(name)
-    if name != whole:
-        return _partition(name, whole, readers.sources.tree)
-    tree, reader = readers.sources.tree, readers.of_device(name)
-    read = reader.read(name)
-    read = read._replace(kind=read.kind or reader.row.name)
-    # reversed: of two readings with the same name, the first counts
-    values = {reading.what: reading.value for reading in reversed(read.readings)}
+def device_node(name: str, readers: Readers) -> SurveyedLayer:
+    """Return the device with that kernel name. Its ``below`` has kernel names and ids of ``other_layers``."""
+    disk_name = readers.sources.names.whole_device(name)
+    if name != disk_name:
+        return _partition(name, disk_name, readers.sources.tree)
+    tree, reader = readers.sources.tree, readers.device_reader(name)
+    description = reader.read(name)
+    description = description._replace(kind=description.kind or reader.row.name)
+    row = kind(description.kind)
+    # reversed, because the first of two readings with the same name is used
+    values = {reading.what: reading.value for reading in reversed(description.readings)}
     # a size of 0: the medium was taken out, or the server of the device is gone
-    empty = tree.reading("size", f"/sys/block/{name}/size", only=("0",))
+    no_medium = tree.reading("size", f"/sys/block/{name}/size", only=("0",))
     node = Node(
         id=name,
         layer="block",
-        kind=read.kind,
-        name=read.label or name,
-        below=read.below,
-        model=read.model,
-        link=read.link,
+        kind=description.kind,
+        name=description.label or name,
+        below=description.below,
+        model=description.model,
+        link=description.link,
         rotational=_flag(values.get("rotational")),
         write_cache=_WRITE_CACHES.get(values.get("write_cache", "")),
         fua=_flag(values.get("fua")),
-        counted=kind(read.kind).counts_flushes and bool(_flag(values.get("iostats"))) and _counts_flushes(tree, name),
-        state=(*read.state, *without_none([empty])),
-        readings=read.readings,
+        counted=row.counts_flushes and bool(_flag(values.get("iostats"))) and _counts_flushes(tree, name),
+        state=(*description.state, *without_none([no_medium])),
+        readings=description.readings,
         size_bytes=_size(tree, f"/sys/block/{name}"),
     )
     # only what every user can read: the identity must not depend on who runs fstui
-    identity = _identity(read, node)
-    node, roles = reader.with_answers(node, read.roles)
+    identity = _identity(description, node)
+    node, roles = reader.with_answers(node, description.roles)
     sync, because = sync_of(node)
-    return FoundNode(msgspec.structs.replace(node, sync=sync, because=because), identity, roles, read.others)
+    node = msgspec.structs.replace(node, sync=sync, because=because)
+    return SurveyedLayer(node, identity, roles, description.other_layers)
 
 
 def worth_listing(name: str, node: Node, readers: Readers) -> bool:
-    is_partition = readers.sources.names.whole(name) != name
-    return bool(node.size_bytes) and (is_partition or readers.of_device(name).worth_listing(node))
+    is_partition = readers.sources.names.whole_device(name) != name
+    return bool(node.size_bytes) and (is_partition or readers.device_reader(name).worth_listing(node))
 
 
-def _partition(name: str, whole: str, tree: Tree) -> FoundNode:
+def _partition(name: str, disk_name: str, tree: Tree) -> SurveyedLayer:
     directory = f"/sys/class/block/{name}"
-    readings = without_none([tree.reading("iostats", f"/sys/block/{whole}/queue/iostats")])
-    node = disk.PARTITION.node(name, name, below=(whole,), readings=readings, size_bytes=_size(tree, directory))
-    return FoundNode(node, f"partition {tree.word(f'{directory}/partition') or name}")
+    readings = without_none([tree.reading("iostats", f"/sys/block/{disk_name}/queue/iostats")])
+    node = disk.PARTITION.node(name, name, below=(disk_name,), readings=readings, size_bytes=_size(tree, directory))
+    return SurveyedLayer(node, f"partition {tree.word(f'{directory}/partition') or name}")
 
 
 def _counts_flushes(tree: Tree, name: str) -> bool:
@@ -94,10 +96,10 @@ def _size(tree: Tree, directory: str) -> int | None:
     return None if sectors is None else sectors * SECTOR_BYTES
 
 
-def _identity(read: LayerDescription, node: Node) -> str:
-    settings = {"write_cache", *kind(read.kind).settings}
-    values = [f"{reading.what}={reading.value}" for reading in read.readings if reading.what in settings]
-    return " ".join([read.kind, read.identity or f"{node.id} {node.size_bytes}", *values])
+def _identity(description: LayerDescription, node: Node) -> str:
+    settings = {"write_cache", *kind(description.kind).settings}
+    values = [f"{reading.what}={reading.value}" for reading in description.readings if reading.what in settings]
+    return " ".join([description.kind, description.identity or f"{node.id} {node.size_bytes}", *values])
 
 
 def _flag(value: str | None) -> bool | None:
@@ -109,24 +111,24 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 """Container engines mount a file over each of these, so such a mount is a file and not a directory."""
 
 
-def mounted(mount: Mount, readers: Readers) -> FoundNode:
-    """Return the filesystem of that mount. ``below`` has kernel names, ``mount:…``, and ids of ``others``."""
-    read = readers.of_filesystem(mount.fstype).read(mount)
+def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
+    """Return the filesystem of that mount. Its ``below`` has kernel names, ``mount:…``, and ids of ``other_layers``."""
+    description = readers.filesystem_reader(mount.fstype).read(mount)
     node = Node(
         id=f"mount:{mount.mount_point}",
         layer="filesystem",
         kind=mount.fstype,
         name=mount.mount_point,
-        below=read.below,
-        state=read.state,
-        readings=read.readings,
+        below=description.below,
+        state=description.state,
+        readings=description.readings,
     )
     sync, because = sync_of(node)
     node = msgspec.structs.replace(node, sync=sync, because=because)
-    return FoundNode(node, mount.fstype, read.roles, read.others)
+    return SurveyedLayer(node, mount.fstype, description.roles, description.other_layers)
 
 
-def nodev(tree: Tree) -> frozenset[str]:
+def types_without_device(tree: Tree) -> frozenset[str]:
     """Return the types of filesystems for which the kernel needs no block device."""
     lines = (tree.text("/proc/filesystems") or "").split("\n")
     return frozenset(line.removeprefix("nodev").strip() for line in lines if line.startswith("nodev"))
@@ -141,5 +143,5 @@ def is_pseudo(mount: Mount, without_device: frozenset[str]) -> bool:
     row = kind(mount.fstype)
     if row.pseudo or mount.mount_point.startswith(("/proc/", "/sys/")) or mount.mount_point in _SINGLE_FILES:
         return True
-    unknown = row.needs_device and mount.fstype in without_device
-    return unknown and not any(mark in mount.source for mark in "/:\\")
+    has_unknown_type = row.needs_device and mount.fstype in without_device
+    return has_unknown_type and not any(mark in mount.source for mark in "/:\\")

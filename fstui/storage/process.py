@@ -1,4 +1,4 @@
-"""Processes: libraries that stub syncs, seccomp state, io limits of cgroups, and bytes written to disks.
+"""Per process: libraries that stub syncs, the seccomp state, I/O limits of its cgroup, bytes written to disks.
 
 Limits are in io.max of cgroup v2 and blkio.throttle of v1 (Documentation/admin-guide/cgroup-v2.rst,
 cgroup-v1/blkio-controller.rst).
@@ -36,9 +36,9 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     tree = Tree(root)
     name = tree.word(f"/proc/{pid}/comm")
     if pid <= 0 or name is None:
-        raise Refused(f"process {pid}: there is none")
+        raise Refused(f"there is no process {pid}")
     if tree.data(f"/proc/{pid}/maps", 1) is None:
-        raise Refused(f"process {pid} ({name}): only root and its owner may read what it has loaded: run as root")
+        raise Refused(f"process {pid} ({name}): only root and its owner may read what it has loaded. Run fstui as root")
     return msgspec.structs.replace(_process(tree, str(pid), system_wide=False), pid=pid, name=name)
 
 
@@ -49,15 +49,15 @@ def mapped_stubs(pid: int) -> tuple[Reading, ...]:
 
 def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
-    found = [*_mapped(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
+    stubs = [*_mapped(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
     if system_wide:  # another process may have another root directory, so this file may not apply to it
-        found += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
-    groups = tree.text(f"/proc/{pid}/cgroup") or ""
+        stubs += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
+    cgroups = tree.text(f"/proc/{pid}/cgroup") or ""
     seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)
     return Process(
-        preloads=tuple(found),
-        cgroup=proc.io_cgroup(groups),
-        io_limits=io_limits(tree, groups),
+        preloads=tuple(stubs),
+        cgroup=proc.io_cgroup(cgroups),
+        io_limits=io_limits(tree, cgroups),
         seccomp=_SECCOMP[int(seccomp[1])] if seccomp else None,
     )
 
@@ -71,51 +71,51 @@ def _stubs(path: str, names: Iterable[str]) -> list[Reading]:
     return [Reading(what="preload", value=name, path=path) for name in dict.fromkeys(names) if stubs_syncs(name)]
 
 
-class Written(NamedTuple):
+class WriteCount(NamedTuple):
     """The bytes that a process has written to disks since it began (write_bytes of /proc/PID/io)."""
 
     name: str
     written_bytes: int
 
 
-Processes = Mapping[tuple[int, int], Written]
+WriteCounts = Mapping[tuple[int, int], WriteCount]
 """By pid and start time, because pids are reused."""
 
 
-def written_so_far() -> Processes:
+def read_write_counts() -> WriteCounts:
     """Return the bytes written by each process whose /proc/PID/io is readable; for root, these are all processes."""
-    counted = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
+    counts = ((pid, proc.stat(pid), proc.written_bytes(pid)) for pid in proc.pids())
     return {
-        (pid, stat.start): Written(stat.name or str(pid), written)
-        for pid, stat, written in counted
-        if stat is not None and written is not None
+        (pid, stat.start): WriteCount(stat.name or str(pid), written_bytes)
+        for pid, stat, written_bytes in counts
+        if stat is not None and written_bytes is not None
     }
 
 
-def writers(before: Processes, after: Processes, own: frozenset[int] = frozenset()) -> tuple[OtherWriter, ...]:
-    """Return the processes but ``own`` that wrote between two readings and still exist, most bytes first."""
-    found = []
-    for (pid, start), now in after.items():
+def writers(before: WriteCounts, after: WriteCounts, own_pids: frozenset[int] = frozenset()) -> tuple[OtherWriter, ...]:
+    """Return the processes that wrote between two readings and still exist, without ``own_pids``, most bytes first."""
+    others = []
+    for (pid, start), count in after.items():
         earlier = before.get((pid, start))
-        grown = now.written_bytes - (earlier.written_bytes if earlier else 0)
-        if grown > 0 and pid not in own:
-            found.append(OtherWriter(pid=pid, name=now.name, written_bytes=grown))
-    return tuple(sorted(found, key=lambda writer: (-writer.written_bytes, writer.pid)))
+        more_bytes = count.written_bytes - (earlier.written_bytes if earlier else 0)
+        if more_bytes > 0 and pid not in own_pids:
+            others.append(OtherWriter(pid=pid, name=count.name, written_bytes=more_bytes))
+    return tuple(sorted(others, key=lambda writer: (-writer.written_bytes, writer.pid)))
 
 
 def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
     """Return every limit of a process, such as ``253:0 wiops`` with value ``100``. ``text``: its /proc/PID/cgroup."""
-    found = proc.io_limits(mounts.read_mounts(tree), text, lambda path: tree.text(path) or "")
-    return tuple(dict.fromkeys(Reading(what=limit.what, value=limit.value, path=limit.path) for limit in found))
+    limits = proc.io_limits(mounts.read_mounts(tree), text, lambda path: tree.text(path) or "")
+    return tuple(dict.fromkeys(Reading(what=limit.what, value=limit.value, path=limit.path) for limit in limits))
 
 
 def members_file(tree: Tree, text: str) -> str | None:
     """Return the ``cgroup.procs`` of the group whose io limits apply to a process. ``text``: its /proc/PID/cgroup."""
     by_controller = proc.cgroups(text)
     for mount in mounts.read_mounts(tree):
-        v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller
-        v2 = mount.fstype == "cgroup2" and "" in by_controller and "blkio" not in by_controller
-        if v1 or v2:
-            path = by_controller["blkio" if v1 else ""]
+        is_v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller
+        is_v2 = mount.fstype == "cgroup2" and "" in by_controller and "blkio" not in by_controller
+        if is_v1 or is_v2:
+            path = by_controller["blkio" if is_v1 else ""]
             return f"{next(proc.cgroup_directories(mount, path), mount.mount_point)}/cgroup.procs"
     return None

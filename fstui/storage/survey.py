@@ -20,46 +20,46 @@ from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Target
 from fstui.proc import Mount
 from fstui.storage import mounts
-from fstui.storage.claims import ROOT_ONLY, UNASKED, Claims, Command
+from fstui.storage.claims import NO_CLAIMS, ROOT_ONLY, Claims, Command
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.readers import Readers, Sources
-from fstui.storage.nodes import block_device, is_pseudo, mounted, nodev, worth_listing
+from fstui.storage.nodes import device_node, filesystem_node, is_pseudo, types_without_device, worth_listing
 from fstui.storage.process import read_process
 from fstui.storage.tree import BlockDeviceNames, Tree
 
 MAX_DEPTH = 64
-"""A stack with more layers on top of each other is cut off."""
+"""The maximum number of layers on top of each other. Deeper layers are left out."""
 
 
-def survey(root: Path = Path("/"), claims: Claims = UNASKED) -> Inventory:
-    """Return everything that is here at this moment. Never raises: what cannot be read is left out."""
+def survey(root: Path = Path("/"), claims: Claims = NO_CLAIMS) -> Inventory:
+    """Return all storage of this host. Never raises, because what cannot be read is left out."""
     tree = Tree(root)
-    every = mounts.read_mounts(tree)
-    shown = mounts.visible(every)
+    all_mounts = mounts.read_mounts(tree)
+    visible = mounts.visible_mounts(all_mounts)
     host = read_host(root)
-    graph = Graph(tree, shown, host, claims, mounts.covered(every, shown))
-    for node_id in (*(f"mount:{mount.mount_point}" for mount in shown), *sorted(graph.readers.sources.names.all)):
+    graph = Graph(tree, visible, host, claims, mounts.covered_mounts(all_mounts, visible))
+    for node_id in (*(f"mount:{mount.mount_point}" for mount in visible), *sorted(graph.readers.sources.names.all)):
         graph.node(node_id)
-    without_device = nodev(tree)
-    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in shown]
+    without_device = types_without_device(tree)
+    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in visible]
     targets.sort(key=lambda target: target.pseudo)
     return Inventory(
         host=host,
         process=read_process(root),
         filesystems=tuple(targets),
-        unused=_unused(graph, every, targets),
+        unused=_unused(graph, all_mounts, targets),
     )
 
 
 def target_of(directory: str, inventory: Inventory) -> Target:
     """Return the filesystem that holds an absolute, resolved directory. Raises Refused if there is none."""
-    found = mounts.mount_of_path(directory, {target.mount_point: target for target in inventory.filesystems})
-    if found is None:
+    target = mounts.mount_of_path(directory, {each.mount_point: each for each in inventory.filesystems})
+    if target is None:
         raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")
-    return msgspec.structs.replace(found, path=directory)
+    return msgspec.structs.replace(target, path=directory)
 
 
 class Graph:
@@ -68,38 +68,38 @@ class Graph:
     def __init__(
         self,
         tree: Tree,
-        shown: tuple[Mount, ...],
+        visible: tuple[Mount, ...],
         host: Host,
         claims: Claims,
         covered: tuple[Mount, ...],
     ) -> None:
-        self._mounts = {mount.mount_point: mount for mount in (*covered, *shown)}
+        self._mounts = {mount.mount_point: mount for mount in (*covered, *visible)}
         self._host = host
-        mount_of_path = partial(mounts.mount_of_path, by_mount_point={mount.mount_point: mount for mount in shown})
-        mounted = partial(mounts.of_device, mounts=(*shown, *covered))
-        sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, mounted)
+        mount_of_path = partial(mounts.mount_of_path, by_mount_point={mount.mount_point: mount for mount in visible})
+        mount_of_device = partial(mounts.mount_of_device, mounts=(*visible, *covered))
+        sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, mount_of_device)
         self.readers = Readers(sources)
-        self._others: dict[str, Node] = {}
+        self._other_layers: dict[str, Node] = {}
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
         self._nodes: dict[str, Node] = {}
         self._identities: dict[str, str] = {}
         self._open: set[str] = set()
-        """Layers that are being built. One that is met again is below itself: a cycle."""
+        """Layers that are being built. If such a layer is requested again, it is below itself (a cycle)."""
 
     def stack(self, node_id: str) -> tuple[Node, ...]:
-        """Return that layer and all those below it, each once, topmost first."""
+        """Return a layer and all layers below it, each once, topmost first."""
         self.node(node_id)
-        found: dict[str, Node] = {}
-        waiting = [node_id]
-        while waiting:
-            current = waiting.pop()
-            if current not in found and current in self._nodes:
-                found[current] = self._nodes[current]
-                waiting.extend(reversed(found[current].below))
-        return tuple(found.values())
+        layers: dict[str, Node] = {}
+        to_visit = [node_id]
+        while to_visit:
+            next_id = to_visit.pop()
+            if next_id not in layers and next_id in self._nodes:
+                layers[next_id] = self._nodes[next_id]
+                to_visit.extend(reversed(layers[next_id].below))
+        return tuple(layers.values())
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
-        """Return a hash of serials, kinds, caches and mount options, or a pool's name and id; no answers of tools."""
+        """Return a hash of serials, kinds, caches, mount options, or of a pool's name and id; no answers of tools."""
         pools = [node for node in stack if kind(node.kind).members_from_tools]
         members = {below.id for node in pools for below in self.stack(node.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in members]
@@ -107,7 +107,7 @@ class Graph:
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
     def node(self, node_id: str) -> Node | None:
-        """Return the finished layer of that id; None if it is being built (a cycle) or is too deep."""
+        """Return the finished layer with that id; None if it is being built (a cycle) or is too deep."""
         if node_id in self._nodes:
             return self._nodes[node_id]
         if node_id in self._open or len(self._open) >= MAX_DEPTH:
@@ -120,24 +120,24 @@ class Graph:
         return self._nodes[node_id]
 
     def _draft(self, node_id: str) -> Node:
-        if node_id in self._others:
-            other = self._others[node_id]
+        if node_id in self._other_layers:
+            other = self._other_layers[node_id]
             # the identity of the loop device above has the path of the file already
             self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
             return other
         if node_id.startswith("mount:"):
-            found = mounted(self._mounts[node_id.removeprefix("mount:")], self.readers)
+            layer = filesystem_node(self._mounts[node_id.removeprefix("mount:")], self.readers)
         else:
-            found = block_device(node_id, self.readers)
-        node, self._identities[node_id], roles, others = found
-        for other in others:
-            self._others.setdefault(other.id, _with_roles(other, roles))
+            layer = device_node(node_id, self.readers)
+        node, self._identities[node_id], roles, other_layers = layer
+        for other in other_layers:
+            self._other_layers.setdefault(other.id, _with_roles(other, roles))
         return _with_roles(node, roles)
 
-    def _finished(self, draft: Node, below: tuple[Node, ...]) -> Node:
-        lowest = not below and draft.layer != "filesystem"
-        node = msgspec.structs.replace(draft, below=tuple(node.id for node in below), lowest=lowest)
-        if lowest:
+    def _finished(self, draft: Node, nodes_below: tuple[Node, ...]) -> Node:
+        is_lowest = not nodes_below and draft.layer != "filesystem"
+        node = msgspec.structs.replace(draft, below=tuple(node.id for node in nodes_below), lowest=is_lowest)
+        if is_lowest:
             node = msgspec.structs.replace(node, medium=_medium(node, self._host))
         if node.sync != "stops" and (cache := self._cache_below(node)) is not None:
             because = f"set to write through, but {cache.name} below reports write back"
@@ -152,13 +152,13 @@ class Graph:
         below = [lower for child in node.below for lower in self.stack(child)]
         # no flush from above is expected below a layer that keeps each write
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
-        safe = {each.id for lower in keeping for each in self.stack(lower.id)}
+        safe = {node.id for lower in keeping for node in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
 
 
 def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
-    own = {node_id: role for node_id, role in roles.items() if node_id in node.below}
-    return msgspec.structs.replace(node, below_roles=own)
+    roles_below = {node_id: role for node_id, role in roles.items() if node_id in node.below}
+    return msgspec.structs.replace(node, below_roles=roles_below)
 
 
 def _medium(node: Node, host: Host) -> Medium:
@@ -184,24 +184,24 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
     )
 
 
-def _unused(graph: Graph, every: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
+def _unused(graph: Graph, all_mounts: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
     """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
     names = graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
-    # devices of covered mounts: no path reaches them, but they are in use
-    hidden = {name for mount in every if (name := names.of(mount.device)) is not None and name not in used}
+    # no path reaches the devices of covered mounts, but they are in use
+    hidden = {name for mount in all_mounts if (name := names.by_number(mount.device)) is not None and name not in used}
     used.update(node.id for name in hidden for node in graph.stack(name))
-    found = []
+    unused = []
     for name in sorted(names.all - used):
-        whole = names.whole(name)
-        node = graph.node(name) if name == whole or whole in used else None
+        disk_name = names.whole_device(name)
+        node = graph.node(name) if name == disk_name or disk_name in used else None
         if node is not None and worth_listing(name, node, graph.readers):
-            found.append(node)
-    return tuple(found)
+            unused.append(node)
+    return tuple(unused)
 
 
 def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
-    """Return the commands that report on this host's storage, with those for root if ``root``. They change nothing."""
+    """Return the commands that report on this host's storage and change nothing. Those for root only if ``root``."""
     root = os.geteuid() == 0 if root is None else root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
@@ -211,6 +211,6 @@ def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, .
     sources: dict[str, list[str]] = {}
     for target in inventory.filesystems:
         sources.setdefault(target.fstype, []).append(target.source)
-    every = (kind(name).questions(alike, sources.get(name, ())) for name, alike in by_kind.items())
-    asked = dict.fromkeys(chain.from_iterable(every))
-    return tuple(command for command in asked if root or command[0] not in ROOT_ONLY)
+    by_row = (kind(name).commands(nodes_of_kind, sources.get(name, ())) for name, nodes_of_kind in by_kind.items())
+    distinct = dict.fromkeys(chain.from_iterable(by_row))
+    return tuple(command for command in distinct if root or command[0] not in ROOT_ONLY)

@@ -1,7 +1,7 @@
 """The system's files below a root: /proc, /sys, names of block devices, udev's database.
 
-A file that cannot be read is None, never an exception. The root is prefixed to every path, so that tests can use a
-made-up /proc and /sys. Paths in results and readings never contain the root.
+The root is prefixed to every path, so that tests can use a made-up /proc and /sys. Paths in results and readings never
+contain the root.
 """
 
 from __future__ import annotations
@@ -16,27 +16,29 @@ from fstui.model.storage import Reading
 
 SMALL_BYTES = 65536
 MAX_DIGITS = 15
+_MAX_LINKS = 8
 
 
 class Tree:
-    """The files below one root. Nothing is cached, because sysfs changes all the time."""
+    """Reads the files below one root. A file that cannot be read is None. Nothing is cached, because sysfs changes."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = str(root).rstrip("/")
-        self.real = self._root == ""
+        self.is_real = self._root == ""
         """Whether this is the running system and not a made-up tree."""
 
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
         try:
-            # a file object would be slower, and counters are read many times a second; O_NONBLOCK: a fifo cannot block
+            # a descriptor is faster than a file object, and counters are read many times per second
+            # O_NONBLOCK, because opening a fifo would block
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError):  # ValueError: a NUL in the name
             return None
         try:
-            first = os.read(descriptor, min(limit_bytes, SMALL_BYTES))
-            if limit_bytes <= SMALL_BYTES:
-                return first
-            return first + _rest(descriptor, limit_bytes - len(first)) if first else first
+            piece = os.read(descriptor, min(limit_bytes, SMALL_BYTES))
+            if limit_bytes <= SMALL_BYTES or not piece:
+                return piece
+            return piece + _read_rest(descriptor, limit_bytes - len(piece))
         except OSError:
             return None
         finally:
@@ -57,7 +59,7 @@ class Tree:
     def reading(
         self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
     ) -> Reading | None:
-        """Return the word in a file; None if it is not in ``only``, or is in ``unless``: words for a normal state."""
+        """Return the word in a file; None if it is not in ``only``, or if it is normal (in ``unless``)."""
         word = self.word(path)
         if word is None or word in unless or (only and word not in only):
             return None
@@ -86,13 +88,13 @@ class Tree:
 
 
 def integer(text: str | None) -> int | None:
-    """Return a decimal number of at most 15 digits, so that sectors in bytes fit 64 bits, or None."""
+    """Return a decimal number, or None. It has at most 15 digits, so that sectors in bytes fit in 64 bits."""
     if text is None or len(text) > MAX_DIGITS or not text.removeprefix("-").isdecimal() or not text.isascii():
         return None
     return int(text)
 
 
-def _rest(descriptor: int, limit_bytes: int) -> bytes:
+def _read_rest(descriptor: int, limit_bytes: int) -> bytes:
     pieces = []
     while limit_bytes > 0 and (piece := os.read(descriptor, min(limit_bytes, 1 << 20))):
         pieces.append(piece)
@@ -105,24 +107,24 @@ _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
 
 
 class BlockDeviceNames:
-    """The block devices below one root at one moment: by number, by path, and the disk of each partition."""
+    """The kernel names of the block devices below one root at one moment."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
         self._by_number: dict[str, str | None] = {}
-        self.wholes = frozenset(tree.names("/sys/block"))
-        self.all = self.wholes.union(tree.names("/sys/class/block"))
+        self.whole_devices = frozenset(tree.names("/sys/block"))
+        self.all = self.whole_devices.union(tree.names("/sys/class/block"))
 
-    def of(self, number: str) -> str | None:
+    def by_number(self, number: str) -> str | None:
         """Return the kernel name of the device ``major:minor``, or None."""
         if number not in self._by_number:
             link = self._tree.link(f"/sys/dev/block/{number}")
             self._by_number[number] = link.rpartition("/")[2] if link else None
         return self._by_number[number]
 
-    def at(self, path: str) -> str | None:
-        """Return the kernel name of the device at ``/dev/…``, or None. Symbolic links are followed below the root."""
-        for _ in range(8):
+    def by_path(self, path: str) -> str | None:
+        """Return the kernel name of the device at ``/dev/…``, or None. Symbolic links are resolved below the root."""
+        for _ in range(_MAX_LINKS):
             if not path.startswith("/dev/"):
                 return None
             name = path.removeprefix("/dev/").replace("/", "!")  # the kernel's names have ! in place of /
@@ -131,25 +133,25 @@ class BlockDeviceNames:
             link = self._tree.link(path)
             if link is None:
                 return self._by_label.get(path)
-            path = link if link.startswith("/") else _joined(path, link)
+            path = link if link.startswith("/") else _resolve(path, link)
         return None
 
     @cached_property
     def _by_label(self) -> dict[str, str]:
-        """Kernel names of device-mapper nodes by path, from sysfs: without udev, nodes are not links."""
-        labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.wholes)
+        """Kernel names of device-mapper nodes by path, from sysfs, because without udev these nodes are not links."""
+        labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.whole_devices)
         return {f"/dev/mapper/{label}": name for name, label in labels if label}
 
-    def whole(self, name: str) -> str:
+    def whole_device(self, name: str) -> str:
         """Return the disk of a partition; the name itself for a whole device."""
-        if name in self.wholes:
+        if name in self.whole_devices:
             return name
         link = self._tree.link(f"/sys/class/block/{name}") or ""
         parts = link.split("/")
-        return parts[-2] if len(parts) > 1 and parts[-2] in self.wholes else _PARTITION.sub("", name)
+        return parts[-2] if len(parts) > 1 and parts[-2] in self.whole_devices else _PARTITION.sub("", name)
 
 
-def _joined(path: str, link: str) -> str:
+def _resolve(path: str, link: str) -> str:
     parts = path.split("/")[:-1]
     for part in link.split("/"):
         if part == "..":

@@ -2,7 +2,7 @@
 
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
-from fstui.storage.claims import UNASKED, Claims
+from fstui.storage.claims import NO_CLAIMS, Claims
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 
@@ -11,7 +11,7 @@ def target(inventory: Inventory, mount_point: str) -> Target:
     return next(target for target in inventory.filesystems if target.mount_point == mount_point)
 
 
-def look(box: Box, mount_point: str = "/srv", claims: Claims = UNASKED) -> Target:
+def look(box: Box, mount_point: str = "/srv", claims: Claims = NO_CLAIMS) -> Target:
     return target(survey(box.root, claims), mount_point)
 
 

@@ -43,7 +43,7 @@ class Target(NamedTuple):
 def mountinfo(data: bytes) -> None:
     """/proc/self/mountinfo."""
     every = mounts.read_mounts(boxes.OneFile(data))
-    shown = mounts.visible(every)
+    shown = mounts.visible_mounts(every)
     by_point = {mount.mount_point: mount for mount in shown}
     assert len(by_point) == len(shown)
     for mount in shown:

@@ -3,14 +3,14 @@ import os
 import pytest
 
 from fstui.model.errors import Refused
-from fstui.storage.mounts import read_mounts, visible
+from fstui.storage.mounts import read_mounts, visible_mounts
 from fstui.storage.survey import survey, target_of
 from fstui.storage.tree import Tree
 from tests.factories.box import Box
 
 
 def mount_points(box: Box) -> list[str]:
-    return [mount.mount_point for mount in visible(read_mounts(Tree(box.root)))]
+    return [mount.mount_point for mount in visible_mounts(read_mounts(Tree(box.root)))]
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_later_mount_hides_the_earlier_one(box: Box) -> None:
     box.mount("/dev/sda1", "/", "ext4")
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("ramfs", "/run", "ramfs")
-    fstypes = [mount.fstype for mount in visible(read_mounts(Tree(box.root)))]
+    fstypes = [mount.fstype for mount in visible_mounts(read_mounts(Tree(box.root)))]
     assert fstypes == ["ext4", "ramfs"]
 
 

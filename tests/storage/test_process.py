@@ -9,7 +9,7 @@ import pytest
 
 from fstui.model.errors import Refused
 from fstui.model.storage import Reading
-from fstui.storage.process import Written, read_process, read_process_of, writers, written_so_far
+from fstui.storage.process import WriteCount, read_process, read_process_of, read_write_counts, writers
 from tests.factories.box import Box
 
 MAPS = """\
@@ -75,7 +75,7 @@ def test_limits_of_cgroup_v1(box: Box) -> None:
 
 
 def test_missing_or_foreign_process_is_refused(box: Box) -> None:
-    with pytest.raises(Refused, match="process 5: there is none"):
+    with pytest.raises(Refused, match="there is no process 5"):
         read_process_of(5, box.root)
     box.write("/proc/6/comm", "secret")
     with pytest.raises(Refused, match=r"process 6 \(secret\): only root and its owner"):
@@ -134,11 +134,11 @@ def disk(tmp_path: Path) -> Path:
 def test_writers_and_their_bytes(disk: Path) -> None:
     with another(disk / "one") as one, another(disk / "two") as two:
         one.write(4096)
-        before = written_so_far()
+        before = read_write_counts()
         one.write(1 << 20)
         with another(disk / "new") as new:
             new.write(8192)
-            after = written_so_far()
+            after = read_write_counts()
     found = {writer.pid: writer.written_bytes for writer in writers(before, after)}
     assert found[one.pid] >= 1 << 20 and found[one.pid] < (1 << 20) + 65536
     assert 8192 <= found[new.pid] < 8192 + 65536  # it counts from zero, because it began in between
@@ -147,7 +147,7 @@ def test_writers_and_their_bytes(disk: Path) -> None:
 
 
 def test_largest_writer_comes_first() -> None:
-    after = {(7, 100): Written("me", 10), (3, 50): Written("parent", 20)}
+    after = {(7, 100): WriteCount("me", 10), (3, 50): WriteCount("parent", 20)}
     assert [writer.name for writer in writers({}, after)] == ["parent", "me"]
 
 
@@ -155,13 +155,13 @@ def test_largest_writer_comes_first() -> None:
 def test_reused_pid_is_another_process(disk: Path) -> None:
     with another(disk / "old") as old:
         old.write(1 << 20)
-        before = written_so_far()
+        before = read_write_counts()
     for _ in range(50):  # another process may get the next pid
         LAST_PID.write_text(str(old.pid - 1))
         with another(disk / "new") as new:
             if new.pid == old.pid:
                 new.write(8192)
-                (found,) = (each for each in writers(before, written_so_far()) if each.pid == new.pid)
+                (found,) = (each for each in writers(before, read_write_counts()) if each.pid == new.pid)
                 assert 8192 <= found.written_bytes < 65536
                 return
     pytest.skip("no process would take that pid")

@@ -115,8 +115,8 @@ def test_commands_depend_on_devices_and_user(box: Box) -> None:
     box.mount("/dev/nvme0n1", "/", "ext4")
     box.mount("tank/db", "/db", "zfs")
     inventory = survey(box.root)
-    for_root = {claims.line(asked) for asked in commands(inventory, root=True)}
-    for_users = {claims.line(asked) for asked in commands(inventory, root=False)}
+    for_root = {claims.command_line(asked) for asked in commands(inventory, root=True)}
+    for_users = {claims.command_line(asked) for asked in commands(inventory, root=False)}
     pools = {
         "zpool status -L -P tank",
         "zpool get -H -p -o name,property,value,source ashift tank",

@@ -19,7 +19,7 @@ from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import Steps
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass
-from fstui.storage.layers.devices.caches import safe_drive
+from fstui.storage.layers.devices.caches import is_safe_drive
 
 
 class Case:
@@ -42,7 +42,7 @@ class Case:
     @property
     def commits_are_safe(self) -> bool:
         """Whether the devices that a sync waits for lose nothing in a power cut, by their model or the declaration."""
-        return bool(self.stack.commit_devices) and all(map(safe_drive, self.stack.commit_devices))
+        return bool(self.stack.commit_devices) and all(map(is_safe_drive, self.stack.commit_devices))
 
     @cached_property
     def flush_growth(self) -> tuple[FlushGrowth, ...]:

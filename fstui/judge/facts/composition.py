@@ -38,7 +38,8 @@ class Edge(NamedTuple):
     forwarded: Forwarded
 
     def how(self, what: Quantity) -> How:
-        return {"flushes": self.forwarded.flushes, "fua": self.forwarded.forced, "bytes": self.forwarded.bytes}[what]
+        forwarded = self.forwarded
+        return {"flushes": forwarded.flushes, "fua": forwarded.fua_writes, "bytes": forwarded.bytes}[what]
 
 
 class Composition:
@@ -69,7 +70,7 @@ class Composition:
         if node is not None and self._own(node, "flushes") is not None:
             return True
         return all(
-            (node is None or edge.forwarded.forced == "each") and self.fua_reaches_all(edge.node)
+            (node is None or edge.forwarded.fua_writes == "each") and self.fua_reaches_all(edge.node)
             for edge in self.taking_part(node or self._filesystem, "flushes")
         )
 
@@ -88,9 +89,9 @@ class Composition:
         if node.id not in self._edges:
             edges = self._all_edges(node)
             # with an unknown share of the writes, the number of flushes that accompany them is unknown as well
-            if any(edge.forwarded.with_writes for edge in edges) and not self._gets_every_write(node):
+            if any(edge.forwarded.flushed_with_writes for edge in edges) and not self._gets_every_write(node):
                 edges = tuple(
-                    edge._replace(forwarded=SOMETIMES) if edge.forwarded.with_writes else edge for edge in edges
+                    edge._replace(forwarded=SOMETIMES) if edge.forwarded.flushed_with_writes else edge for edge in edges
                 )
             self._edges[node.id] = edges
         return self._edges[node.id]

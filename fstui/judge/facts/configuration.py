@@ -21,14 +21,14 @@ from fstui.model.storage import Node, Reading
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import (
     has_cache,
-    hidden_by_controller,
+    has_protected_cache,
+    is_hidden_by_controller,
     may_be_protected,
     may_outlive_power_cut,
     outlives_power_cut,
-    protected_cache,
     volatile_cache,
 )
-from fstui.storage.layers.facts import barriers_off, is_read_only, switched_off
+from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS = 0.05
@@ -167,7 +167,7 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
                 "on": words.devices(filter(_is_on, below)),
                 "off": words.devices(filter(_is_off, below)),
                 "below": words.devices(below) or "the storage below",
-                "barriers_on": _barriers_on(layer, reading),
+                "barrier_option": _barriers_on(layer, reading),
             },
         )
 
@@ -187,12 +187,12 @@ def _cache_outcome(below: Sequence[Node]) -> str:
         return "volatile_cache"
     if any(map(_behind_server, on)):
         return "unknown_cache"
-    if any(map(hidden_by_controller, on)):
+    if any(map(is_hidden_by_controller, on)):
         return "unknown_controller"
     if on:
         return "protected_cache"
     # a host that does not offer flushes may have a cache
-    all_off = below and len(off) == len(below) and not any(switched_off(node, "F_FLUSH") for node in off)
+    all_off = below and len(off) == len(below) and not any(off_reading(node, "F_FLUSH") for node in off)
     return "no_cache" if all_off else "unknown_cache"
 
 
@@ -206,7 +206,7 @@ def _behind_server(node: Node) -> bool:
 
 
 def _barriers_on(filesystem: Node, barrier: Reading) -> str:
-    option = kind(filesystem.kind).barriers_on
+    option = kind(filesystem.kind).barrier_option
     if option is None:
         return f"Turn barriers on: 'echo 0 > {barrier.path}'. Then run fsync-rate there."
     command = f"mount -o remount,{option} {shlex.quote(filesystem.name)}"
@@ -214,7 +214,7 @@ def _barriers_on(filesystem: Node, barrier: Reading) -> str:
 
 
 def _cache_line(node: Node) -> str:
-    protected = f", {node.medium.because or node.medium.class_}" if node.medium and protected_cache(node) else ""
+    protected = f", {node.medium.because or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
     fact = volatile_cache(node) if node.write_cache is None else None
     reading = _reported_cache(node) if not has_cache(node) else None
     reading = reading or (fact.reading if fact else None)
@@ -223,7 +223,7 @@ def _cache_line(node: Node) -> str:
 
 def _reported_cache(node: Node) -> Reading | None:
     fact = volatile_cache(node)
-    return fact.reading if fact and fact.value else None
+    return fact.reading if fact and fact.is_on else None
 
 
 def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
@@ -239,7 +239,7 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
 
 
 def _override_outcome(cached: Sequence[Node]) -> str:
-    if not all(hidden_by_controller(node) or _behind_server(node) for node in cached):
+    if not all(is_hidden_by_controller(node) or _behind_server(node) for node in cached):
         return "perhaps_protected" if all(map(may_be_protected, cached)) else "lost"
     return "unknown_server" if any(map(_behind_server, cached)) else "unknown_controller"
 

@@ -19,7 +19,7 @@ from fstui.model.quantities import duration_ns, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import platforms
-from fstui.storage.layers.devices.caches import safe_drive
+from fstui.storage.layers.devices.caches import is_safe_drive
 from fstui.storage.layers.devices.disk import is_attached_here, is_virtual
 
 ARRIVED = 0.95
@@ -166,7 +166,7 @@ class LowestDevices:
         named = {node.id for node in (*known, *self._stack.in_memory)}
         left = [node for node in self.unverified if node.id not in named]
         if not left:
-            platform = platforms.of(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
+            platform = platforms.find(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
             return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
             return f" What the host does with data for {words.devices(left)} cannot be seen from here."
@@ -176,4 +176,4 @@ class LowestDevices:
         """Return whether the device works or is known to be safe. Not in a guest: the host's memory may do the work,
         and the reported medium may be wrong."""
         works = node.id in self._working and is_attached_here(node)
-        return self._host.virtualization is None and (works or safe_drive(node))
+        return self._host.virtualization is None and (works or is_safe_drive(node))

@@ -30,9 +30,9 @@ from fstui.storage.layers.flushes import (
     NOTHING,
     ExpectedFlushes,
     Range,
-    every_write_synced,
     expected_flushes,
     expected_of_backing,
+    syncs_every_write,
 )
 
 LevelAccounts = tuple[FlushAccount, ...]
@@ -118,12 +118,12 @@ def _expected_at(stack: Stack, level: Level, found: Received, expected: Expected
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_commits_repeated()
     if not found.fua_reaches_all:  # on md RAID0, btrfs sends 1.00 to one disk and 2.00 to the one with the FUA block
-        expected = expected.in_part()
+        expected = expected.for_member()
     if all(stack.drops_flushes(level, device) for device in devices):
         return NOTHING
-    each = expected.at(devices[0].fua)
+    each = expected.for_device(devices[0].fua)
     for device in devices[1:]:
-        each |= expected.at(device.fua)
+        each |= expected.for_device(device.fua)
     return each
 
 
@@ -162,12 +162,12 @@ def _certain_bytes(done: SyncStep) -> int:
     step, settings = done.step, done.settings
     if done.sync is None:
         return step.bytes if done.direct else 0
-    rewrites = done.sync.by_call and settings.sync_every > 1
+    rewrites = done.sync.has_sync_call and settings.sync_every > 1
     return min(step.bytes, done.syncs * settings.block_bytes if rewrites else step.bytes // settings.writers)
 
 
 def _adds_bytes(filesystem: Node, path: tuple[Node, ...]) -> bool:
     """Return whether more bytes may arrive than were written: journals, parity, timestamps."""
     row = kind(filesystem.kind)
-    own = row.writes_timestamps(filesystem) or every_write_synced(filesystem) or not row.writes_in_place(filesystem)
+    own = row.writes_timestamps(filesystem) or syncs_every_write(filesystem) or not row.writes_in_place(filesystem)
     return own or any(kind(node.kind).may_add_bytes(node) for node in path)

@@ -23,10 +23,10 @@ from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.caches import answers_for_disks, protected_cache
-from fstui.storage.layers.devices.disk import is_virtual, writes
+from fstui.storage.layers.devices.caches import controller_may_answer, has_protected_cache
+from fstui.storage.layers.devices.disk import is_virtual, write_placement
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.devices.models import Writes
+from fstui.storage.layers.devices.models import WritePlacement
 
 ASSUMED_RPM = 15_000
 """For a hard disk that does not state its rotational speed: the fastest disk ever sold."""
@@ -72,7 +72,7 @@ class Platters(NamedTuple):
     assumed: bool
     no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
-    writes: Writes = "in place"
+    writes: WritePlacement = "in place"
     """The fastest method that one of the drives may use for a write."""
 
     @property
@@ -163,7 +163,7 @@ class Rotation:
             because=tuple(because for _, because in known),
             assumed=any(node.medium is None or rpm(node.medium) is None for node in lowest),
             no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
-            writes=max((writes(node) for node in lowest), key=("in place", "log", "flash").index),
+            writes=max((write_placement(node) for node in lowest), key=("in place", "log", "flash").index),
         )
 
     @cached_property
@@ -264,7 +264,7 @@ def fastest(paces: Sequence[Pace]) -> Pace:
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     """Return the rpm and the evidence for it; None if it is unknown or a cache answers instead of the platter."""
     medium = node.medium
-    if protected_cache(node) or answers_for_disks(node):
+    if has_protected_cache(node) or controller_may_answer(node):
         return None
     speed = rpm(medium) if medium else None
     known_hard_disk = node.value("grade") == "hard disk"

@@ -101,7 +101,7 @@ class Stack:
     @cached_property
     def written(self) -> tuple[Node, ...]:
         """The layers that writes and flushes may reach: no origin of a snapshot, spare or failed member."""
-        return self._reached(lambda forwarded: not forwarded.only_read)
+        return self._reached(lambda forwarded: not forwarded.is_only_read)
 
     @cached_property
     def holding(self) -> tuple[Node, ...]:
@@ -182,13 +182,16 @@ class Stack:
         members = zip(self.children(node), self._forwarded(node), strict=True)
         read = (child for child, each in members if each.bytes != "never" or (returns and each.flushes != "never"))
         roles = ((child, node.below_roles.get(child.id)) for child in read)
-        needed = [(child, role) for child, role in roles if role not in row.dispensable]
+        needed = [(child, role) for child, role in roles if role not in row.dispensable_roles]
         single = [child for child, role in needed if role in _AUXILIARY]
         copies = [child for child, role in needed if role not in _AUXILIARY]
         found = [fatal for child in single if (fatal := self._fatal(child, lost, returns=returns))]
         broken = {child.id: fatal for child in copies if (fatal := self._fatal(child, lost, returns=returns))}
         ids = [child.id for child in copies]
-        too_many = len(broken) > row.corrects(node, len(ids)) if returns else row.loses(node, ids, broken.keys())
+        if returns:
+            too_many = len(broken) > row.corrected_members(node, len(ids))
+        else:
+            too_many = row.loses_data(node, ids, broken.keys())
         return tuple(each for fatal in (*found, *(broken.values() if too_many else ())) for each in fatal)
 
     def _reached(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:

@@ -13,7 +13,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.run import Evidence
 from fstui.model.settings import Figures, Settings
 from fstui.model.steps import CounterInterval, Step
-from fstui.storage.layers.flushes import Call, Sync, every_write_synced
+from fstui.storage.layers.flushes import Call, Sync, syncs_every_write
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
@@ -40,7 +40,7 @@ class SyncStep(NamedTuple):
         if self.call is None:
             return None
         overwrites = self.settings.offsets != "append" and self.settings.prefill == "written"
-        return Sync(self.call, direct=self.direct, overwrites=overwrites, every=self.settings.sync_every)
+        return Sync(self.call, direct=self.direct, overwrites=overwrites, writes_per_sync=self.settings.sync_every)
 
     @property
     def direct(self) -> bool:
@@ -101,7 +101,7 @@ class Steps:
     @cached_property
     def mounted_sync(self) -> bool:
         levels = self._stack.levels
-        return bool(levels) and every_write_synced(levels[0].filesystem)
+        return bool(levels) and syncs_every_write(levels[0].filesystem)
 
     @cached_property
     def of_sync_writes(self) -> tuple[SyncStep, ...]:

@@ -55,7 +55,7 @@ def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes
     if expected is None or done.sync is None or not (all_seen and distinct and passes):
         return None
     what: Quantity = "fua" if done.writes_fua and level.claims_fua is not False else "flushes"
-    by_caller = kind(level.filesystem.kind).caller_flushes(level.filesystem, done.sync)
+    by_caller = kind(level.filesystem.kind).caller_sends_flushes(level.filesystem, done.sync)
     own = _composed(stack, level, done.step, seen, _own)
     possible = _composed(stack, level, done.step, seen, _possibly_own if by_caller else _all)
     devices = own.counting(what)

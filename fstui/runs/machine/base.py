@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fstui.model.run import Baselines, Run
     from fstui.model.steps import Failure, Step
     from fstui.model.watch import Watched
-    from fstui.storage.process import Processes
+    from fstui.storage.process import WriteCounts
     from fstui.trace.at_risk import AtRiskChild
     from fstui.trace.child import Ended
 
@@ -171,7 +171,7 @@ class Machine(Protocol):
         """Return the process in whose I/O cgroup the probes run; None if they run in that of fstui."""
         return None
 
-    def written_so_far(self) -> Processes:
+    def read_write_counts(self) -> WriteCounts:
         """Return the bytes written by every process that this user may read."""
         return {}
 

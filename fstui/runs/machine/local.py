@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fstui.model.activity import HostActivity
     from fstui.model.run import Baselines, Run
     from fstui.runs.serving import Serving
-    from fstui.storage.process import Processes
+    from fstui.storage.process import WriteCounts
     from fstui.trace.at_risk import AtRiskChild
 
 CLAIMS_S, RECENT_S = 60.0, 5.0
@@ -125,7 +125,7 @@ class LocalMachine(Machine):
         """Read the virtual machines again if others run, or if it was long ago."""
         from fstui.storage import guests  # noqa: PLC0415  not needed for the first screen
 
-        pids, now = guests.running(self._root), time.monotonic()
+        pids, now = guests.find_pids(self._root), time.monotonic()
         if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_at < CLAIMS_S:
             return
         self._guests_at, self._guests = now, ()
@@ -154,10 +154,10 @@ class LocalMachine(Machine):
     def like(self) -> Process | None:
         return self._cgroup.process if self._cgroup else None
 
-    def written_so_far(self) -> Processes:
-        from fstui.storage.process import written_so_far  # noqa: PLC0415  not needed for the first screen
+    def read_write_counts(self) -> WriteCounts:
+        from fstui.storage.process import read_write_counts  # noqa: PLC0415  not needed for the first screen
 
-        return written_so_far()
+        return read_write_counts()
 
     def activity(self) -> AsyncGenerator[HostActivity]:
         from fstui.runs.activity import read_activity  # noqa: PLC0415  not needed for the first screen
@@ -326,7 +326,7 @@ async def _write(path: Path, document: bytes) -> None:
 
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
     """Run tools in a child process, which is abandoned if a tool hangs. Returns their answers."""
-    answers = dict(claims.unanswered(commands))
+    answers = dict(claims.no_answers(commands))
     child = await Child.start("measure.helpers.claims")
     child.send(json.dumps(commands))
     async for answer in _answers(child, TOOLS_S):

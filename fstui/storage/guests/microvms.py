@@ -1,8 +1,8 @@
 """Firecracker and cloud-hypervisor: their disks, from the API socket, else from the arguments or the file they name.
 
 Firecracker offers a flush to its guest only if ``cache_type`` is ``Writeback`` (docs/api_requests/block-caching.md).
-Versions before its pull request 2702 acknowledged a flush without executing it. cloud-hypervisor executes a flush as
-fsync(2) (its pull request 1214).
+Versions before Firecracker's pull request 2702 acknowledged a flush without executing it. cloud-hypervisor executes a
+flush as fsync(2) (cloud-hypervisor's pull request 1214).
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Any
 from msgspec.structs import replace
 
 from fstui.model.guests import Guest, GuestDisk
-from fstui.storage.guests.sockets import decoded, get
+from fstui.storage.guests.sockets import decode_json, get_json
 
 VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 
 
 def firecracker(
-    pid: int, words: Sequence[str], read: Callable[[str], bytes | None], path_of: Callable[[str], str]
+    pid: int, words: Sequence[str], read_file: Callable[[str], bytes | None], path_of: Callable[[str], str]
 ) -> Guest:
-    """Return a guest of Firecracker. ``read``: reads its files. ``path_of``: translates its paths for this process."""
-    given = _values(words, ("--api-sock", "--config-file", "--id"))
-    socket, file = given.get("--api-sock", ["/run/firecracker.socket"])[0], given.get("--config-file", [""])[0]
-    config, read_from = get(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
+    """Return a guest of Firecracker. ``read_file``: reads its files. ``path_of``: translates its paths."""
+    options = _values(words, ("--api-sock", "--config-file", "--id"))
+    socket, file = options.get("--api-sock", ["/run/firecracker.socket"])[0], options.get("--config-file", [""])[0]
+    config, read_from = get_json(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
     if config is None and file:
-        config, read_from = decoded(read(file) or b""), file
+        config, read_from = decode_json(read_file(file) or b""), file
     drives = config.get("drives") if isinstance(config, dict) else None
-    guest = Guest(pid=pid, hypervisor="firecracker", name=given.get("--id", [""])[0])
+    guest = Guest(pid=pid, hypervisor="firecracker", name=options.get("--id", [""])[0])
     if not isinstance(drives, list):
         trouble = f"its API socket {socket} gave no answer, and its arguments name no readable file"
         return replace(guest, trouble=trouble)
@@ -50,26 +50,26 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
 
 
 def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    """Return a guest of cloud-hypervisor. ``path_of``: translates the hypervisor's paths for this process."""
-    given = _values(words, ("--api-socket", "--disk"))
-    socket = given.get("--api-socket", [""])[0].removeprefix("path=")
-    answer = get(path_of(socket), pid, "/api/v1/vm.info") if socket else None
+    """Return a guest of cloud-hypervisor. ``path_of``: translates its paths."""
+    options = _values(words, ("--api-socket", "--disk"))
+    socket = options.get("--api-socket", [""])[0].removeprefix("path=")
+    answer = get_json(path_of(socket), pid, "/api/v1/vm.info") if socket else None
     config = answer.get("config") if isinstance(answer, dict) else None
-    drives, read_from = list(map(_pairs, given.get("--disk", []))), "its arguments"
+    drives, read_from = list(map(_pairs, options.get("--disk", []))), "its arguments"
     trouble = "" if drives else "its API socket gave no answer, and its arguments name no disk"
     if isinstance(config, dict):
         drives, read_from, trouble = config.get("disks") or [], f"its API socket {socket}", ""
-    disks = tuple(_cloud_hypervisor(at, drive) for at, drive in enumerate(_writable(drives)))
+    disks = tuple(_cloud_hypervisor(index, drive) for index, drive in enumerate(_writable(drives)))
     return Guest(pid=pid, hypervisor="cloud-hypervisor", disks=disks, read_from=read_from, trouble=trouble)
 
 
-def _cloud_hypervisor(at: int, drive: Mapping[str, Any]) -> GuestDisk:
-    name = str(drive.get("id") or f"disk{at}")
-    if _on(drive, "vhost_user"):
+def _cloud_hypervisor(index: int, drive: Mapping[str, Any]) -> GuestDisk:
+    name = str(drive.get("id") or f"disk{index}")
+    if _is_on(drive, "vhost_user"):
         return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
-    image, direct = str(drive.get("path") or ""), _on(drive, "direct")
+    image, direct = str(drive.get("path") or ""), _is_on(drive, "direct")
     # an option of a newer version may change what a flush does
-    if unknown := [key for key in drive if "flush" in key and _on(drive, key)]:
+    if unknown := [key for key in drive if "flush" in key and _is_on(drive, key)]:
         return GuestDisk(name=name, image=image, because=f"see cloud-hypervisor's documentation for {unknown[0]}")
     cache, because = ("direct", "direct=on") if direct else ("writeback", "direct=off")
     return GuestDisk(name=name, image=image, cache=cache, flush="passed", because=because)
@@ -77,24 +77,24 @@ def _cloud_hypervisor(at: int, drive: Mapping[str, Any]) -> GuestDisk:
 
 def _writable(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
     read_only = ("is_read_only", "readonly")
-    return (drive for drive in drives if isinstance(drive, dict) and not any(_on(drive, key) for key in read_only))
+    return (drive for drive in drives if isinstance(drive, dict) and not any(_is_on(drive, key) for key in read_only))
 
 
-def _on(options: Mapping[str, Any], key: str) -> bool:
+def _is_on(options: Mapping[str, Any], key: str) -> bool:
     return options.get(key) in (True, "on", "true")
 
 
 def _values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
     """Return the values of these options: ``--disk A B --disk C``, ``--disk=A``."""
-    found: dict[str, list[str]] = {}
-    option = ""
+    values: dict[str, list[str]] = {}
+    current = ""
     for word in words[1:]:
         name, equals, value = word.partition("=")
         if word.startswith("--"):
-            option = name
-        if option in options and (equals or not word.startswith("--")):
-            found.setdefault(option, []).append(value if word.startswith("--") else word)
-    return found
+            current = name
+        if current in options and (equals or not word.startswith("--")):
+            values.setdefault(current, []).append(value if word.startswith("--") else word)
+    return values
 
 
 def _pairs(text: str) -> dict[str, str]:

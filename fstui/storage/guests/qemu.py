@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from fstui.model.guests import GuestDisk, GuestFlush
 from fstui.storage.guests.microvms import VHOST_USER
-from fstui.storage.guests.sockets import decoded
+from fstui.storage.guests.sockets import decode_json
 
 Options = dict[str, Any]
 
@@ -28,7 +28,7 @@ _NO_VALUE = frozenset({
     "s", "sdl", "semihosting", "singlestep", "snapshot", "usb", "version", "win2k-hack", "xen-attach",
     "xen-domid-restrict",
 })  # fmt: skip
-"""Options without a value. The word after such an option is not its value."""
+"""Options without a value."""
 _IMPLIED = {"device": "driver", "blockdev": "driver", "name": "guest", "chardev": "backend", "mon": "chardev"}
 """The key to which the first word of a value belongs if it has no ``=``: ``driver`` for ``-device virtio-blk,id=a``."""
 _MODES = {
@@ -41,7 +41,7 @@ _MODES = {
 """QEMU's names of (cache.writeback, cache.direct, cache.no-flush), as in qemu(1), -drive cache=."""
 _CACHE = {mode: settings for settings, mode in _MODES.items()} | {"off": (True, True, False)}
 """The same settings by name. ``off`` is an older name of ``none``."""
-_DISKS = ("hda", "hdb", "hdc", "hdd")
+_DISK_OPTIONS = ("hda", "hdb", "hdc", "hdd")
 _NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
 """Interfaces of ``-drive`` that attach no disk."""
 _CDROMS = frozenset({"ide-cd", "scsi-cd"})
@@ -74,46 +74,43 @@ class BlockNode(NamedTuple):
     direct: bool = False
     no_flush: bool = False
     read_only: bool = False
-    found: bool = True
+    is_defined: bool = True
     """False: the arguments do not define the node, and ``image`` is its name."""
 
 
 def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
     """Return the options and their values. An image without an option is ``hda``."""
-    found, at = [], 1  # the first word is the program
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if not word.startswith("-"):
-            found.append(("hda", word))
-            continue
+    options = []
+    rest = iter(words[1:])  # the first word is the program
+    for word in rest:
         name = word.removeprefix("-").removeprefix("-")
-        has_value = name not in _NO_VALUE and at < len(words)
-        found.append((name, words[at] if has_value else ""))
-        at += has_value
-    return found
+        if not word.startswith("-"):
+            options.append(("hda", word))
+        else:
+            options.append((name, "" if name in _NO_VALUE else next(rest, "")))
+    return options
 
 
-def parsed(option: str, text: str) -> Options:
-    """Return keys and values of an option: JSON, or a list of ``key=value`` with doubled commas in values."""
+def parse_option(option: str, text: str) -> Options:
+    """Return the keys and values in an option: JSON, or a list of ``key=value`` with doubled commas in values."""
     if text.startswith("{"):
-        found = decoded(os.fsencode(text))
-        return found if isinstance(found, dict) else {}
+        options = decode_json(os.fsencode(text))
+        return options if isinstance(options, dict) else {}
     pairs: Options = {}
-    for at, word in enumerate(text.replace(",,", "\0").split(",")):
+    for index, word in enumerate(text.replace(",,", "\0").split(",")):
         key, equals, value = word.replace("\0", ",").partition("=")
-        if at == 0 and not equals and option in _IMPLIED:
+        if index == 0 and not equals and option in _IMPLIED:
             pairs[_IMPLIED[option]] = key
         else:
             pairs[key] = value if equals else "on"
     return pairs
 
 
-def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
+def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
     """Return the disks that the arguments attach and that the guest can write to."""
-    drives, nodes, devices = _given(given)
-    snapshot = any(name == "snapshot" for name, _ in given)
-    found = []
+    drives, nodes, devices = _group(arguments)
+    snapshot = any(name == "snapshot" for name, _ in arguments)
+    disks = []
     attached = set()
     for device in devices:
         # libvirt and Proxmox name the drive of the device scsi0 "drive-scsi0"
@@ -122,77 +119,78 @@ def disks(given: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         driver = str(device.get("driver"))
         if backend := re.match(r"(vhost-user)-(?:blk|scsi)|(vhost-scsi)", driver):
             kind = str(backend[1] or backend[2])
-            found.append(GuestDisk(name=name, image=kind, because=_OUTSIDE[kind]))
+            disks.append(GuestDisk(name=name, image=kind, because=_OUTSIDE[kind]))
         if not isinstance(source, str) or driver in _CDROMS:
             continue
         attached.add(source)
         if source in drives:
-            own = _of_drive(name, drives[source], device, nodes, snapshot)
+            attached_disks = _disk_of_drive(name, drives[source], device, nodes, snapshot)
         else:
-            own = _disk(name, _lowest(source, nodes), _switch(device.get("write-cache"), True))
+            attached_disks = _disk_of_node(name, _lowest_node(source, nodes), _is_on(device.get("write-cache"), True))
         if driver in _PASS_THROUGH:
-            own = [replace(disk, cache=PASS_THROUGH, flush="passed", because=_TO_THE_DEVICE) for disk in own]
-        found += own
+            settings = {"cache": PASS_THROUGH, "flush": "passed", "because": _TO_THE_DEVICE}
+            attached_disks = [replace(disk, **settings) for disk in attached_disks]
+        disks += attached_disks
     for key, drive in drives.items():
         if key not in attached and drive.get("if") not in _NO_DISKS:
-            found += _of_drive(key, drive, {}, nodes, snapshot)
-    return found
+            disks += _disk_of_drive(key, drive, {}, nodes, snapshot)
+    return disks
 
 
-def monitor(given: Sequence[tuple[str, str]]) -> str:
+def monitor_path(arguments: Sequence[tuple[str, str]]) -> str:
     """Return the path of the first QMP socket in the arguments; empty if there is none."""
     sockets = {}
-    for option, text in given:
+    for option, text in arguments:
         if option in ("qmp", "qmp-pretty") and text.startswith("unix:"):
             return text.removeprefix("unix:").partition(",")[0]
         if option == "chardev":
-            values = parsed(option, text)
+            values = parse_option(option, text)
             sockets[values.get("id")] = str(values.get("path") or "")
-        if option == "mon" and (values := parsed(option, text)).get("mode") == "control":
+        if option == "mon" and (values := parse_option(option, text)).get("mode") == "control":
             return sockets.get(values.get("chardev"), "")
     return ""
 
 
-def with_answer(known: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
+def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
     """Return the disks, updated by the answers to ``query-block`` and ``query-named-block-nodes``, with new ones."""
     no_flush = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
-    found = {disk.name: disk for disk in known}
+    by_name = {disk.name: disk for disk in disks}
     for backend in backends:
         inserted = backend.get("inserted") or {"ro": True}  # without a medium, the guest cannot write
-        image = "" if inserted["ro"] else _lowest({"filename": inserted["file"]}, {}).image
+        image = "" if inserted["ro"] else _lowest_node({"filename": inserted["file"]}, {}).image
         if not image or image not in no_flush:
             continue
         # /machine/peripheral/ID/… is the path of a device to which the user gave an id
         parts = str(backend.get("qdev") or backend["device"]).split("/")
         name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
-        name = next((disk.name for disk in known if name == disk.name or image == disk.image), name)
+        name = next((disk.name for disk in disks if name == disk.name or image == disk.image), name)
         # for a disk with -snapshot and a pass-through disk, the cache mode in the answer has no effect
-        if name in found and (found[name].flush == "discarded" or found[name].cache == PASS_THROUGH):
+        if name in by_name and (by_name[name].flush == "discarded" or by_name[name].cache == PASS_THROUGH):
             continue
         cache = inserted["cache"]
         node = BlockNode(
-            image, found[name].format if name in found else str(inserted["drv"]), cache["direct"], no_flush[image]
+            image, by_name[name].format if name in by_name else str(inserted["drv"]), cache["direct"], no_flush[image]
         )
-        found |= {disk.name: disk for disk in _disk(name, node, cache["writeback"])}
-    return list(found.values())
+        by_name |= {disk.name: disk for disk in _disk_of_node(name, node, cache["writeback"])}
+    return list(by_name.values())
 
 
-def _given(given: Sequence[tuple[str, str]]) -> tuple[dict[str, Options], dict[str, Options], list[Options]]:
+def _group(arguments: Sequence[tuple[str, str]]) -> tuple[dict[str, Options], dict[str, Options], list[Options]]:
     """Return the drives by id, the block nodes by name, and the devices."""
     drives: dict[str, Options] = {}
     nodes: dict[str, Options] = {}
     devices: list[Options] = []
-    for option, text in given:
+    for option, text in arguments:
         if option == "drive":
-            drive = parsed(option, text)
+            drive = parse_option(option, text)
             drives[str(drive.get("id") or f"{drive.get('if', 'disk')}{drive.get('index', len(drives))}")] = drive
-        elif option in _DISKS:
+        elif option in _DISK_OPTIONS:
             drives[option] = {"file": text}
         elif option == "blockdev":
-            node = _nested(parsed(option, text))
+            node = _nested(parse_option(option, text))
             nodes[str(node.get("node-name", ""))] = node
         elif option == "device":
-            devices.append(parsed(option, text))
+            devices.append(parse_option(option, text))
         elif option == "set":
             _set(text, drives, devices)
     return drives, nodes, devices
@@ -210,19 +208,19 @@ def _set(text: str, drives: dict[str, Options], devices: list[Options]) -> None:
 
 def _nested(flat: Options) -> Options:
     """Return ``{"file": {"filename": …}}`` for ``file.filename=…``."""
-    found: Options = {}
+    nested: Options = {}
     for key, value in flat.items():
-        *above, last = key.split(".")
-        inner = found
-        for name in above:
+        *outer_keys, last_key = key.split(".")
+        inner = nested
+        for name in outer_keys:
             if not isinstance(inner.get(name), dict):
                 inner[name] = {"filename": inner[name]} if name in inner else {}
             inner = inner[name]
-        inner[last] = value
-    return found
+        inner[last_key] = value
+    return nested
 
 
-def _of_drive(
+def _disk_of_drive(
     name: str, drive: Options, device: Options, nodes: Mapping[str, Options], snapshot: bool
 ) -> list[GuestDisk]:
     """Return the disk of ``-drive``; none for a CD-ROM."""
@@ -234,20 +232,20 @@ def _of_drive(
     child = options.pop("file", {})
     if "file" in drive:
         child = {**(child if isinstance(child, dict) else {}), "filename": drive["file"]}
-    own = options.get("cache", {})
-    writeback = _switch(own.get("writeback"), writeback)
-    cache = {"direct": own.get("direct", direct), "no-flush": own.get("no-flush", no_flush)}
+    cache_options = options.get("cache", {})
+    writeback = _is_on(cache_options.get("writeback"), writeback)
+    cache = {"direct": cache_options.get("direct", direct), "no-flush": cache_options.get("no-flush", no_flush)}
     node = {"driver": drive.get("format", ""), "cache": cache, "file": child or None}
-    lowest = _lowest(node, nodes)._replace(read_only=_switch(drive.get("readonly", drive.get("read-only"))))
-    writeback = _switch(device.get("write-cache"), writeback)
-    return _disk(name, lowest, writeback, discarded=_switch(drive.get("snapshot"), snapshot))
+    lowest = _lowest_node(node, nodes)._replace(read_only=_is_on(drive.get("readonly", drive.get("read-only"))))
+    writeback = _is_on(device.get("write-cache"), writeback)
+    return _disk_of_node(name, lowest, writeback, discarded=_is_on(drive.get("snapshot"), snapshot))
 
 
-def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = False) -> list[GuestDisk]:
-    """Return the disk; none if it is read-only. ``discarded``: what the guest writes is lost when QEMU ends."""
+def _disk_of_node(name: str, node: BlockNode, writeback: bool, *, discarded: bool = False) -> list[GuestDisk]:
+    """Return the disk; none if it is read-only. ``discarded``: the guest's writes are lost when QEMU ends."""
     if node.read_only:
         return []
-    if not node.found:
+    if not node.is_defined:
         because = f"its arguments do not define the block node {node.image}: see 'info block' in QEMU's monitor"
         return [GuestDisk(name=name, image="", because=because)]
     settings = (writeback, node.direct, node.no_flush)
@@ -260,27 +258,27 @@ def _disk(name: str, node: BlockNode, writeback: bool, *, discarded: bool = Fals
     return [GuestDisk(name=name, image=node.image, format=node.format, cache=cache, flush=flush, because=because)]
 
 
-def _lowest(
+def _lowest_node(
     node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = NO_CACHE, format_: str = "", depth: int = 0
 ) -> BlockNode:
-    """Return the lowest node below, with the cache settings and the format that it inherits from those above."""
+    """Return the lowest node below a node, with the cache settings and the format that it inherits from outer nodes."""
     options = nodes.get(node) if isinstance(node, str) else node
     if not isinstance(options, dict) or depth > MAX_DEPTH:
-        return BlockNode(str(node), format_, found=False)
+        return BlockNode(str(node), format_, is_defined=False)
     own = options.get("cache")
     cache = {**(NO_CACHE if isinstance(node, str) else cache), **(own if isinstance(own, dict) else {})}
     name = options.get("filename")
     child = next((options[key] for key in _BELOW if options.get(key)), None)
     if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name
-        child = parsed("blockdev", name.removeprefix("json:"))
+        child = parse_option("blockdev", name.removeprefix("json:"))
     if child is None:
-        found = BlockNode(_image(options), format_, _switch(cache.get("direct")), _switch(cache.get("no-flush")))
+        lowest = BlockNode(_image_of(options), format_, _is_on(cache.get("direct")), _is_on(cache.get("no-flush")))
     else:
-        found = _lowest(child, nodes, cache, str(options.get("driver") or format_), depth + 1)
-    return found._replace(read_only=found.read_only or _switch(options.get("read-only")))
+        lowest = _lowest_node(child, nodes, cache, str(options.get("driver") or format_), depth + 1)
+    return lowest._replace(read_only=lowest.read_only or _is_on(options.get("read-only")))
 
 
-def _image(options: Options) -> str:
+def _image_of(options: Options) -> str:
     """Return the path of the image, or the name of a volume in a network, without passwords."""
     if name := str(options.get("filename") or ""):
         # rbd:POOL/IMAGE:KEY=VALUE…: a value may be a password
@@ -292,8 +290,8 @@ def _image(options: Options) -> str:
     return f"{options.get('driver', '')}:{'/'.join(str(part) for part in parts if part)}"
 
 
-def _switch(value: object, default: bool = False) -> bool:
-    """Return an on/off option as a bool; a missing value or ``auto`` gives ``default``."""
+def _is_on(value: object, default: bool = False) -> bool:
+    """Return whether an option is on; ``default`` if it is missing or ``auto``."""
     if isinstance(value, bool):
         return value
     return default if value in (None, "auto") else value in ("on", "yes", "true", "y")

@@ -15,30 +15,30 @@ import msgspec
 from fstui.storage.tree import Tree
 
 _ANSWER_TIMEOUT_S = 1.0
-_MAX_BYTES = 1 << 20
+_MAX_ANSWER_BYTES = 1 << 20
 _UCRED = struct.Struct("3i")
 _LISTENS, _CONNECTED = "01", "03"
 """The column St of /proc/net/unix (net/unix/af_unix.c)."""
 
 
-def get(path: str, pid: int, resource: str) -> Any:
-    """Return the JSON that a process answers to a GET request at its socket; None if there is no answer or an error."""
+def get_json(path: str, pid: int, resource: str) -> Any:
+    """Return the decoded JSON answer of a process to a GET request at its socket; None if there is no such answer."""
     try:
-        with _connected(path, pid) as client:
+        with _connect(path, pid) as client:
             client.sendall(f"GET {resource} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n".encode())
             answer = b""
             for part in _parts(client):
                 answer += part
                 head, _, body = answer.partition(b"\r\n\r\n")
-                if body and (found := decoded(body)) is not None:
-                    return found if head.split(b" ")[1:2] == [b"200"] else None
+                if body and (content := decode_json(body)) is not None:
+                    return content if head.split(b" ")[1:2] == [b"200"] else None
     except OSError:
         pass
     return None
 
 
-def in_use(tree: Tree, pid: int, path: str) -> bool | None:
-    """Return whether a client is connected to the socket at which a process listens; None if that is not known."""
+def is_in_use(tree: Tree, pid: int, path: str) -> bool | None:
+    """Return whether a client is connected to the socket at which a process listens; None if unknown."""
     lines = (tree.text(f"/proc/{pid}/net/unix", 4 << 20) or "").split("\n")
     states = [fields[5] for line in lines if len(fields := line.split(maxsplit=7)) == 8 and fields[7] == path]
     return _CONNECTED in states if _LISTENS in states else None
@@ -50,38 +50,40 @@ def block_devices(path: str, pid: int) -> tuple[list[Any], list[Any]] | None:
     QEMU serves one client at a time, so another client waits for a few milliseconds. The commands change nothing.
     """
     try:
-        with _connected(path, pid) as client:
+        with _connect(path, pid) as client:
             answers = _lines(client)
             next(answers)  # the greeting
-            _ask(client, answers, "qmp_capabilities")
-            return _ask(client, answers, "query-block"), _ask(client, answers, "query-named-block-nodes", flat=True)
+            _execute(client, answers, "qmp_capabilities")
+            disks = _execute(client, answers, "query-block")
+            return disks, _execute(client, answers, "query-named-block-nodes", flat=True)
     except (OSError, KeyError, TypeError, StopIteration):
         return None
 
 
-def _ask(client: socket.socket, answers: Iterator[Any], command: str, **arguments: object) -> Any:
+def _execute(client: socket.socket, answers: Iterator[Any], command: str, **arguments: object) -> Any:
     client.sendall(msgspec.json.encode({"execute": command, "arguments": arguments}) + b"\n")
-    return next(found for found in answers if "event" not in found)["return"]
+    return next(answer for answer in answers if "event" not in answer)["return"]
 
 
 def _lines(client: socket.socket) -> Iterator[Any]:
-    rest = b""
+    incomplete = b""
     for part in _parts(client):
-        *lines, rest = (rest + part).split(b"\n")
-        yield from map(decoded, lines)
+        *lines, incomplete = (incomplete + part).split(b"\n")
+        yield from map(decode_json, lines)
 
 
-def _connected(path: str, pid: int) -> socket.socket:
+def _connect(path: str, pid: int) -> socket.socket:
     """Connect to a socket at which the process ``pid`` listens. Raises OSError, also if another process listens there.
 
-    The path comes from the arguments of the process. Its owner must not be able to make root talk to other servers.
+    The path comes from the arguments of the process, whose owner must not be able to make root connect to another
+    server.
     """
     client = socket.socket(socket.AF_UNIX)
     client.settimeout(_ANSWER_TIMEOUT_S)
     try:
         # an address has at most 107 bytes (unix(7)), and a path through /proc/PID/root may be longer
-        above, _, name = path.rpartition("/")
-        directory = os.open(above, os.O_PATH | os.O_DIRECTORY)
+        directory_path, _, name = path.rpartition("/")
+        directory = os.open(directory_path, os.O_PATH | os.O_DIRECTORY)
         try:
             client.connect(f"/proc/self/fd/{directory}/{name}")
         finally:
@@ -95,15 +97,15 @@ def _connected(path: str, pid: int) -> socket.socket:
 
 
 def _parts(client: socket.socket) -> Iterator[bytes]:
-    """Yield what arrives until the end, the time limit or too many bytes."""
-    until, size = time.monotonic() + _ANSWER_TIMEOUT_S, 0
-    while size < _MAX_BYTES and time.monotonic() < until and (part := client.recv(1 << 16)):
+    """Yield the received bytes until the connection ends, the time limit is reached or there are too many bytes."""
+    deadline, size = time.monotonic() + _ANSWER_TIMEOUT_S, 0
+    while size < _MAX_ANSWER_BYTES and time.monotonic() < deadline and (part := client.recv(1 << 16)):
         size += len(part)
         yield part
 
 
-def decoded(data: bytes) -> Any:
-    """Return what is encoded as JSON; None if it is something else, or incomplete."""
+def decode_json(data: bytes) -> Any:
+    """Return the decoded JSON; None if it is invalid or incomplete."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):

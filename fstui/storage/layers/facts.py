@@ -1,14 +1,14 @@
-"""What the readings of a layer mean, where the values alone do not say it."""
+"""What some readings of a layer mean."""
 
 from __future__ import annotations
 
 from fstui.model.storage import Node, Reading
 
 UNTORN = "atomic_write_unit_max_bytes"
-"""A reading of a device or a filesystem: the largest write that it states to keep whole."""
+"""A reading of a device or a filesystem: the size of the largest write that is documented never to be torn."""
 DEVICE_UNSEEN = "device_unseen"
-"""A reading of a filesystem: the path of one of its devices, which does not exist here. So that device is not in the
-stack, although data may be on it."""
+"""A reading of a filesystem: the path of one of its devices, if that path does not exist here. That device is then
+missing from the stack, although it may have data."""
 _OFF = frozenset({"nobarrier", "no", "0", "off"})
 
 
@@ -17,21 +17,22 @@ def number(node: Node, what: str) -> int | None:
     return int(value) if value is not None and value.isdecimal() else None
 
 
-def switched_off(node: Node, what: str) -> Reading | None:
-    """Return the reading of that name if it says that something is off."""
+def off_reading(node: Node, what: str) -> Reading | None:
+    """Return the reading ``what`` if its value means that something is off, else None."""
     reading = node.reading(what)
     return reading if reading is not None and reading.value in _OFF else None
 
 
 def barriers_off(filesystem: Node) -> Reading | None:
-    return switched_off(filesystem, "barrier")
+    """Return the reading that shows that barriers are off, or None."""
+    return off_reading(filesystem, "barrier")
 
 
-def synced_by_mount(filesystem: Node) -> bool:
-    """Return whether ``-o sync`` makes every write an O_DSYNC write."""
+def has_sync_option(filesystem: Node) -> bool:
+    """Return whether the filesystem is mounted with ``-o sync``."""
     return filesystem.value("sync_option") == "sync"
 
 
 def is_read_only(device: Node) -> bool:
-    """Return whether a loop device is read-only. The kernel then reports "write through", whatever is below it."""
+    """Return whether a loop device is read-only. The kernel then always reports "write through" for it."""
     return device.value("ro") == "1"

@@ -1,7 +1,8 @@
 """How many flushes a filesystem sends to its device for one sync, as the device counts them.
 
-Measured on Linux 6.1 and 6.18 for devices without FUA, derived for devices with FUA: a FUA write reaches such a device
-as one request, which ``/sys/block/X/stat`` does not count as a flush (Documentation/block/stat.rst, block/blk-flush.c).
+The numbers were measured on Linux 6.1 and 6.18 for devices without FUA. For devices with FUA they are derived: a FUA
+write reaches such a device as one request, which ``/sys/block/X/stat`` does not count as a flush
+(Documentation/block/stat.rst, block/blk-flush.c).
 """
 
 from __future__ import annotations
@@ -9,22 +10,23 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from fstui.model.storage import Layer, Node, SyncPath
-from fstui.storage.layers.facts import barriers_off, synced_by_mount
+from fstui.storage.layers.facts import barriers_off, has_sync_option
 from fstui.storage.layers.kinds import LayerKind, kind
 
 Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
 
 
 class Sync(NamedTuple):
+    """How a program syncs its writes."""
+
     call: Call
     direct: bool = False
     overwrites: bool = True
     """False: the program appends, or writes to space that was only allocated."""
-    every: int = 1
-    """Writes per sync."""
+    writes_per_sync: int = 1
 
     @property
-    def by_call(self) -> bool:
+    def has_sync_call(self) -> bool:
         """Whether a separate call syncs the writes; False: each write syncs itself."""
         return self.call in ("fsync", "fdatasync")
 
@@ -50,25 +52,27 @@ class ExpectedFlushes(NamedTuple):
     plain: Range
     fua: Range
 
-    def at(self, fua: bool | None) -> Range:
-        """Return what a device counts. ``fua``: whether it has FUA; None: unknown."""
-        return self.plain | self.fua if fua is None else self.fua if fua else self.plain
+    def for_device(self, fua: bool | None) -> Range:
+        """Return what a device counts. ``fua``: whether the device has FUA; None: unknown."""
+        if fua is None:
+            return self.plain | self.fua
+        return self.fua if fua else self.plain
 
     def shared_by(self, writers: int) -> ExpectedFlushes:
-        """Return the flushes per sync if several writers sync at once: each flush may serve all of them."""
-        return ExpectedFlushes(*(Range(each.low / writers, each.high) for each in self))
+        """Return the flushes per sync if several writers sync at once, when one flush may serve all of them."""
+        return ExpectedFlushes(*(Range(limits.low / writers, limits.high) for limits in self))
 
-    def in_part(self) -> ExpectedFlushes:
+    def for_member(self) -> ExpectedFlushes:
         """Return the flushes at one of several devices that each get every flush and only some of the FUA writes."""
         return ExpectedFlushes(self.plain | self.fua, self.fua)
 
     def with_commits_repeated(self) -> ExpectedFlushes:
         """Return the flushes if each optional journal commit costs one further flush."""
-        more = self.plain.high - self.plain.low
-        return ExpectedFlushes(Range(self.plain.low, self.plain.high + more), self.fua)
+        optional = self.plain.high - self.plain.low
+        return ExpectedFlushes(Range(self.plain.low, self.plain.high + optional), self.fua)
 
-    def and_at_most(self, more: float) -> ExpectedFlushes:
-        return ExpectedFlushes(*(Range(each.low, each.high + more) for each in self))
+    def plus_at_most(self, more: float) -> ExpectedFlushes:
+        return ExpectedFlushes(*(Range(limits.low, limits.high + more) for limits in self))
 
 
 NOTHING = Range(0, 0)
@@ -79,7 +83,7 @@ ONE_OR_TWO_FLUSHES = ExpectedFlushes(ONE_OR_TWO, ONE_OR_TWO)
 
 
 def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes | None:
-    """Return the flushes that the filesystem sends for each sync; None if it stores its data elsewhere or is unknown.
+    """Return the flushes that the filesystem sends for each sync; None if it has no device of its own or is unknown.
 
     ``claims_fua``: whether its own device reports FUA. Only then does O_DIRECT+O_DSYNC become one FUA write instead of
     a write and a flush.
@@ -87,8 +91,8 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
     if barriers_off(filesystem):
         return ExpectedFlushes(NOTHING, NOTHING)
     expected = kind(filesystem.kind).expected_flushes(filesystem, sync, claims_fua)
-    if expected and sync.by_call and every_write_synced(filesystem):
-        return expected.and_at_most(2 * sync.every)  # each write was already synced by itself, with up to 2 flushes
+    if expected and sync.has_sync_call and syncs_every_write(filesystem):
+        return expected.plus_at_most(2 * sync.writes_per_sync)  # each write also syncs itself, with up to 2 flushes
     return expected
 
 
@@ -97,9 +101,9 @@ def expected_of_backing(filesystem: Node) -> Range | None:
     return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
 
 
-def every_write_synced(filesystem: Node) -> bool:
+def syncs_every_write(filesystem: Node) -> bool:
     """Return whether ``-o sync`` or ``chattr +S`` makes every write an O_DSYNC write."""
-    synced = synced_by_mount(filesystem) or filesystem.reading("sync_flag") is not None
+    synced = has_sync_option(filesystem) or filesystem.reading("sync_flag") is not None
     return kind(filesystem.kind).sync_mount and synced
 
 
@@ -120,17 +124,17 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
             # two with a journal, because the commit record needs a flush of its own; one without a journal or with FUA
             return ONE_OR_TWO_FLUSHES
         if sync.call in {"fsync", "O_SYNC"}:
-            # a changed timestamp (granularity 1 to 4 ms) adds a commit of the journal: 1.05 flushes per sync back to
-            # back, 2.0 on a slow disk
+            # a changed timestamp (granularity 1 to 4 ms) adds a commit of the journal. Measured: 1.05 flushes per sync
+            # on a fast disk, 2.0 on a slow one
             return ONE_OR_TWO_FLUSHES
         if sync.call == "O_DSYNC" and sync.direct and claims_fua is not False:
             return ExpectedFlushes(ONE, NOTHING if claims_fua else Range(0, 1))
         return ONE_FLUSH
 
-    def caller_flushes(self, node: Node, sync: Sync) -> bool:
-        """Return whether the caller sends them: yes if no metadata waits for the journal (ext4_sync_file with a
-        committed transaction, xfs_file_fsync without a log force). Measured: the caller sent 10 147 of 10 147 flushes
-        while other processes committed all the time."""
+    def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
+        """Return whether the thread that syncs sends the flushes. It does if no metadata waits for the journal
+        (ext4_sync_file with a committed transaction, xfs_file_fsync without a log force). Measured: this thread sent
+        all of 10 147 flushes while other processes committed all the time."""
         return sync.overwrites and sync.call in {"fdatasync", "O_DSYNC"}
 
     def expected_of_backing(self, node: Node) -> Range:

@@ -2,7 +2,7 @@
 
 The kernel's rules: device mapper and md send an empty flush to every device below (``num_flush_bios``,
 ``md_flush_request``), and a write only to the devices that hold its block. Of several paths, one takes a request. Each
-member of a mirror gets a copy. Some requests are sent only with commits, or when a cache decides to send them: their
+member of a mirror gets a copy. Some requests are sent only with commits, or when a cache decides to send them, so their
 number cannot be predicted.
 """
 
@@ -11,22 +11,23 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 How = Literal["each", "shared", "sometimes", "never"]
-"""``each``: every member gets it. ``shared``: one of the members gets it, by its place or in turn. ``sometimes``: it is
-not known how often a member gets it."""
+"""``each``: every member gets the request. ``shared``: one of the members gets it, by its offset or in turn.
+``sometimes``: it is not known how often a member gets such requests."""
 
 
 class Forwarded(NamedTuple):
+    """What one layer below gets."""
+
     flushes: How
-    forced: How
-    """Writes marked FUA."""
+    fua_writes: How
     bytes: How
     copies: int = 1
     """If the members share the writes: the least number of members that get a write."""
-    only_read: bool = False
-    """It holds data, but nothing is written to it, so no flush is expected."""
-    with_writes: bool = False
-    """It is flushed with each write that it gets, and not by flushes. If it gets only a part of the writes, the number
-    of its flushes is therefore not known."""
+    is_only_read: bool = False
+    """The layer below holds data, but nothing is written to it, so no flush is expected."""
+    flushed_with_writes: bool = False
+    """The layer below is flushed with each write that it gets, and never otherwise. If it gets only a part of the
+    writes, the number of its flushes is therefore unknown."""
 
 
 class Member(NamedTuple):
@@ -40,7 +41,7 @@ ALL = Forwarded("each", "each", "each")
 """A copy of everything: a member of a mirror, or the only layer below."""
 PART = Forwarded("each", "shared", "shared")
 """Every flush and a share of the writes: a stripe, a segment."""
-HALVES = Forwarded("each", "shared", "shared", copies=2)
+TWO_COPIES = Forwarded("each", "shared", "shared", copies=2)
 """RAID10: every flush; each write goes to at least two members."""
 WRITTEN_LATER = Forwarded("each", "each", "shared")
 """The fast device of a cache that always writes to the slow device later. It gets each flush and each FUA write."""
@@ -53,18 +54,18 @@ FLUSHES_ONLY = Forwarded("each", "sometimes", "sometimes")
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
 COPY = Forwarded("each", "sometimes", "never")
-"""The fast device of a write-through cache, or a member that is written behind: every flush, and copies of data that no
-sync waits for."""
-COPIES_NOTED = Forwarded("sometimes", "sometimes", "never")
-"""The list of cached blocks, if all of them are copies. If the list is lost, the data is still on the slow device."""
-BYTES_ALONE = Forwarded("sometimes", "sometimes", "shared")
-"""A share of the writes, later: the slow device of a cache."""
+"""The fast device of a write-through cache, or a member that is written behind. It gets every flush, and copies of data
+that no sync waits for."""
+COPY_LIST = Forwarded("sometimes", "sometimes", "never")
+"""The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
+LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")
+"""A share of the writes, some time after a sync: the slow device of a cache."""
 CLONES = Forwarded("sometimes", "shared", "shared")
 """A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
 SOMETIMES = Forwarded("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: only some commits write to them."""
-ONLY_READ = SOMETIMES._replace(only_read=True)
-LOGGED_FIRST = Forwarded("each", "each", "each", with_writes=True)
+ONLY_READ = SOMETIMES._replace(is_only_read=True)
+LOGGED_FIRST = Forwarded("each", "each", "each", flushed_with_writes=True)
 """The journal of an array: every write is written and flushed there before it is acknowledged."""
 NOTHING = Forwarded("never", "never", "never")
 
@@ -78,6 +79,6 @@ _BY_ROLE = {
 }
 
 
-def by_role(role: str | None, otherwise: Forwarded) -> Forwarded:
-    """Return what a layer of this role gets; ``otherwise`` for other roles, whose layers hold the data."""
-    return _BY_ROLE.get(role or "", otherwise)
+def by_role(role: str | None, default: Forwarded) -> Forwarded:
+    """Return what a layer with this role gets; ``default`` for roles of layers that hold the data."""
+    return _BY_ROLE.get(role or "", default)

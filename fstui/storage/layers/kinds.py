@@ -15,7 +15,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
 from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
-from fstui.storage.layers.forwarding import ALL, HALVES, ONE_PATH, PART, SOMETIMES, Forwarded, Member, by_role
+from fstui.storage.layers.forwarding import ALL, ONE_PATH, PART, SOMETIMES, TWO_COPIES, Forwarded, Member, by_role
 from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:  # flushes.py imports this module
@@ -26,8 +26,8 @@ Spread = Literal["one", "stripe", "raid1", "raid10", "path"]
 to only one of several paths."""
 
 _NEVER_WAITED_FOR = frozenset({"l2arc", "spare", "metadata"})
-"""Roles of devices that a commit writes no data to: a read cache, a spare, the metadata of a cache or a thin pool."""
-_BY_SPREAD: dict[Spread, Forwarded] = {"stripe": PART, "raid1": ALL, "raid10": HALVES, "path": ONE_PATH}
+"""Roles of devices to which a commit writes no data: a read cache, a spare, the metadata of a cache or a thin pool."""
+_BY_SPREAD: dict[Spread, Forwarded] = {"stripe": PART, "raid1": ALL, "raid10": TWO_COPIES, "path": ONE_PATH}
 
 
 class SkippedSync(NamedTuple):
@@ -39,35 +39,35 @@ class SkippedSync(NamedTuple):
     misses: str
     """The request that the layer does not send: a flush, a commit."""
     means: str
-    """What an fsync does instead: a phrase that follows "an fsync there"."""
+    """What an fsync does instead, as a phrase that follows "an fsync there"."""
     undo: str
     how: str = "mounted"
     """How the option was chosen: "mounted" or "set up" with it."""
     flushed_later: bool = False
-    """Only the flush comes later: the data is on the layers below when the sync is acknowledged. Whether it survives a
-    power cut then depends on their caches."""
+    """The layers below have the data when the sync is acknowledged, and are flushed later. Whether the data survives a
+    power cut then depends on the caches of these layers."""
 
 
 class LayerKind(Base, frozen=True, kw_only=True):
     name: str
     layer: Layer
     known: bool = True
-    """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below it, and a flush
-    that does not arrive there is not reported as lost."""
+    """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below the layer, and no
+    flush is reported as lost."""
     label: str | None = None
     """The name shown in a stack; None: ``name``."""
     device_names: str | None = None
-    """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: devices that match no other kind. None: no
-    device is recognised by its name as one of this kind."""
+    """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: devices that match no other kind. None: the
+    name of a device does not show that it is of this kind."""
     sync: SyncPath = "unknown"
     because: str = ""
     settings: tuple[str, ...] = ()
     """Readings that are part of the identity of a filesystem's stack, in addition to ``write_cache``."""
 
     counts_flushes: bool = False
-    """The kernel counts flushes of such devices. It does so only for request-based drivers, which use blk-flush."""
+    """The kernel counts flushes of such devices, as it does only for request-based drivers, which use blk-flush."""
     accounting: Literal["queue", "own", "none"] = "queue"
-    """Who counts reads and writes: the block layer, unless ``queue/iostats`` is 0; the driver, always; or neither."""
+    """Who counts reads and writes. ``queue``: the block layer, unless ``queue/iostats`` is 0. ``own``: the driver."""
     flush_is_fsync: bool = False
     """Each flush becomes one fsync of the file below, and nothing else syncs that file."""
     repeats_commits: bool = False
@@ -83,11 +83,11 @@ class LayerKind(Base, frozen=True, kw_only=True):
     takes_unaligned_direct: bool = False
     """The filesystem accepts O_DIRECT writes that are smaller than statx(2) requires, and caches them."""
     copies_on_write: bool = False
-    """The filesystem is copy-on-write: it also writes new metadata for each block, so byte counts prove nothing."""
+    """The filesystem is copy-on-write. It also writes new metadata for each block, so byte counts prove nothing."""
     may_cache: bool = False
     """Something other than the devices below, such as a cache, may acknowledge a write."""
     spreads: Spread = "one"
-    dispensable: tuple[str, ...] = ()
+    dispensable_roles: tuple[str, ...] = ()
     """Roles of layers below that can fail without data loss, such as the metadata of each member."""
 
     listed_unused: bool = True
@@ -100,13 +100,13 @@ class LayerKind(Base, frozen=True, kw_only=True):
     answered_by: str = "the server"
     across_network: bool = True
     """A network lies between this host and the one that provides the filesystem."""
-    judge_there: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
+    advice: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
     """The advice for a remote filesystem, which cannot be judged on this host."""
     pseudo: bool = False
     needs_device: bool = True
-    """False: the filesystem holds files, but is not on one block device: in memory, on a server, on several members."""
+    """False: the filesystem holds files, but not on one block device: in memory, on a server, on several members."""
     read_only: bool = False
-    """Such a filesystem is always read-only: the option ``ro`` does not indicate an error."""
+    """Such a filesystem is always read-only, so the option ``ro`` does not indicate an error."""
     over_filesystem: bool = False
     """Its files are stored in a directory of another filesystem."""
     members_from_tools: bool = False
@@ -117,9 +117,8 @@ class LayerKind(Base, frozen=True, kw_only=True):
     sync_ends_traced: bool = False
     """The filesystem has trace events for the start and the end of each sync."""
     sync_mount: bool = False
-    """``mount -o sync`` makes every write an O_DSYNC write, because the driver uses ``iocb_is_dsync``. This was
-    measured."""
-    barriers_on: str | None = "barrier"
+    """``mount -o sync`` makes every write an O_DSYNC write, because the driver uses ``iocb_is_dsync`` (measured)."""
+    barrier_option: str | None = "barrier"
     """The mount option that enables barriers; None: writing 0 to the file of a module parameter enables them."""
 
     def node(self, node_id: str, name: str, **more: Any) -> Node:
@@ -156,16 +155,16 @@ class LayerKind(Base, frozen=True, kw_only=True):
     def spread(self, node: Node) -> Spread:
         return self.spreads
 
-    def tolerates(self, node: Node, members: int) -> int:
+    def tolerated_failures(self, node: Node, members: int) -> int:
         """Return how many of ``members`` may fail without data loss."""
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
-    def loses(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Return whether data is lost if ``gone`` fail, as it is if all do; False for an unknown layer."""
-        return self.known and len(gone) > min(self.tolerates(node, len(members)), max(0, len(members) - 1))
+    def loses_data(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
+        """Return whether data is lost if the members ``gone`` fail; True if all fail, False for an unknown layer."""
+        return self.known and len(gone) > min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
 
-    def corrects(self, node: Node, members: int) -> int:
-        """Return how many members may come back stale without loss: 0 unless the layer recognises a stale copy."""
+    def corrected_members(self, node: Node, members: int) -> int:
+        """Return how many members may come back stale without loss; 0 unless the layer recognises a stale copy."""
         return 0
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
@@ -174,7 +173,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Return the commands that report on ``nodes``, all layers of this kind, mounted from ``sources``."""
         return ()
 
@@ -198,7 +197,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         """Return the flushes that a filesystem of this kind sends for each sync if barriers are on; None if unknown."""
         return None
 
-    def caller_flushes(self, node: Node, sync: Sync) -> bool:
+    def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
         """Return whether the thread that syncs sends all flushes of the sync itself, without a journal thread."""
         return False
 
@@ -216,7 +215,7 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 @lru_cache(maxsize=1024)
 def kind(name: str) -> LayerKind:
-    """Return the row of a kind, of the part before its dot, or of an unknown layer, whichever is found first."""
+    """Return the row of that kind, else of the part of its name before the dot, else of an unknown layer."""
     rows = _rows()
     return (
         rows.get(name)
@@ -227,8 +226,8 @@ def kind(name: str) -> LayerKind:
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    found = pkgutil.walk_packages(fstui.storage.layers.__path__, "fstui.storage.layers.")
-    return tuple(module for each in found if hasattr(module := importlib.import_module(each.name), "KINDS"))
+    infos = pkgutil.walk_packages(fstui.storage.layers.__path__, "fstui.storage.layers.")
+    return tuple(module for info in infos if hasattr(module := importlib.import_module(info.name), "KINDS"))
 
 
 @cache

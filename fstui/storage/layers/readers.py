@@ -1,4 +1,4 @@
-"""How one survey reads layers: the readings that all block devices and filesystems have, and the base of all readers.
+"""The base of all readers of layers, and the readings that all block devices and filesystems have.
 
 Readings of any filesystem: ``barrier`` (barrier | nobarrier), ``compress``, ``sync_option`` (sync), ``root`` (of a bind
 mount or subvolume); for a file of the run ``sync_flag`` (S: chattr +S) and ``nocow_flag`` (C).
@@ -36,18 +36,20 @@ class Sources(NamedTuple):
     names: BlockDeviceNames
     claims: Claims
     mount_of_path: Callable[[str], Mount | None]
-    mounted: Callable[[str], Mount | None]
-    """Return a mount of the filesystem with that device number."""
+    mount_of_device: Callable[[str], Mount | None]
+    """Return a mount of the filesystem with that device number, or None."""
 
 
 class LayerDescription(NamedTuple):
+    """What a reader reads of one layer."""
+
     below: tuple[str, ...] = ()
-    """Kernel names, ``mount:…`` of another filesystem, or ids of ``others``."""
+    """Kernel names, ``mount:…`` of another filesystem, or ids of ``other_layers``."""
     readings: tuple[Reading, ...] = ()
     state: tuple[Reading, ...] = ()
     roles: Mapping[str, str] = {}
-    """By the ids of layers below: what the layer directly above uses them for."""
-    others: tuple[Node, ...] = ()
+    """What the layer directly above uses the layers below for, by their ids."""
+    other_layers: tuple[Node, ...] = ()
     """Layers below that are neither devices nor filesystems: a file, memory, a server, a pool with its groups."""
     identity: str = ""
     """What distinguishes a device from others of its kind: serial, wwid, uuid. Every user can read it."""
@@ -60,7 +62,7 @@ class LayerDescription(NamedTuple):
 
 
 class DeviceReader:
-    """Reads block devices of one kind. The base class reads drivers that report nothing but the devices below."""
+    """Reads block devices of one kind. The base class reads the devices below and the queue, which all drivers have."""
 
     def __init__(self, row: LayerKind, sources: Sources) -> None:
         self.row = row
@@ -68,15 +70,15 @@ class DeviceReader:
         self.tree = sources.tree
 
     def recognises(self, name: str) -> bool:
-        """Return whether a device whose name fits this kind is of this kind."""
+        """Return whether a device is of this kind, if its name has the prefix of this kind."""
         return True
 
     def worth_listing(self, node: Node) -> bool:
-        """Return whether to list the device although no filesystem is on it."""
+        """Return whether to list the device even if no filesystem is on it."""
         return self.row.listed_unused
 
     def read(self, name: str) -> LayerDescription:
-        return LayerDescription(self.slaves(name), self.queue(name))
+        return LayerDescription(self.slaves(name), self.queue_readings(name))
 
     def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         """Return the device and the roles of the devices below, completed by what tools reported."""
@@ -85,7 +87,7 @@ class DeviceReader:
     def slaves(self, name: str) -> tuple[str, ...]:
         return self.tree.names(f"/sys/block/{name}/slaves")
 
-    def queue(self, name: str) -> tuple[Reading, ...]:
+    def queue_readings(self, name: str) -> tuple[Reading, ...]:
         """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
         readings = [self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files]
@@ -93,7 +95,7 @@ class DeviceReader:
 
 
 class FilesystemReader:
-    """Reads filesystems of one kind. The base class reads those on one block device, from the mount alone."""
+    """Reads filesystems of one kind. The base class reads filesystems on one block device, from the mount alone."""
 
     def __init__(self, row: LayerKind, sources: Sources) -> None:
         self.row = row
@@ -101,28 +103,27 @@ class FilesystemReader:
         self.tree = sources.tree
 
     def read(self, mount: Mount) -> LayerDescription:
-        found = self.read_below(mount)
-        device = found.below[0] if found.below else ""
+        description = self.read_below(mount)
+        device = description.below[0] if description.below else ""
         # for a bind mount or a subvolume, another directory than / of the filesystem
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
         readings = (
-            *found.readings,
+            *description.readings,
             *self.settings(mount, device),
             *_compression(mount),
-            *self.more(mount),
+            *self.option_readings(mount),
             *root,
         )
-        gone = () if found.below else self._gone(mount)
-        state = (*gone, *self.trouble(device), *_forced_read_only(mount, self.row))
-        return found._replace(readings=readings, state=state)
+        removed = () if description.below else self._removed_device(mount)
+        state = (*removed, *self.trouble(device), *_forced_read_only(mount, self.row))
+        return description._replace(readings=readings, state=state)
 
-    def _gone(self, mount: Mount) -> tuple[Reading, ...]:
-        """Return a reading if the block device was removed while it was mounted: the kernel has no device of that
-        number."""
-        without_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
-        found = without_device or self.sources.names.of(mount.device) is not None
+    def _removed_device(self, mount: Mount) -> tuple[Reading, ...]:
+        """Return a reading if the block device was removed while mounted: the kernel has no device with its number."""
+        needs_no_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
+        has_device = self.sources.names.by_number(mount.device) is not None
         # an empty /sys/dev/block proves nothing: sysfs may not be mounted
-        if found or not self.row.known or not self.tree.names("/sys/dev/block"):
+        if needs_no_device or has_device or not self.row.known or not self.tree.names("/sys/dev/block"):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
@@ -130,24 +131,24 @@ class FilesystemReader:
         """Return the layers below, and readings of the mount options that name them."""
         if self.row.in_memory:
             memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
-            return LayerDescription((memory.id,), others=(memory,))
+            return LayerDescription((memory.id,), other_layers=(memory,))
         return LayerDescription(self.members(mount))
 
     def members(self, mount: Mount) -> tuple[str, ...]:
         names = self.sources.names
-        name = names.of(mount.device) or names.at(mount.source)
+        name = names.by_number(mount.device) or names.by_path(mount.source)
         return (name,) if name is not None else ()
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``, and how the filesystem on that device was set up."""
+        """Return ``barrier``, and settings of the filesystem on that device."""
         if BARRIERS_OFF.intersection(mount.super_options):
             return (Reading(what="barrier", value="nobarrier", path=MOUNTINFO),)
         return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if self.row.flushes_on_sync else ()
 
-    def more(self, mount: Mount) -> tuple[Reading, ...]:
+    def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
         """Return readings that the mount options or a tool add."""
-        synced = "sync" in mount.all_options
-        return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if synced else ()
+        has_sync = "sync" in mount.all_options
+        return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if has_sync else ()
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return what is wrong with the filesystem on that device now."""
@@ -160,11 +161,11 @@ class Readers:
         self._devices = [(row.device_names or "", reader(row, sources)) for row, reader in _device_readers()]
         self._filesystems: dict[str, FilesystemReader] = {}
 
-    def of_device(self, name: str) -> DeviceReader:
-        named = (reader for prefix, reader in self._devices if name.startswith(prefix))
-        return next(reader for reader in named if reader.recognises(name))
+    def device_reader(self, name: str) -> DeviceReader:
+        candidates = (reader for prefix, reader in self._devices if name.startswith(prefix))
+        return next(reader for reader in candidates if reader.recognises(name))
 
-    def of_filesystem(self, fstype: str) -> FilesystemReader:
+    def filesystem_reader(self, fstype: str) -> FilesystemReader:
         row = kind(fstype)
         if row.name not in self._filesystems:
             reader_class = _filesystem_readers().get(row.name, FilesystemReader)
@@ -172,24 +173,24 @@ class Readers:
         return self._filesystems[row.name]
 
 
-def with_readings(node: Node, more: tuple[Reading, ...]) -> Node:
-    return msgspec.structs.replace(node, readings=node.readings + more) if more else node
+def with_readings(node: Node, new_readings: tuple[Reading, ...]) -> Node:
+    return msgspec.structs.replace(node, readings=node.readings + new_readings) if new_readings else node
 
 
-def without_none(found: Iterable[Reading | None]) -> tuple[Reading, ...]:
-    return tuple(reading for reading in found if reading is not None)
+def without_none(readings: Iterable[Reading | None]) -> tuple[Reading, ...]:
+    return tuple(reading for reading in readings if reading is not None)
 
 
 @cache
 def _device_readers() -> tuple[tuple[LayerKind, type[DeviceReader]], ...]:
-    """Return the kinds that are recognised by kernel names, longest prefix first: the last one matches any name."""
-    found = [
+    """Return the kinds that kernel names identify, longest prefix first. The last one has an empty prefix."""
+    readers_of_rows = [
         (row, getattr(module, "DEVICES", DeviceReader))
         for module in kinds.modules()
         for row in module.KINDS
         if row.device_names is not None
     ]
-    return tuple(sorted(found, key=lambda pair: -len(pair[0].device_names or "")))
+    return tuple(sorted(readers_of_rows, key=lambda pair: -len(pair[0].device_names or "")))
 
 
 @cache
@@ -212,8 +213,8 @@ def _compression(mount: Mount) -> Iterator[Reading]:
 
 def _forced_read_only(mount: Mount, row: LayerKind) -> tuple[Reading, ...]:
     """Return a reading if the kernel made the filesystem read-only: after an error, or when it was shut down."""
-    found = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
-    # the super options are those of the filesystem, the others those of this mount
-    if not found and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
-        found = ["mounted rw, now ro"]
-    return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in found[:1])
+    reasons = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
+    # super options belong to the filesystem, other options to this mount
+    if not reasons and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
+        reasons = ["mounted rw, now ro"]
+    return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in reasons[:1])

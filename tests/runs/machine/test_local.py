@@ -12,7 +12,7 @@ from fstui.runs.machine import local
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import runs
 from fstui.storage import survey
-from fstui.storage.claims import Answer, Claims, Command, line
+from fstui.storage.claims import Answer, Claims, Command, command_line
 from tests.factories.samples import RUN
 from tests.factories.storage import disk
 
@@ -86,7 +86,7 @@ async def test_tools_run_once_if_nothing_changed(monkeypatch: pytest.MonkeyPatch
 
     async def tools(commands: tuple[Command, ...]) -> Claims:
         calls.append(commands)
-        return {line(command): Answer() for command in commands}
+        return {command_line(command): Answer() for command in commands}
 
     def surveyed(_: Path, claims: Claims) -> Inventory:
         return Inventory(unused=tuple(disk(name) for name in claims))
@@ -96,7 +96,7 @@ async def test_tools_run_once_if_nothing_changed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(survey, "commands", lambda _: (command,))
     machine = LocalMachine()
     found = await machine.with_space(machine.survey())
-    assert [node.id for node in found.unused] == [line(command)]
+    assert [node.id for node in found.unused] == [command_line(command)]
     await machine.with_space(found)
     assert calls == [(command,)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from fstui.model.guests import Guest
 from fstui.storage import guests
-from fstui.storage.guests import qemu, read_guests, running
+from fstui.storage.guests import find_pids, qemu, read_guests
 from tests.factories.box import Box
 from tests.hostile import NAME
 
@@ -67,7 +67,7 @@ def process(box: Box, pid: int, words: list[str], comm: str = "") -> None:
 
 def only(box: Box, words: list[str]) -> Guest:
     process(box, 104, words)
-    (found,) = read_guests(running(box.root), box.root)
+    (found,) = read_guests(find_pids(box.root), box.root)
     return found
 
 
@@ -135,7 +135,7 @@ def test_an_unknown_flush_option_is_not_called_passed(box: Box) -> None:
 def test_only_hypervisors_are_read(box: Box) -> None:
     for pid, comm in enumerate(["qemu-ga", "qemu-img", "qemu-nbd", "kvm-nx-lpage-re", "kvm", "bash"], start=1):
         box.write(f"/proc/{pid}/comm", comm)
-    assert running(box.root) == (5,)
+    assert find_pids(box.root) == (5,)
     assert read_guests((5,), box.root) == (), "a kernel thread has no arguments"
 
 
@@ -177,7 +177,7 @@ def test_the_monitor_does_not_override_what_is_passed_through() -> None:
     cache = {"writeback": True, "direct": False, "no-flush": True}
     backend = {"device": "", "qdev": "s", "inserted": {"ro": False, "file": "/a", "drv": "raw", "cache": cache}}
     node = {"file": "/a", "drv": "host_device", "cache": cache}
-    assert qemu.with_answer(known, [backend], [node]) == known
+    assert qemu.update_disks(known, [backend], [node]) == known
 
 
 @pytest.mark.parametrize("words", [
@@ -235,6 +235,6 @@ def test_a_process_that_hangs_is_named(box: Box, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(guests.GuestReader, "guest", guest)
     monkeypatch.setattr(guests, "TIMEOUT_S", 0.2)
-    silent, other = read_guests(running(box.root), box.root)
+    silent, other = read_guests(find_pids(box.root), box.root)
     over.set()
     assert "did not answer" in silent.trouble and other.title == "VM db"

@@ -16,7 +16,7 @@ import pytest
 
 from fstui.model.guests import Guest
 from fstui.runs.machine.local import LocalMachine
-from fstui.storage.guests import read_guests, running
+from fstui.storage.guests import find_pids, read_guests
 
 pytestmark = [
     pytest.mark.slow,
@@ -54,7 +54,7 @@ class Qemu:
         return len(FDATASYNC.findall(self._calls.read_text())) - before
 
     def seen(self) -> Guest:
-        assert self.pid in running()
+        assert self.pid in find_pids()
         (guest,) = read_guests((self.pid,))
         return guest
 

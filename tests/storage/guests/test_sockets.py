@@ -64,19 +64,19 @@ def test_cloud_hypervisor_is_asked_for_disks_that_were_added(tmp_path: Path) -> 
 @pytest.mark.parametrize("answer", [b"HTTP/1.1 404 Not Found\r\n\r\n{}", OK + b"<html>", b"nonsense"])
 def test_other_answers_are_none(tmp_path: Path, answer: bytes) -> None:
     with server(tmp_path / "s", answer):
-        assert sockets.get(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
+        assert sockets.get_json(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
 
 
 def test_a_server_that_never_answers_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sockets, "_ANSWER_TIMEOUT_S", 0.2)
     with server(tmp_path / "s", b""):
-        assert sockets.get(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
+        assert sockets.get_json(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
 
 
 def test_nothing_is_sent_to_the_socket_of_another_process(tmp_path: Path) -> None:
     """A user could name root's own socket in the arguments of a program called firecracker."""
     with server(tmp_path / "s", OK + DRIVE) as requests:
-        assert sockets.get(str(tmp_path / "s"), os.getppid(), "/vm/config") is None
+        assert sockets.get_json(str(tmp_path / "s"), os.getppid(), "/vm/config") is None
         assert sockets.block_devices(str(tmp_path / "s"), os.getppid()) is None
     assert requests in ([], [b""])
 
@@ -90,4 +90,4 @@ def test_nothing_is_sent_to_the_socket_of_another_process(tmp_path: Path) -> Non
 def test_a_client_of_a_socket_is_seen(box: Box, lines: list[str], used: bool | None) -> None:
     head = "Num       RefCount Protocol Flags    Type St Inode Path"
     box.write("/proc/7/net/unix", "\n".join([head, *(f"0000000000000000: 00000002 00000000 {line}" for line in lines)]))
-    assert sockets.in_use(Tree(box.root), 7, "/q") is used
+    assert sockets.is_in_use(Tree(box.root), 7, "/q") is used

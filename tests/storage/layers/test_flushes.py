@@ -69,7 +69,7 @@ def test_without_barriers_no_flush_is_sent(kind: str) -> None:
 
 def test_sync_mount_has_synced_before_the_call() -> None:
     mounted = filesystem("ext4", sync_option="sync")
-    called = expected_flushes(mounted, Sync("fdatasync", every=8), claims_fua=False)
+    called = expected_flushes(mounted, Sync("fdatasync", writes_per_sync=8), claims_fua=False)
     assert called == ExpectedFlushes(Range(1, 17), Range(1, 17))
     assert expected_flushes(mounted, Sync("O_DSYNC"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
     heedless = filesystem("zfs", sync_option="sync")
@@ -77,7 +77,7 @@ def test_sync_mount_has_synced_before_the_call() -> None:
 
 
 def test_unknown_fua_allows_either_count() -> None:
-    assert ExpectedFlushes(TWO, ONE).at(None) == ONE_OR_TWO
+    assert ExpectedFlushes(TWO, ONE).for_device(None) == ONE_OR_TWO
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_unknown_fua_allows_either_count() -> None:
     ],
 )
 def test_who_sends_the_flush(found: Node, sync: Sync, itself: bool) -> None:
-    assert kind(found.kind).caller_flushes(found, sync) is itself
+    assert kind(found.kind).caller_sends_flushes(found, sync) is itself

@@ -86,9 +86,9 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
 
 
 def _remedies(filesystem: Node) -> Iterator[str]:
-    if ext.without_journal(filesystem):
+    if ext.has_no_journal(filesystem):
         yield _WITHOUT_JOURNAL
-    if ext.journal_apart(filesystem):
+    if ext.has_external_journal(filesystem):
         yield _EXTERNAL_JOURNAL
 
 
@@ -105,7 +105,7 @@ def _dropped_by(case: Case, account: FlushAccount) -> str:
     if withheld and not account.trace_lacks:
         return words.named(withheld[0].above)
     filesystem = account.level.filesystem
-    if ext.without_journal(filesystem) or ext.journal_apart(filesystem):
+    if ext.has_no_journal(filesystem) or ext.has_external_journal(filesystem):
         return "The filesystem itself, or a layer below it,"
     return "A layer above the driver"
 

@@ -13,8 +13,8 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.caches import may_outlive_power_cut, reports_no_cache
-from fstui.storage.layers.devices.disk import is_virtual, over_own_network
+from fstui.storage.layers.devices.caches import may_outlive_power_cut, no_cache_reports
+from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number
 
@@ -89,7 +89,7 @@ def _is_consumer(node: Node) -> bool:
         return False
     known = medium.declared or node.value("grade") == "consumer"
     volatile = node.write_cache == "write back" and medium.write_cache in {"volatile", "unknown"}
-    return known and (volatile or bool(reports_no_cache(node)))
+    return known and (volatile or bool(no_cache_reports(node)))
 
 
 @rule(order=30)
@@ -157,7 +157,7 @@ def _may_answer_fua_at_once(node: Node) -> bool:
     hidden = node.link is None or link(node.link).may_be_an_array
     out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
     forced_by_host = link(node.link).writes_through
-    return may_outlive_power_cut(node) or over_own_network(node) or out_of_sight or forced_by_host
+    return may_outlive_power_cut(node) or is_over_own_network(node) or out_of_sight or forced_by_host
 
 
 def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:

@@ -61,7 +61,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
             *((f"documented: {service.source}",) if service and promise else ()),
         ),
         next=(
-            service.ask if service else kind(filesystem.kind).judge_there,
+            service.ask if service else kind(filesystem.kind).advice,
             *(() if promise else (words.UNTIL_THEN,)),
         ),
     )

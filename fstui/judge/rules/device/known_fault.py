@@ -53,5 +53,5 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
 
 def _fault(node: Node) -> tuple[Reading, models.Fault] | None:
     firmware = node.reading("firmware")
-    row = models.fault(node.model, firmware.value) if firmware is not None else None
+    row = models.find_fault(node.model, firmware.value) if firmware is not None else None
     return (firmware, row) if firmware is not None and row is not None else None

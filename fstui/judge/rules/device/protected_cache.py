@@ -26,14 +26,14 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.costs import CACHE_PER_S, added
 from fstui.model.judgement import Confidence
 from fstui.model.quantities import duration_ns
-from fstui.storage.layers.devices.caches import is_optane, safe_drive
+from fstui.storage.layers.devices.caches import is_optane, is_safe_drive
 
 
 @rule(order=50)
 def protected_cache(case: Case) -> Iterator[Conclusion]:
     devices, write, flushed = case.stack.commit_devices, case.costs.write, case.costs.synced
     fastest = case.costs.fastest_synced
-    if not devices or not all(map(safe_drive, devices)) or not (write and flushed and fastest):
+    if not devices or not all(map(is_safe_drive, devices)) or not (write and flushed and fastest):
         return
     if flushed.ns - write.ns >= 2 * write.ns or fastest.rate_per_s > CACHE_PER_S:
         return

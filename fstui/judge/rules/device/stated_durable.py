@@ -43,14 +43,14 @@ from fstui.model.host import Host
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media, models, platforms
 from fstui.storage.layers.devices.caches import (
-    behind_raid_controller,
     has_cache,
+    has_controller_cache,
+    is_behind_raid_controller,
     is_optane,
-    protects_by_controller,
-    reports_no_cache,
-    safe_drive,
+    is_safe_drive,
+    no_cache_reports,
 )
-from fstui.storage.layers.devices.disk import is_attached_here, is_passed_through, over_own_network
+from fstui.storage.layers.devices.disk import is_attached_here, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
 
 _DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
@@ -105,7 +105,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_judged_by_flushes(node: Node) -> bool:
-    return has_cache(node) is True and not protects_by_controller(node)
+    return has_cache(node) is True and not has_controller_cache(node)
 
 
 def _written(case: Case) -> tuple[FlushAccount, ...]:
@@ -126,7 +126,7 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _statement(node: Node, host: Host) -> Statement | None:
-    row, document = media.cloud_model(node) or models.known(node.model), media.documented_model(node, host)
+    row, document = media.cloud_model(node) or models.find(node.model), media.documented_model(node, host)
     service = platforms.service(node.kind, node.name, node.model)
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
@@ -143,7 +143,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
     if row is not None and row.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
         return Statement(row.says, condition, "the array's cache is protected", (), (_ARRAY,))
-    if behind_raid_controller(node):
+    if is_behind_raid_controller(node):
         says = row.says if row is not None and row.grade == "raid" else "a volume of a RAID controller"
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
         return Statement(
@@ -153,11 +153,11 @@ def _statement(node: Node, host: Host) -> Statement | None:
 
 
 def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
-    reported = reports_no_cache(node)
+    reported = no_cache_reports(node)
     if row is not None and row.ephemeral and has_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
         return Statement(row.says, condition, _NO_CACHE, reported, (_STORE,))
-    if safe_drive(node) and not reported:
+    if is_safe_drive(node) and not reported:
         optane = is_optane(node)
         says = f"a drive with {'no volatile' if optane else 'a protected'} cache"
         condition = _NO_CACHE if optane else "its cache is protected"
@@ -165,6 +165,6 @@ def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
             says, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
         )
     local = is_attached_here(node) or is_passed_through(node)
-    if reported and local and not over_own_network(node):
+    if reported and local and not is_over_own_network(node):
         return Statement("a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reported, (_DRIVE,))
     return None

@@ -12,7 +12,7 @@ from fstui.model.quantities import duration_ns, rate
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media, platforms
 from fstui.storage.layers.devices.disk import is_virtual
-from fstui.storage.layers.facts import switched_off
+from fstui.storage.layers.facts import off_reading
 
 HOST_CACHE_NS = 60_000
 """A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
@@ -48,7 +48,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
       the data, however fast it answers.
     """
     found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
-    without = [node for node in found if switched_off(node, "F_FLUSH")]
+    without = [node for node in found if off_reading(node, "F_FLUSH")]
     if case.configuration.breaks_sync or case.rotation.platters_wait:
         return
     if without:
@@ -196,5 +196,5 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
 
 
 def _served_by(case: Case, node: Node) -> platforms.Platform | None:
-    hypervisor = platforms.of(case.host.virtualization) if is_virtual(node) else None
+    hypervisor = platforms.find(case.host.virtualization) if is_virtual(node) else None
     return hypervisor or platforms.service(node.kind, node.name, node.model)

@@ -9,7 +9,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.model.quantities import count, rate
-from fstui.storage.layers.facts import synced_by_mount
+from fstui.storage.layers.facts import has_sync_option
 
 
 @rule(order=50)
@@ -35,7 +35,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     if not (target and case.steps.mounted_sync):
         return
     filesystem = case.stack.levels[0].filesystem
-    by_mount = synced_by_mount(filesystem)
+    by_mount = has_sync_option(filesystem)
     where = target.mount_point if by_mount else target.path
     how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
     yield Conclusion(

@@ -1,7 +1,7 @@
 """Whether a drive has its write cache on, and whether what is in the cache survives a power cut.
 
-Root can ask the drive itself: ``drive_cache`` (on | off, now), ``vwc`` (present | absent, NVMe). hdparm and smartctl
-ask SATA, SAS and USB drives, nvme asks NVMe drives.
+Root can request two readings from the drive itself, by hdparm and smartctl from SATA, SAS and USB drives, by nvme from
+NVMe drives: ``drive_cache`` (on | off, now) and ``vwc`` (present | absent, NVMe).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.claims import Claims, Command, answer, line, missing
+from fstui.storage.claims import Claims, Command, command_line, missing_reading, output_of
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.nvme import nvme_device
 
@@ -21,71 +21,70 @@ _RAID_DRIVERS = frozenset({
     "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
     "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
 })  # fmt: skip
-"""Drivers (drivers/scsi) of controllers that may have a cache with a battery. They use it for volumes only, not for
-disks that are passed through."""
-_ANSWERS_FOR_DISKS = "arcmsr"
-"""The driver of Areca's controllers, whose cache may also answer for a disk that is passed through under its own
-name."""
+"""Drivers (drivers/scsi) of controllers that may have a cache with a battery. The controllers use the cache for volumes
+only, not for disks that are passed through."""
+_ARECA = "arcmsr"
+"""The driver of Areca's controllers, whose cache may also answer for a disk that is passed through."""
 _VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
-"""Grades of models that are no single drive."""
+"""Grades of models that are not single drives."""
 
 
-_STATES = {
+_VALUES = {
     "drive_cache": {"on": True, "off": False},
     "vwc": {"present": True, "absent": False},
     "cache_type": {"write back": True, "write through": False},
     "ID_ATA_WRITE_CACHE_ENABLED": {"1": True, "0": False},
 }
-"""Readings about the volatile write cache. True: the value means that there is one that may be on."""
+"""Readings about the volatile write cache. True: the value means that there is a cache that may be on."""
 
 
 class CacheReport(NamedTuple):
-    """Whether a source reports a volatile write cache that is on."""
+    """What one source reports about the volatile write cache."""
 
-    value: bool
+    is_on: bool
     reading: Reading
 
 
 def _report(node: Node, what: str) -> CacheReport | None:
     reading = node.reading(what)
-    if reading is None or reading.value not in _STATES[what]:
+    if reading is None or reading.value not in _VALUES[what]:
         return None
-    return CacheReport(_STATES[what][reading.value], reading)
+    return CacheReport(_VALUES[what][reading.value], reading)
 
 
 def volatile_cache(node: Node) -> CacheReport | None:
-    """Return whether the device has a volatile write cache and uses it; None: unknown.
+    """Return what the best source reports about the device's volatile write cache; None: unknown.
 
-    The best source that answers is used: the drive now; the driver, whose reading may be a "temporary" setting; udev,
-    which read the setting when the drive was found. If the state of an NVMe drive's cache is not known, the cache is
-    assumed to be on, even if the kernel was set to write through later.
+    The sources, best first: the drive now; the driver, whose reading may be a "temporary" setting; udev, which read the
+    setting when the drive was found. If the state of an NVMe drive's cache is unknown, the cache is assumed to be on,
+    even if the kernel was set to write through later.
     """
     for what in ("drive_cache", "vwc"):
-        if found := _report(node, what):
-            return found
+        if report := _report(node, what):
+            return report
     if driver := node.reading("cache_type"):
         return CacheReport(driver.value.removeprefix("temporary ").startswith("write back"), driver)
     return _report(node, "ID_ATA_WRITE_CACHE_ENABLED")
 
 
 def has_cache(node: Node) -> bool | None:
-    """Return whether the device needs flushes, by the kernel's setting, else by its own report; None: unknown."""
+    """Return whether the device needs flushes, by the kernel's setting, else by the drive's report; None: unknown."""
     if node.write_cache is not None:
         return node.write_cache == "write back"
     report = volatile_cache(node)
-    return report.value if report is not None else None
+    return report.is_on if report is not None else None
 
 
-def protected_cache(node: Node) -> bool:
+def has_protected_cache(node: Node) -> bool:
     """Return whether the write cache (of a controller, an array, or a drive with capacitors) survives a power cut."""
     array = node.value("grade") == "array"
-    return array or protects_by_controller(node) or (node.medium is not None and node.medium.write_cache == "plp")
+    return array or has_controller_cache(node) or (node.medium is not None and node.medium.write_cache == "plp")
 
 
-def safe_drive(node: Node) -> bool:
-    """Return whether the drive loses nothing, whatever it does with a flush, by its model or as declared by the user.
+def is_safe_drive(node: Node) -> bool:
+    """Return whether the drive loses nothing even without a flush, by its model or as declared by the user.
 
-    A RAID controller counts only if the user declares it, because its battery may be dead, and no model shows that.
+    A RAID controller is safe only if the user declares it, because its battery may be dead, which no model shows.
     """
     medium = node.medium
     if medium is None or (medium.class_ == "raid-cache" and not medium.declared):
@@ -98,59 +97,59 @@ def is_optane(node: Node) -> bool:
 
 
 def outlives_power_cut(node: Node) -> bool:
-    """Return whether the device is said to lose nothing in a power cut. It may then acknowledge a flush at once."""
-    return protected_cache(node) or safe_drive(node)
+    """Return whether the device loses nothing in a power cut, by its model or as declared. It may ignore a flush."""
+    return has_protected_cache(node) or is_safe_drive(node)
 
 
-def protects_by_controller(node: Node) -> bool:
-    """Return whether it is behind a RAID controller whose cache may have a battery, by its model or as declared."""
+def has_controller_cache(node: Node) -> bool:
+    """Return whether the device is behind a RAID controller whose cache may have a battery, by model or as declared."""
     return node.medium is not None and node.medium.class_ == "raid-cache"
 
 
-def behind_raid_controller(node: Node) -> bool:
-    """Return whether it is a volume of a RAID controller, by its model or its driver, or as declared."""
-    by_driver = node.value("controller") in _RAID_DRIVERS and hidden_by_controller(node)
-    return protects_by_controller(node) or node.value("grade") == "raid" or by_driver
+def is_behind_raid_controller(node: Node) -> bool:
+    """Return whether the device is a volume of a RAID controller, by its model or driver, or as declared."""
+    by_driver = node.value("controller") in _RAID_DRIVERS and is_hidden_by_controller(node)
+    return has_controller_cache(node) or node.value("grade") == "raid" or by_driver
 
 
-def reports_no_cache(node: Node) -> tuple[str, ...]:
+def no_cache_reports(node: Node) -> tuple[str, ...]:
     """Return a line for each source that reports that the volatile write cache is absent or off.
 
     Return nothing if a source contradicts, or if the kernel sends flushes to the device.
     """
-    found = [report for what in _STATES if (report := _report(node, what))]
-    off = [report.reading for report in found if not report.value]
+    reports = [report for what in _VALUES if (report := _report(node, what))]
+    off = [report.reading for report in reports if not report.is_on]
     # an NVMe drive that has a cache and has switched it off is no contradiction
-    present_but_off = {report.reading.what: report.value for report in found} == {"vwc": True, "drive_cache": False}
-    if has_cache(node) is not False or (len(off) < len(found) and not present_but_off):
+    present_but_off = {report.reading.what: report.is_on for report in reports} == {"vwc": True, "drive_cache": False}
+    if has_cache(node) is not False or (len(off) < len(reports) and not present_but_off):
         return ()
-    return tuple(f"{node.id} {each.what}: {each.value} ({each.path})" for each in off)
+    return tuple(f"{node.id} {reading.what}: {reading.value} ({reading.path})" for reading in off)
 
 
-def answers_for_disks(node: Node) -> bool:
-    """Return whether the cache of its controller may answer for the disk, although the disk has a drive's own name."""
-    return node.value("controller") == _ANSWERS_FOR_DISKS and not _is_declared(node)
+def controller_may_answer(node: Node) -> bool:
+    """Return whether the controller's cache may answer for the disk, although the disk has a drive's own name."""
+    return node.value("controller") == _ARECA and not _is_declared(node)
 
 
-def hidden_by_controller(node: Node) -> bool:
-    """Return whether it is not known which cache answers for the device: one with a battery, or one without.
+def is_hidden_by_controller(node: Node) -> bool:
+    """Return whether it is unknown which cache answers for the device: a cache with a battery, or one without.
 
-    This is so for a volume of a RAID controller, or reached by Fibre Channel, whose name is not known. A drive that is
-    passed through is recognised, because it reports its form factor (Linux 5.19) or answered udev. Older kernels show a
-    SAS drive like a volume.
+    This is so for an unknown volume of a RAID controller or behind Fibre Channel. A drive that is passed through is
+    recognised, because it reports its form factor (Linux 5.19) or answered udev. Older kernels show a SAS drive like a
+    volume.
     """
-    if _is_declared(node) or protected_cache(node) or node.value("grade") in _VOLUMES:
+    if _is_declared(node) or has_protected_cache(node) or node.value("grade") in _VOLUMES:
         return False
-    if answers_for_disks(node):
+    if controller_may_answer(node):
         return True
-    drive = any(node.reading(what) for what in ("grade", "form_factor", "ID_ATA_WRITE_CACHE_ENABLED"))
-    return not drive and (link(node.link).arrays or node.value("controller") in _RAID_DRIVERS)
+    is_drive = any(node.reading(what) for what in ("grade", "form_factor", "ID_ATA_WRITE_CACHE_ENABLED"))
+    return not is_drive and (link(node.link).assume_array or node.value("controller") in _RAID_DRIVERS)
 
 
 def may_be_protected(node: Node) -> bool:
-    """Return whether it is an SSD that is not in the model table. Such a drive may protect its cache."""
-    ssd = node.medium is not None and node.medium.class_ == "ssd"
-    return ssd and not _is_declared(node) and node.reading("grade") is None
+    """Return whether the device is an SSD that is not in the model table. Such a drive may protect its cache."""
+    is_ssd = node.medium is not None and node.medium.class_ == "ssd"
+    return is_ssd and not _is_declared(node) and node.reading("grade") is None
 
 
 def _is_declared(node: Node) -> bool:
@@ -158,8 +157,8 @@ def _is_declared(node: Node) -> bool:
 
 
 def may_outlive_power_cut(node: Node) -> bool:
-    """Return whether the device is said to lose nothing in a power cut, or whether that is not known."""
-    return outlives_power_cut(node) or hidden_by_controller(node)
+    """Return whether the device loses nothing in a power cut, by its model or as declared, or if that is unknown."""
+    return outlives_power_cut(node) or is_hidden_by_controller(node)
 
 
 _HDPARM = r"write-caching =\s+([01]) "
@@ -179,22 +178,22 @@ def cache_commands(node: Node) -> tuple[Command, ...]:
 def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
     """Return ``vwc`` and ``drive_cache`` as the drive reported them; else ``missing``, with the reason."""
     commands = cache_commands(node)
-    found: list[Reading] = []
+    readings: list[Reading] = []
     for command in commands:
-        output = answer(claims, command)
-        reading = _read(command, output) if output is not None else None
-        # of several tools that report the same reading, the first counts
-        if reading is not None and all(reading.what != earlier.what for earlier in found):
-            found.append(reading)
+        output = output_of(claims, command)
+        reading = _parse(command, output) if output is not None else None
+        # of several tools that report the same reading, the first is used
+        if reading is not None and all(reading.what != earlier.what for earlier in readings):
+            readings.append(reading)
     # vwc=present does not show whether the cache is on
-    stated = any(each.what == "drive_cache" or (each.what, each.value) == ("vwc", "absent") for each in found)
-    if commands and not stated:
-        found.append(missing("the drive's report of its write cache", commands, claims))
-    return tuple(found)
+    is_known = any(reading.what == "drive_cache" or reading.value == "absent" for reading in readings)
+    if commands and not is_known:
+        readings.append(missing_reading("the drive's report of its write cache", commands, claims))
+    return tuple(readings)
 
 
-def _read(command: Command, output: str) -> Reading | None:
-    path = line(command)
+def _parse(command: Command, output: str) -> Reading | None:
+    path = command_line(command)
     if command[:2] == ("nvme", "id-ctrl"):
         # VWC in Identify Controller, bit 0: a volatile write cache is present (NVM Express base specification)
         with suppress(ValueError, KeyError, TypeError, RecursionError):

@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Command
 from fstui.storage.layers.devices import caches, health, links, models, nvme
-from fstui.storage.layers.devices.caches import volatile_cache
+from fstui.storage.layers.devices.caches import cache_commands, volatile_cache
 from fstui.storage.layers.devices.links import link
-from fstui.storage.layers.facts import number, switched_off
+from fstui.storage.layers.facts import number, off_reading
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.tree import DATABASE, Tree, integer, udev_properties
@@ -35,39 +35,38 @@ _VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\
 
 def is_virtual(node: Node) -> bool:
     """Return whether a hypervisor provides the disk. Its rotational flag is then meaningless."""
-    row = models.known(node.model)
+    row = models.find(node.model)
     return link(node.link).virtual or (row is not None and row.grade == "virtual")
 
 
 def is_attached_here(node: Node) -> bool:
-    """Return whether it is a drive of this host with no host, bridge, controller or network in between."""
-    row = models.known(node.model)
-    controller = row is not None and row.grade in {"raid", "array"}
-    between = controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
-    fabric = node.value("transport") in nvme.PRIVATE
-    declared = node.medium is not None and node.medium.declared
+    """Return whether this is a drive that is attached without a host, bridge, controller or network in between."""
+    row = models.find(node.model)
+    is_behind_controller = row is not None and row.grade in {"raid", "array"}
+    is_elsewhere = is_behind_controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
+    is_on_fabric = node.value("transport") in nvme.PRIVATE
+    is_declared = node.medium is not None and node.medium.declared
     # drives on such a link report their form factor, so a device that reports none may be an array
-    array = link(node.link).drives_state_form and not declared and number(node, "form_factor") is None
-    return link(node.link).direct and not (is_virtual(node) or between or fabric or array)
+    may_be_array = link(node.link).drives_report_form and not is_declared and number(node, "form_factor") is None
+    return link(node.link).direct and not (is_virtual(node) or is_elsewhere or is_on_fabric or may_be_array)
 
 
 def is_passed_through(node: Node) -> bool:
-    """Return whether it is a drive that a controller passes through. Such a drive reports its form factor."""
+    """Return whether this is a drive that a controller passes through. Such a drive reports its form factor."""
     return link(node.link).may_be_an_array and number(node, "form_factor") is not None and not is_virtual(node)
 
 
-def writes(node: Node) -> models.Writes:
-    """Return how a hard disk writes, by its model. Those that are not in the table are assumed to write a log."""
-    row = models.known(node.model)
+def write_placement(node: Node) -> models.WritePlacement:
+    """Return where a hard disk writes, by its model. A model that is not in the table is assumed to write a log."""
+    row = models.find(node.model)
     if row is not None:
         return row.writes
-    declared = node.medium is not None and node.medium.declared
-    unknown = node.model and node.reading("grade") is None and not declared
-    return "log" if unknown else "in place"
+    is_declared = node.medium is not None and node.medium.declared
+    return "log" if node.model and node.reading("grade") is None and not is_declared else "in place"
 
 
-def over_own_network(node: Node) -> bool:
-    """Return whether it is reached over the user's own fabric or SAN, not over a cloud's network."""
+def is_over_own_network(node: Node) -> bool:
+    """Return whether the disk is reached over the user's own fabric or SAN, not over a cloud's network."""
     return link(node.link).own_network or node.value("transport") in nvme.PRIVATE
 
 
@@ -77,36 +76,36 @@ class DiskReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
-        attached = links.link_of(path, name)
+        link_name = links.link_of(path, name)
         device_number = tree.word(f"{directory}/dev") or ""
         properties, database = udev_properties(tree, device_number), f"{DATABASE}/b{device_number}"
         model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
-        row, enabled = models.known(model), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+        row, cache_enabled = models.find(model), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         state = tree.reading("state", f"{directory}/device/state", unless=("running", "live"))
         firmware = [tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev")]
-        # a device without hardware, or on a link that is not known, is not taken for a disk: its name gives the kind
-        unknown_driver = "/virtual/block/" in path or (path and attached is None)
-        own = (
+        # a device without hardware or on an unknown link may be no disk, so its name gives its kind
+        is_unknown = "/virtual/block/" in path or (path and link_name is None)
+        disk_readings = (
             _cache_type(tree, directory, name),
             *(_features(tree, directory) if name.startswith("vd") else ()),
             tree.reading("zoned", f"{directory}/queue/zoned", unless=("none",)),
-            Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=enabled, path=database) if enabled else None,
+            Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=cache_enabled, path=database) if cache_enabled else None,
             *_form_and_rate(tree, directory, name, properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
-            *links.readings(tree, path, attached),
-            tree.reading("transport", f"{directory}/device/transport") if attached == "nvme" else None,
-            tree.reading("card", f"{directory}/device/type") if attached == "mmc" else None,
+            *links.readings(tree, path, link_name),
+            tree.reading("transport", f"{directory}/device/transport") if link_name == "nvme" else None,
+            tree.reading("card", f"{directory}/device/type") if link_name == "mmc" else None,
             *_on_vmbus(path, directory),
             Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row else None,
-            next((each for each in firmware if each is not None and models.fault(model, each.value)), None),
+            next((reading for reading in firmware if reading and models.find_fault(model, reading.value)), None),
         )
         return LayerDescription(
-            kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if unknown_driver else self.row.name,  # drbd of drbd0
+            kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if is_unknown else self.row.name,  # drbd of drbd0
             below=self.slaves(name),
-            readings=(*self.queue(name), *without_none(own)),
+            readings=(*self.queue_readings(name), *without_none(disk_readings)),
             state=without_none([state]),
             identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
             model=model,
-            link=attached,
+            link=link_name,
         )
 
     def worth_listing(self, node: Node) -> bool:
@@ -123,12 +122,12 @@ def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
     bits = tree.word(path) or ""
     if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
         return ()
-    named = (Reading(what=what, value="yes" if bits[at] == "1" else "no", path=path) for what, at in _FEATURES.items())
-    return (Reading(what="features", value=bits, path=path), *named)
+    named_bits = ((what, "yes" if bits[bit] == "1" else "no") for what, bit in _FEATURES.items())
+    return tuple(Reading(what=what, value=value, path=path) for what, value in (("features", bits), *named_bits))
 
 
 def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
-    """Return Hyper-V's id of the controller, and the LUN. Azure's kinds of disk are recognised by these."""
+    """Return Hyper-V's id of the controller, and the LUN. They identify Azure's kinds of disk."""
     match = _VMBUS.search(path)
     values = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()
     return tuple(Reading(what=what, value=value, path=directory) for what, value in values)
@@ -137,7 +136,7 @@ def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
 def _model(tree: Tree, directory: str) -> str | None:
     model = tree.word(f"{directory}/device/model")
     vendor = tree.word(f"{directory}/device/vendor")
-    # libata says ATA for every vendor; PCI and virtio put a number there
+    # libata reports ATA for every vendor, and PCI and virtio a number
     if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
         return model
     return f"{vendor} {model}"
@@ -173,10 +172,10 @@ def _form_and_rate(tree: Tree, directory: str, name: str, udev_rate: str | None,
     path = f"{directory}/device/vpd_pgb1"
     page = (tree.data(path, 64) or b"") if name.startswith("sd") else b""
     page = page if len(page) > 7 and page[1] == 0xB1 else bytes(8)
-    if form := page[7] & 0xF:
-        yield Reading(what="form_factor", value=str(form), path=path)
-    stated = int.from_bytes(page[4:6], "big")
-    rate = 0 if stated == _VPD_NOT_ROTATING else stated if stated in _VPD_RATES else None
+    if form_factor := page[7] & 0xF:
+        yield Reading(what="form_factor", value=str(form_factor), path=path)
+    vpd_rate = int.from_bytes(page[4:6], "big")
+    rate = 0 if vpd_rate == _VPD_NOT_ROTATING else vpd_rate if vpd_rate in _VPD_RATES else None
     if rate is None:
         rate, path = integer(udev_rate), database
     if rate == 0 or rate in _VPD_RATES:
@@ -192,21 +191,21 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "passes", "write cache on" + (", no FUA" if node.fua is False else "")
         if node.write_cache != "write through":
             return "unknown", ""
-        if (cache := volatile_cache(node)) is not None and cache.value:
+        if (cache := volatile_cache(node)) is not None and cache.is_on:
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
-        if switched_off(node, "F_FLUSH"):
+        if off_reading(node, "F_FLUSH"):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
         return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        asked = (command for node in nodes for command in (*caches.cache_commands(node), health.health_command(node)))
-        return tuple(command for command in asked if command is not None)
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+        commands = [command for node in nodes for command in (*cache_commands(node), health.health_command(node))]
+        return tuple(command for command in commands if command is not None)
 
     def keeps_each_write(self, node: Node) -> bool:
         """Return whether a server of this host provides the disk.
 
-        Earlier versions of fstui recorded the server's storage as layers below such a disk. How the server handles a
-        write is unknown, so such saved runs are not judged by these layers.
+        Earlier versions of fstui saved the server's storage as layers below such a disk. How the server handles a write
+        is unknown, so these layers are not used to judge such a saved run.
         """
         return bool(node.below)
 

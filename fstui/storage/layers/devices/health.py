@@ -1,9 +1,9 @@
-"""What a drive reports of its health: an NVMe drive in the log page that ``nvme smart-log`` prints, a SATA or SAS drive
-through ``smartctl``. Root only.
+"""What a drive reports about its health, for root only: an NVMe drive through ``nvme smart-log``, a SATA or SAS drive
+through ``smartctl``.
 
-Readings: ``critical_warning`` (bits of NVMe), ``smart_status`` (passed | failed), ``backup`` of the cache by capacitors
-(good | failed), ``percent_used`` of the rated endurance, and counts: ``unsafe_shutdowns``, ``media_errors`` (that the
-drive could not correct), ``pending_sectors``, ``reallocated_sectors``, ``grown_defects`` (SAS).
+Readings: ``critical_warning`` (bits of NVMe), ``smart_status`` (passed | failed), ``backup`` (good | failed: the
+capacitors that protect the cache), ``percent_used`` (of the rated endurance), and counts: ``unsafe_shutdowns``,
+``media_errors`` (uncorrected), ``pending_sectors``, ``reallocated_sectors``, ``grown_defects`` (SAS).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.claims import Claims, Command, answer, line
+from fstui.storage.claims import Claims, Command, command_line, output_of
 from fstui.storage.layers.devices.nvme import nvme_device
 from fstui.storage.layers.facts import number
 
 BACKUP_FAILED = 0x10
 """Bit of the critical warning: "The volatile memory backup device has failed" (NVM Express base specification)."""
-_OF_NVME = ("critical_warning", "percent_used", "unsafe_shutdowns", "media_errors")
+_NVME_FIELDS = ("critical_warning", "percent_used", "unsafe_shutdowns", "media_errors")
 _ATTRIBUTES = {
     "unsafe_shutdowns": "Unsafe_Shutdown|Unclean_Shutdown|Unexpect(ed)?_(Power|Pwr)_Loss|POR_Recovery",
     "media_errors": "Reported_Uncorrect|Uncorrectable_Error_Cnt",
@@ -30,11 +30,11 @@ _ATTRIBUTES = {
 """The attributes of SATA drives, by the names that smartmontools' drivedb.h gives them."""
 _CAPACITOR = "Power_Loss_Cap|Capacitor_Health"
 # the names of all readings of this module
-HEALTH = (*dict.fromkeys((*_OF_NVME, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
+HEALTH = (*dict.fromkeys((*_NVME_FIELDS, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
 
 
 def health_command(node: Node) -> Command | None:
-    """Return the command that asks the drive; None if fstui cannot ask it."""
+    """Return the command that reads the drive's health; None if fstui has none for this drive."""
     if device := nvme_device(node):
         return "nvme", "smart-log", device, "-o", "json"
     if node.id.startswith("sd"):
@@ -44,17 +44,17 @@ def health_command(node: Node) -> Command | None:
 
 
 def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
-    """Return what the drive reported; nothing if it was not asked or did not answer."""
+    """Return what the drive reported; nothing without an answer."""
     command = health_command(node)
-    output = answer(claims, command) if command is not None else None
+    output = output_of(claims, command) if command is not None else None
     if command is None or output is None:
         return ()
     try:
-        found = json.loads(output)
-        values = {what: found[what] for what in _OF_NVME} if command[0] == "nvme" else _of_smartctl(found)
+        document = json.loads(output)
+        values = {what: document[what] for what in _NVME_FIELDS} if command[0] == "nvme" else _smartctl_values(document)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()
-    path = line(command)
+    path = command_line(command)
     return tuple(
         Reading(what=what, value=str(value), path=path)
         for what, value in values.items()
@@ -62,25 +62,25 @@ def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
     )
 
 
-def _of_smartctl(found: Mapping[str, Any]) -> dict[str, Any]:
+def _smartctl_values(document: Mapping[str, Any]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    if "smart_status" in found:
-        values["smart_status"] = "passed" if found["smart_status"]["passed"] else "failed"
-    for attribute in found.get("ata_smart_attributes", {}).get("table", ()):
-        what = next((what for what, name in _ATTRIBUTES.items() if re.search(name, attribute["name"])), None)
+    if "smart_status" in document:
+        values["smart_status"] = "passed" if document["smart_status"]["passed"] else "failed"
+    for attribute in document.get("ata_smart_attributes", {}).get("table", ()):
+        what = next((what for what, pattern in _ATTRIBUTES.items() if re.search(pattern, attribute["name"])), None)
         if what:
             # the text "3 (237 447)" means 3, but the number next to it combines all three
             values.setdefault(what, int(attribute["raw"]["string"].split()[0]))
         if re.search(_CAPACITOR, attribute["name"]):
             values["backup"] = "failed" if attribute["when_failed"] == "now" else "good"
-    errors = found.get("scsi_error_counter_log")
+    errors = document.get("scsi_error_counter_log")
     if errors:
         values["media_errors"] = sum(
             errors[kind]["total_uncorrected_errors"] for kind in ("read", "write") if kind in errors
         )
-    used = found.get("endurance_used", {}).get("current_percent")
-    values["percent_used"] = found.get("scsi_percentage_used_endurance_indicator", used)
-    values["grown_defects"] = found.get("scsi_grown_defect_list")
+    used = document.get("endurance_used", {}).get("current_percent")
+    values["percent_used"] = document.get("scsi_percentage_used_endurance_indicator", used)
+    values["grown_defects"] = document.get("scsi_grown_defect_list")
     return values
 
 

@@ -1,11 +1,11 @@
-"""How a disk is attached: the link, what follows from it, its rate, and a bridge in between.
+"""How a disk is attached: the link and its properties, its rate, and a bridge in between.
 
 Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the most that this rate can carry;
 ``usb_bridge``; ``controller``, the driver of a SCSI host.
 
-The payload accounts for the line code only, not for protocol overhead, so no true measurement exceeds it. Line codes:
-8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6 (PCI
-Express Base); 128b/132b for USB 10 Gb/s and more (USB 3.2); 128b/150b for SAS 22.5 Gb/s (SPL-4).
+The payload accounts for the line code only, not for protocol overhead, so no correct measurement exceeds it. Line
+codes: 8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b for PCIe 3 to 5, 242B/256B for PCIe 6
+(PCI Express Base); 128b/132b for USB 10 Gb/s and more (USB 3.2); 128b/150b for SAS 22.5 Gb/s (SPL-4).
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ class Link(Base, frozen=True, kw_only=True):
     virtual: bool = False
     """A hypervisor or this kernel provides the disk, so its rotational flag means nothing."""
     writes_through: bool = False
-    """The host may write each write through to its own disk, whether it is marked FUA or not. So a FUA write that is as
-    fast as any other may be durable."""
+    """The hypervisor may write each write through to its own disk, with or without FUA. So a FUA write may be durable
+    although it is as fast as any other."""
     hides_drive: bool = False
     """A bridge answers for the drive."""
     direct: bool = False
-    """Nothing with its own memory is in between, so a measured time is that of the drive."""
-    drives_state_form: bool = False
-    """Every drive reports its form factor (SCSI VPD page B1). A device that reports none may be an array, which has its
-    own memory."""
+    """Nothing with a memory of its own is in between, so a measured time is that of the drive."""
+    drives_report_form: bool = False
+    """Every drive on such a link reports its form factor (SCSI VPD page B1). A device that reports none may be an
+    array, which has a memory of its own."""
     may_be_an_array: bool = False
-    """Behind it may be one disk, or an array or a controller with its own memory."""
-    arrays: bool = False
+    """The device may be one disk, or an array or a controller with a memory of its own."""
+    assume_array: bool = False
     """A device without a form factor is taken for a storage array, which usually has a battery."""
     networked: bool = False
     own_network: bool = False
-    """It is a network of the user's own, which answers within tens of microseconds."""
+    """The network belongs to the user, and answers within tens of microseconds."""
 
 
 _LINKS = (
     Link(name="sata", direct=True),
-    Link(name="sas", direct=True, drives_state_form=True),
+    Link(name="sas", direct=True, drives_report_form=True),
     Link(name="nvme", direct=True),
     Link(name="mmc", direct=True),
     Link(name="usb", hides_drive=True),
     Link(name="scsi", may_be_an_array=True),
-    Link(name="fc", may_be_an_array=True, arrays=True, own_network=True),
+    Link(name="fc", may_be_an_array=True, assume_array=True, own_network=True),
     Link(name="iscsi", may_be_an_array=True, networked=True, own_network=True),
     Link(name="virtio", virtual=True),
     Link(name="xen", virtual=True),
@@ -154,16 +154,16 @@ def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
     lanes = tree.integer(f"{device}/current_link_width")
     if speed is None or lanes is None or not 0 < lanes <= 64:
         return ()
-    shown = Reading(what="link_rate", value=f"{speed.value.removesuffix(' PCIe')} × {lanes}", path=speed.path)
-    return _rated(shown, lambda gigatransfers: _lane_mb_s(gigatransfers) * lanes)
+    rate = Reading(what="link_rate", value=f"{speed.value.removesuffix(' PCIe')} × {lanes}", path=speed.path)
+    return _rated(rate, lambda gigatransfers: _lane_mb_s(gigatransfers) * lanes)
 
 
 def _usb(tree: Tree, device: str) -> tuple[Reading, ...]:
     speed = tree.reading("link_rate", f"{device}/speed")
-    shown = Reading(what="link_rate", value=f"{speed.value} Mb/s", path=speed.path) if speed is not None else None
+    rate = Reading(what="link_rate", value=f"{speed.value} Mb/s", path=speed.path) if speed is not None else None
     words = (tree.word(f"{device}/{file}") for file in ("manufacturer", "product"))
     names = " ".join(dict.fromkeys(filter(None, words)))
     ids = ":".join(filter(None, (tree.word(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
     bridge = f"{ids} {names}".strip()
-    named = (Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()
-    return (*_rated(shown, _usb_payload), *named)
+    bridge_reading = (Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()
+    return (*_rated(rate, _usb_payload), *bridge_reading)

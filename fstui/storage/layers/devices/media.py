@@ -1,12 +1,12 @@
-"""Find out the medium of a lowest device, and what its cloud provider documents.
+"""Determine the medium of a lowest device, and find what its cloud provider documents.
 
-Sources: queue/rotational (a hint: virtual disks report 1 on any host), the rotation rate of SCSI VPD page B1 or of
-udev, the model (``models``), and for root what the drive reports.
+Sources: queue/rotational (only a hint, because virtual disks report 1 on any host), the rotation rate of SCSI VPD page
+B1 or of udev, the model (``models``), and for root what the drive reports.
 
-A cloud's disk is recognised by two names that must agree: that of the host in DMI (``Host.cloud``: Amazon EC2, Google
-Compute Engine, Azure's chassis asset tag …), and that of the disk: its NVMe model, its SCSI vendor and model, or the
-place of its controller on Hyper-V's bus. This is no proof, because anyone who runs a hypervisor can set both names.
-models.toml has what each provider documents, with its source.
+A cloud's disk is recognised by two names that must agree. One is the name of the host in DMI (``Host.cloud``: Amazon
+EC2, Google Compute Engine, Azure's chassis asset tag …). The other identifies the disk: its NVMe model, its SCSI vendor
+and model, or the place of its controller on Hyper-V's bus. This is no proof, because anyone who runs a hypervisor can
+set both names. models.toml has what each provider documents, with its source.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fstui.model.quantities import rotation
 from fstui.model.storage import Medium, MediumCache, MediumClass, Node
 from fstui.storage.layers.devices import models, platforms
 from fstui.storage.layers.devices.caches import volatile_cache
-from fstui.storage.layers.devices.disk import is_virtual, over_own_network
+from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
 from fstui.storage.layers.devices.nvme import NETWORKED
@@ -29,8 +29,8 @@ DMI = "/sys/class/dmi/id"
 def cloud_model(node: Node) -> Model | None:
     """Return the row of models.toml for this disk's model or Hyper-V address, if a cloud provider uses it."""
     bus = node.value("vmbus_id")
-    by_bus = models.on_vmbus(f"{bus} lun {node.value('lun') or '?'}") if bus else None
-    row = by_bus or models.known(node.model)
+    by_bus = models.find_on_vmbus(f"{bus} lun {node.value('lun') or '?'}") if bus else None
+    row = by_bus or models.find(node.model)
     return row if row is not None and row.cloud is not None else None
 
 
@@ -41,13 +41,13 @@ def provided_model(node: Node, host: Host) -> Model | None:
 
 
 def documented_model(node: Node, host: Host) -> Model | None:
-    """Return the row of models.toml for this disk, if it documents what becomes of a write: that of the cloud provider
-    or, on a host that is in no cloud, that of the hypervisor."""
+    """Return the row of models.toml for this disk, if it documents what happens to a write. This is the row of the
+    cloud provider or, on a host that is in no cloud, of the hypervisor."""
     row = provided_model(node, host)
     if row is None:
-        row = models.known(node.model)
+        row = models.find(node.model)
         # the row must be for the hypervisor of this host, and the host in no cloud
-        if row is None or row.platform is None or (row.platform, None) != (host.virtualization, host.cloud):
+        if row is None or row.platform is None or row.platform != host.virtualization or host.cloud is not None:
             return None
     return row if row.promise else None
 
@@ -55,12 +55,12 @@ def documented_model(node: Node, host: Host) -> Model | None:
 def is_cloud_volume(node: Node) -> bool:
     """Return whether this is a volume that a cloud reaches by an ordinary network.
 
-    Not so: the user's own fabric, SAN or server, and a volume over RDMA. They may answer within tens of microseconds.
+    False for a volume over RDMA or on the user's own fabric, SAN or server. It may answer within tens of microseconds.
     """
     row = cloud_model(node)
-    of_cloud = row is not None or node.value("grade") == "cloud"
-    near = over_own_network(node) or (row is not None and row.near)
-    return node.medium is not None and node.medium.class_ == "network" and of_cloud and not near
+    belongs_to_cloud = row is not None or node.value("grade") == "cloud"
+    is_near = is_over_own_network(node) or (row is not None and row.near)
+    return node.medium is not None and node.medium.class_ == "network" and belongs_to_cloud and not is_near
 
 
 def recognised_by(node: Node) -> str:
@@ -87,33 +87,33 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
         return Medium(class_="network", because="reached over a network")
     if node.kind != "disk":
         return Medium(because=f"what is behind a {node.kind} device cannot be seen from here")
-    return _stated(node) or (_virtual(node, host or Host()) if is_virtual(node) else _real(node))
+    return _stated_medium(node) or (_virtual_medium(node, host or Host()) if is_virtual(node) else _drive_medium(node))
 
 
-def _stated(node: Node) -> Medium | None:
-    row = models.known(node.model)
+def _stated_medium(node: Node) -> Medium | None:
+    row = models.find(node.model)
     if row is not None and row.class_ != "unknown":
         because = f"the model says {row.says} ({_model_source(node)})"
         write_cache = row.write_cache or _cache(node)
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, because=because)
-    stated, rpm = node.reading("rpm"), number(node, "rpm")
-    if stated is None or not rpm:
+    rpm_reading, rpm = node.reading("rpm"), number(node, "rpm")
+    if rpm_reading is None or not rpm:
         return None
     class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm <= limit)
-    because = f"it states {rotation(rpm)} ({stated.path})"
+    because = f"it states {rotation(rpm)} ({rpm_reading.path})"
     return Medium(class_=class_, rpm=rpm, write_cache=_cache(node), because=because)
 
 
-def _virtual(node: Node, host: Host) -> Medium:
+def _virtual_medium(node: Node, host: Host) -> Medium:
     row = provided_model(node, host)
     if row is not None:
         because = f"{row.says} ({recognised_by(node)})"
         return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
-    what = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
+    name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
-    platform = platforms.of(host.virtualization)
+    platform = platforms.find(host.virtualization)
     habit = f". {platform.habit}" if platform else ""
-    because = f"{what}: what is below cannot be seen from here{flag}{habit}"
+    because = f"{name}: what is below cannot be seen from here{flag}{habit}"
     return Medium(write_cache=_virtual_cache(node), because=because)
 
 
@@ -122,15 +122,15 @@ def _virtual_cache(node: Node) -> MediumCache:
     return "volatile" if node.write_cache == "write back" else "unknown"
 
 
-def _real(node: Node) -> Medium:
+def _drive_medium(node: Node) -> Medium:
     if node.link == "mmc":
         card = _CARDS.get(node.value("card") or "", "a card")
         because = f"{card}: flash whose controller reports nothing about power loss"
         return Medium(write_cache=_cache(node), because=because)
     if link(node.link).hides_drive:
         bridge = node.reading("usb_bridge")
-        named = f" {bridge.value} ({bridge.path})" if bridge is not None else ""
-        return Medium(because=f"the USB bridge{named} hides the drive")
+        bridge_name = f" {bridge.value} ({bridge.path})" if bridge is not None else ""
+        return Medium(because=f"the USB bridge{bridge_name} hides the drive")
     rotational = f"/sys/block/{node.id}/queue/rotational"
     if number(node, "rpm") == 0 or (node.rotational is False and node.link is not None):
         return Medium(class_="ssd", write_cache=_cache(node), because=f"it does not rotate ({rotational}: 0)")
@@ -145,11 +145,10 @@ def _model_source(node: Node) -> str:
 
 
 def _cache(node: Node) -> MediumCache:
-    """Return none if the drive says that it has no cache (vwc), volatile if the kernel or the drive reports one, and
-    none if the kernel reports none and the drive says nothing else."""
+    """Return the cache by the drive's report (vwc) or, if it says "present" or nothing, by the kernel and the drive."""
     if node.value("vwc") == "absent":
         return "none"
     claimed = volatile_cache(node)
-    if node.write_cache == "write back" or (claimed is not None and claimed.value):
+    if node.write_cache == "write back" or (claimed is not None and claimed.is_on):
         return "volatile"
     return "none" if node.write_cache == "write through" else "unknown"

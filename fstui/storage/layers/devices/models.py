@@ -1,4 +1,4 @@
-"""What a disk's model says about its medium and its provider. The data, with its sources, is in models.toml."""
+"""What a disk's model reveals about its medium and its provider. The data, with its sources, is in models.toml."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from fstui.model import shipped
 from fstui.model.storage import MediumCache, MediumClass
 
 Grade = Literal["consumer", "data centre", "cloud", "raid", "array", "virtual", "hard disk"]
-Writes = Literal["in place", "log", "flash"]
+WritePlacement = Literal["in place", "log", "flash"]
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is known of disks with a model. ``class_`` is unknown if the model does not show the medium."""
+    """What is known about disks of a model. ``class_`` is unknown if the model does not reveal the medium."""
 
     pattern: str
     class_: MediumClass = msgspec.field(default="unknown", name="class")
     write_cache: MediumCache | None = None
-    """None: the drive's own report counts."""
+    """None: the drive's own report is used."""
     ephemeral: bool | None = None
     grade: Grade
     says: str
+    """What the model identifies, as a phrase: "a network volume of AWS (EBS)"."""
     source: str
     cloud: str | None = None
     """The provider, as in ``Host.cloud``."""
@@ -33,17 +34,17 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     promise: str | None = None
     """What the provider or the hypervisor documents about durability; None: no such document was read."""
     ask: str | None = None
-    """Who can confirm the promise, and how."""
+    """A sentence for the user: who can confirm the promise, and how."""
     survives: str | None = None
-    """For a disk that belongs to its instance: which events keep its data, and which lose it."""
-    writes: Writes = "in place"
+    """For a disk that belongs to its instance: after which events its data is kept, and after which it is lost."""
+    writes: WritePlacement = "in place"
     """Where a hard disk writes: in place, to a log on its platters, or to its own flash."""
     near: bool = False
     """A volume that is reached by RDMA and answers within tens of microseconds."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Drives that, according to published reports, lose data of their cache although it was flushed."""
+    """Drives that, according to published reports, lose data from their cache even after a flush."""
 
     pattern: str
     firmware: str
@@ -57,7 +58,7 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     model: tuple[Model, ...]
     vmbus: tuple[Model, ...]
-    """Rows for disks whose model says nothing, by the id of the controller on Hyper-V's bus and the unit."""
+    """Rows for disks whose model reveals nothing, by the id of the controller on Hyper-V's bus and the unit."""
     fault: tuple[Fault, ...]
 
 
@@ -67,7 +68,7 @@ def table() -> ModelTable:
 
 
 @lru_cache(maxsize=4096)
-def known(model: str | None) -> Model | None:
+def find(model: str | None) -> Model | None:
     """Return the first row that fits a model, or None."""
     if not model:
         return None
@@ -75,13 +76,13 @@ def known(model: str | None) -> Model | None:
     return next((row for row in table().model if re.search(row.pattern, model, re.IGNORECASE)), None)
 
 
-def on_vmbus(unit: str) -> Model | None:
+def find_on_vmbus(unit: str) -> Model | None:
     """Return the row that fits a unit on Hyper-V's bus (``f8b3781b-… lun 0``), or None."""
     return next((row for row in table().vmbus if re.search(row.pattern, unit)), None)
 
 
-def fault(model: str | None, firmware: str | None) -> Fault | None:
+def find_fault(model: str | None, firmware: str | None) -> Fault | None:
     if not model or not firmware:
         return None
-    fits = (row for row in table().fault if re.search(row.pattern, model) and re.search(row.firmware, firmware))
-    return next(fits, None)
+    matches = (row for row in table().fault if re.search(row.pattern, model) and re.search(row.firmware, firmware))
+    return next(matches, None)

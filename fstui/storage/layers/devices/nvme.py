@@ -35,6 +35,8 @@ def nvme_device(node: Node) -> str | None:
 
 
 class HeadReader(DeviceReader):
+    """Reads multipath heads: devices that have path devices."""
+
     def recognises(self, name: str) -> bool:
         return name in self._paths
 
@@ -42,20 +44,20 @@ class HeadReader(DeviceReader):
         paths = self._paths[name]
         return LayerDescription(
             below=paths,
-            readings=self.queue(name),
+            readings=self.queue_readings(name),
             identity=self.tree.word(f"/sys/block/{name}/wwid") or "",
             roles=dict.fromkeys(paths, "path"),
         )
 
     @cached_property
     def _paths(self) -> Mapping[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        for name in sorted(self.sources.names.wholes):
+        paths: dict[str, tuple[str, ...]] = {}
+        for name in sorted(self.sources.names.whole_devices):
             match = re.fullmatch(_NAME, name)
             if match and match[2] is not None:
                 head = f"nvme{match[1]}n{match[3]}"
-                found[head] = (*found.get(head, ()), name)
-        return found
+                paths[head] = (*paths.get(head, ()), name)
+        return paths
 
 
 KINDS = (

@@ -17,7 +17,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A hypervisor or a storage service, and what it is known to do with a flush."""
 
     name: str
-    """As in ``Host.virtualization`` if it is a hypervisor that can be recognised."""
+    """As in ``Host.virtualization``, if it is a hypervisor that can be recognised."""
     title: str
     dmi: str | None = None
     release: str | None = None
@@ -26,6 +26,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """A pattern of the source of such a filesystem."""
     model: str | None = None
     recognised: str
+    """By what it is recognised, as a phrase."""
     habit: str
     """What it does with a flush by default."""
     drops_flushes: bool = False
@@ -33,9 +34,9 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     leaves_in_drive: bool = False
     """Its default may write flushed data to the drive, which takes time, without a flush of the drive's own cache."""
     promise: str | None = None
-    """What is documented about a write or a flush that it has acknowledged."""
+    """What its documentation says about an acknowledged write or flush."""
     ask: str
-    """Who can tell what it is configured to do, with which command, on which machine."""
+    """A sentence for the user: on which machine, and with which command, to look up how it is configured."""
     source: str
 
 
@@ -44,23 +45,23 @@ def table() -> tuple[Platform, ...]:
     return shipped.table(__package__, "platforms.toml", dict[str, tuple[Platform, ...]])["platform"]
 
 
-def of(virtualization: str | None) -> Platform | None:
-    return next((row for row in table() if row.name == virtualization), None)
+def find(name: str | None) -> Platform | None:
+    return next((row for row in table() if row.name == name), None)
 
 
-def named_by(*, dmi: str = "", release: str = "") -> str | None:
-    """Return the hypervisor with this name in DMI or in the kernel's release, or None."""
+def hypervisor(*, dmi: str = "", release: str = "") -> str | None:
+    """Return the name of the hypervisor that these texts of DMI or of the kernel's release reveal, or None."""
     for row in table():
         if (row.dmi and re.search(row.dmi, dmi)) or (row.release and re.search(row.release, release)):
             return row.name
     return None
 
 
-def service(kind: str, name: str, model: str | None = None) -> Platform | None:
-    """Return the service that provides a filesystem of this kind and source, or a device of this kind or model."""
+def service(kind: str, source: str, model: str | None = None) -> Platform | None:
+    """Return the service behind a filesystem of this kind and source, or a device of this kind or model; else None."""
     for row in table():
         if row.model and model and re.search(row.model, model):
             return row
-        if kind in row.kinds and (row.mounted_from is None or re.search(row.mounted_from, name)):
+        if kind in row.kinds and (row.mounted_from is None or re.search(row.mounted_from, source)):
             return row
     return None

@@ -15,12 +15,13 @@ from fstui.storage.layers.readers import FilesystemReader, without_none
 from fstui.storage.tree import integer
 
 EXCLUSIVE = "exclusive_operation"
-"""The operation that is under way: device replace, balance, device remove … There is only one at a time (ch-sysfs)."""
+"""A reading: the operation that is running, such as device replace or balance. Only one can run (ch-sysfs)."""
 _DIRECTORY = "/sys/fs/btrfs"
 _AT_REST = frozenset({"none", "balance paused"})
 _LEVELS = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
 _EXPECTED = ExpectedFlushes(Range(2, 2), ONE)
 _LEVEL_OF = (("level", "data"), ("metadata_level", "metadata"))
+"""The readings of levels, and what is stored at each level."""
 _UNCHECKED = frozenset({"nodatasum", "nodatacow"})
 """Without checksums, btrfs cannot tell which of two copies is right (btrfs(5))."""
 _COPIES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
@@ -30,17 +31,17 @@ _OF_BACKING = Range(1, 4)
 
 class BtrfsReader(FilesystemReader):
     def members(self, mount: Mount) -> tuple[str, ...]:
-        """Return all devices of the filesystem; only the one in the mount if sysfs does not know it."""
-        named = super().members(mount)
-        uuid = self._uuid_of.get(named[0]) if named else None
-        return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else named
+        """Return all devices of the filesystem; if sysfs does not have it, only the device of the mount."""
+        from_mount = super().members(mount)
+        uuid = self._uuid_of.get(from_mount[0]) if from_mount else None
+        return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else from_mount
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``, ``checksums`` if they are off, and the profiles: several words during a conversion."""
-        off = _UNCHECKED.intersection(mount.super_options)
-        unchecked = (Reading(what="checksums", value="off", path=MOUNTINFO),) if off else ()
+        """Return ``barrier``, ``checksums`` if they are off, and the profiles, several of each during a conversion."""
+        is_off = not _UNCHECKED.isdisjoint(mount.super_options)
+        checksums = (Reading(what="checksums", value="off", path=MOUNTINFO),) if is_off else ()
         levels = (self._level(what, contents, device) for what, contents in _LEVEL_OF)
-        return (*super().settings(mount, device), *unchecked, *(level for level in levels if level))
+        return (*super().settings(mount, device), *checksums, *(level for level in levels if level))
 
     def _level(self, what: str, contents: str, device: str) -> Reading | None:
         """Return the profile of data or of metadata. ``mkfs.btrfs --mixed`` stores both in block groups of one kind."""
@@ -52,17 +53,17 @@ class BtrfsReader(FilesystemReader):
         return None
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
-        """Return missing members, members with errors of reads, writes or flushes, and an operation that moves data."""
+        """Return missing members, members with errors, and an operation that moves data."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
         directory = f"{home}/devinfo"
-        found = [self.tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}", unless=_AT_REST)]
+        readings = [self.tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}", unless=_AT_REST)]
         for member in self.tree.names(directory):
-            found.append(self.tree.reading("missing", f"{directory}/{member}/missing", only=("1",)))
+            readings.append(self.tree.reading("missing", f"{directory}/{member}/missing", only=("1",)))
             path = f"{directory}/{member}/error_stats"
-            errors = [line for line in (self.tree.text(path) or "").split("\n") if _counts(line)]
+            errors = [line for line in (self.tree.text(path) or "").split("\n") if _has_errors(line)]
             if errors:
-                found.append(Reading(what="errors", value=", ".join(errors), path=path))
-        return without_none(found)
+                readings.append(Reading(what="errors", value=", ".join(errors), path=path))
+        return without_none(readings)
 
     @cached_property
     def _uuid_of(self) -> dict[str, str]:
@@ -71,7 +72,7 @@ class BtrfsReader(FilesystemReader):
         return {name: uuid for uuid, names in members for name in names}
 
 
-def _counts(line: str) -> bool:
+def _has_errors(line: str) -> bool:
     """Return whether a line like ``write_errs 3`` has a number above zero."""
     return (integer(line.partition(" ")[2]) or 0) > 0
 
@@ -80,18 +81,18 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _EXPECTED
 
-    def tolerates(self, node: Node, members: int) -> int:
+    def tolerated_failures(self, node: Node, members: int) -> int:
         """Return how many more members may fail, by the weaker profile of data and metadata (mkfs.btrfs(8))."""
         levels = [node.value(what) for what, _ in _LEVEL_OF]
-        whole = min((_TOLERATES.get(level, 0) for level in levels if level is not None), default=0)
-        return max(0, whole - sum(trouble.what == "missing" for trouble in node.state))
+        without_failures = min((_TOLERATES.get(level, 0) for level in levels if level is not None), default=0)
+        return max(0, without_failures - sum(trouble.what == "missing" for trouble in node.state))
 
-    def corrects(self, node: Node, members: int) -> int:
-        """Return how many members may come back stale: as many as may fail, if every block has a second copy and a
-        checksum that identifies the right one; else 0."""
-        copied = all(node.value(what) in _COPIES for what, _ in _LEVEL_OF)
-        unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
-        return self.tolerates(node, members) if copied and not unchecked else 0
+    def corrected_members(self, node: Node, members: int) -> int:
+        """Return how many members may come back stale. These are as many as may fail if every block has a second copy
+        and a checksum that identifies the right copy, else 0."""
+        has_copies = all(node.value(what) in _COPIES for what, _ in _LEVEL_OF)
+        is_unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
+        return self.tolerated_failures(node, members) if has_copies and not is_unchecked else 0
 
     def expected_of_backing(self, node: Node) -> Range:
         return _OF_BACKING

@@ -16,8 +16,8 @@ from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDe
 from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
-"""Without FUA: 2 flushes, both of the commit (Linux 6.1); one more after it on 6.18. With FUA: 1 to 3, not tested."""
-_CUT = 15
+"""Without FUA, a commit sends 2 flushes (Linux 6.1), and one more follows it on 6.18. With FUA: 1 to 3, not tested."""
+_TRUNCATED_LENGTH = 15
 """Kernels before 5.17 truncate the name of a thread to this length, so a name of this length may be incomplete."""
 
 
@@ -26,11 +26,11 @@ def journals_data(node: Node) -> bool:
     return node.value("data") == "journal"
 
 
-def without_journal(node: Node) -> bool:
+def has_no_journal(node: Node) -> bool:
     return node.value("journal") == "no"
 
 
-def journal_apart(node: Node) -> bool:
+def has_external_journal(node: Node) -> bool:
     return "journal" in node.below_roles.values()
 
 
@@ -48,12 +48,12 @@ class ExtReader(FilesystemReader):
         path = f"/proc/fs/ext4/{device}/options"
         text = self.tree.text(path)
         path, options = (path, text.split("\n")) if text else (MOUNTINFO, list(mount.super_options))
-        off = bool(BARRIERS_OFF.intersection(options))
-        found = [Reading(what="barrier", value="nobarrier" if off else "barrier", path=path)]
+        has_no_barriers = bool(BARRIERS_OFF.intersection(options))
+        readings = [Reading(what="barrier", value="nobarrier" if has_no_barriers else "barrier", path=path)]
         data = next((option.removeprefix("data=") for option in options if option.startswith("data=")), None)
         if data is not None:
-            found.append(Reading(what="data", value=data, path=path))
-        return (*found, *_journal(self.tree, device, data, path))
+            readings.append(Reading(what="data", value=data, path=path))
+        return (*readings, *_journal(self.tree, device, data, path))
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
@@ -61,26 +61,26 @@ class ExtReader(FilesystemReader):
 
 
 def _journal_name(tree: Tree, device: str) -> str:
-    """Return what the name of the journal's thread says after ``jbd2/``; empty if it cannot be read in full.
+    """Return the part after ``jbd2/`` of the name of the journal's thread; empty if it cannot be read in full.
 
     For a journal on a device of its own, this is the name of that device: ``sdb1``. For a journal within the filesystem
-    it is no name of a device: ``sda1-8``, where 8 is the inode of the journal.
+    it is not the name of a device: ``sda1-8``, where 8 is the inode of the journal.
     """
     task = tree.integer(_journal_task(device))
     name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
-    return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _CUT else ""
+    return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _TRUNCATED_LENGTH else ""
 
 
 def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
-    inner = f"/proc/fs/jbd2/{device}-8"
-    if tree.exists(inner):
-        return (Reading(what="journal", value="yes", path=inner),)
+    internal = f"/proc/fs/jbd2/{device}-8"
+    if tree.exists(internal):
+        return (Reading(what="journal", value="yes", path=internal),)
     task = _journal_task(device)
     if (tree.integer(task) or 0) > 0:  # on a device of its own
         return (Reading(what="journal", value="yes", path=task),)
-    if options_path == MOUNTINFO:  # not the full list
+    # only the full list of options shows whether there is a journal: it then has the data mode
+    if options_path == MOUNTINFO:
         return ()
-    # the full list has the data mode if and only if there is a journal
     return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)
 
 
@@ -93,7 +93,7 @@ class Ext(InPlace, frozen=True, kw_only=True):
         return not journals_data(node)
 
     def writes_timestamps(self, node: Node) -> bool:
-        return self.name == "ext2" or without_journal(node)
+        return self.name == "ext2" or has_no_journal(node)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what the member gets. With data=journal, a sync writes to the journal only.
@@ -107,12 +107,12 @@ class Ext(InPlace, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         return _DATA_JOURNAL if journals_data(node) else super().expected_flushes(node, sync, claims_fua)
 
-    def caller_flushes(self, node: Node, sync: Sync) -> bool:
-        return super().caller_flushes(node, sync) and not journals_data(node)
+    def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
+        return super().caller_sends_flushes(node, sync) and not journals_data(node)
 
     def expected_of_backing(self, node: Node) -> Range:
         return Range(1, 3) if journals_data(node) else super().expected_of_backing(node)
 
 
-KINDS = tuple(Ext(name=name, sync_ends_traced=True, barriers_on="barrier=1") for name in ("ext2", "ext3", "ext4"))
+KINDS = tuple(Ext(name=name, sync_ends_traced=True, barrier_option="barrier=1") for name in ("ext2", "ext3", "ext4"))
 FILESYSTEMS = ExtReader

@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.claims import Claims, Command, answer, line
+from fstui.storage.claims import Claims, Command, command_line, output_of
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
 
-_NOWHERE = ("No such file or directory", "Not a directory")
+_ABSENT = ("No such file or directory", "Not a directory")
 """Messages of stat(1) if a path does not exist."""
 _TIME = r"(\d{1,12}\.\d{9})"
 _DIRECTORY = rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?"
@@ -35,11 +35,11 @@ class OverlayReader(FilesystemReader):
         option = Reading(what="upperdir", value=upper, path=MOUNTINFO)
         if upper.startswith("/"):
             return self._description_at(mount, upper, (option,))
-        candidates = (path for path in _relative(mount.mount_point, upper) if self._is_shown(mount, path))
+        candidates = (path for path in _relative(mount.mount_point, upper) if self._is_upper(mount, path))
         if (path := next(candidates, None)) is None:
             return LayerDescription((), (option,))
-        found = Reading(what="upperdir_at", value=path, path=line(stat_command(path)))
-        return self._description_at(mount, path, (option, found))
+        reading = Reading(what="upperdir_at", value=path, path=command_line(stat_command(path)))
+        return self._description_at(mount, path, (option, reading))
 
     def _description_at(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> LayerDescription:
         below = self.sources.mount_of_path(upper)
@@ -47,27 +47,28 @@ class OverlayReader(FilesystemReader):
         if below is None or below.mount_point == mount.mount_point:
             return LayerDescription((), readings)
         if below.line > mount.line:  # mounted later than the overlay
-            why, source = f"the original {upper}: {below.mount_point} was mounted over it", MOUNTINFO
-        elif self._nothing_at(upper):
-            why, source = f"{upper}: nothing is there", line(stat_command(upper))
-        elif self._is_shown(mount, upper) is False:
-            why, source = f"the original {upper}: another directory has taken its place", line(stat_command(upper))
+            reason, source = f"the original {upper}: {below.mount_point} was mounted over it", MOUNTINFO
+        elif self._is_absent(upper):
+            reason, source = f"{upper}: nothing is there", command_line(stat_command(upper))
+        elif self._is_upper(mount, upper) is False:
+            reason = f"the original {upper}: another directory has taken its place"
+            source = command_line(stat_command(upper))
         else:
             return LayerDescription((f"mount:{below.mount_point}",), readings)
-        return LayerDescription((), (*readings, Reading(what="missing", value=why, path=source)))
+        return LayerDescription((), (*readings, Reading(what="missing", value=reason, path=source)))
 
-    def _is_shown(self, mount: Mount, upper: str) -> bool | None:
-        """Return whether the overlay shows that directory; None if unknown, as for a bind mount of a subdirectory."""
-        upper_now, shown = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
-        return _is_same(upper_now, shown) if upper_now and shown and mount.root == "/" else None
+    def _is_upper(self, mount: Mount, upper: str) -> bool | None:
+        """Return whether ``upper`` is the upper directory; None if unknown, as for a mount of a subdirectory."""
+        at_path, at_mount_point = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
+        return _is_same(at_path, at_mount_point) if at_path and at_mount_point and mount.root == "/" else None
 
-    def _nothing_at(self, upper: str) -> bool:
+    def _is_absent(self, upper: str) -> bool:
         """Return whether the path of the upper directory does not exist.
 
-        Its filesystem was then unmounted or moved, and the overlay still uses it.
+        Its filesystem was then unmounted or moved, although the overlay still uses it.
         """
-        stated = self.sources.claims.get(line(stat_command(upper)))
-        return stated is not None and (stated.error or "").endswith(_NOWHERE)
+        answer = self.sources.claims.get(command_line(stat_command(upper)))
+        return answer is not None and (answer.error or "").endswith(_ABSENT)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         options = [option for option in mount.super_options if option in ("volatile", "fsync=volatile")]
@@ -77,8 +78,8 @@ class OverlayReader(FilesystemReader):
 
 def upper_path(node: Node) -> str | None:
     """Return the absolute path of the upper directory; None if it was not found."""
-    known = (node.value(what) for what in ("upperdir_at", "upperdir"))
-    return next((path for path in known if path and path.startswith("/")), None)
+    paths = (node.value(what) for what in ("upperdir_at", "upperdir"))
+    return next((path for path in paths if path and path.startswith("/")), None)
 
 
 def stat_command(path: str) -> Command:
@@ -91,38 +92,38 @@ def _relative(mount_point: str, upper: str) -> Iterator[str]:
 
 
 class _Directory(NamedTuple):
-    """A directory. Its times are seconds as text, so that they are compared exactly."""
+    """What stat(1) prints about a directory. Times are seconds as text, so that they are compared exactly."""
 
     inode: str
     modified: str
     changed: str
-    born: str
-    """Its creation (statx(2)); empty if the filesystem does not store it."""
+    created: str
+    """The time of its creation (statx(2)); empty if the filesystem does not store it."""
 
 
 def _directory(claims: Claims, path: str) -> _Directory | None:
-    match = re.fullmatch(_DIRECTORY, (answer(claims, stat_command(path)) or "").strip())
+    match = re.fullmatch(_DIRECTORY, (output_of(claims, stat_command(path)) or "").strip())
     if match is None:
         return None
     return _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
 
 
-def _is_same(upper: _Directory, shown: _Directory) -> bool | None:
-    """Return whether the overlay shows that directory.
+def _is_same(upper: _Directory, root: _Directory) -> bool | None:
+    """Return whether the root of the overlay has the same times as the upper directory.
 
     None: unknown, because the times may have changed between the two readings.
     """
-    if upper.born and shown.born and upper.born != shown.born:
+    if upper.created and root.created and upper.created != root.created:
         return False
-    if (upper.modified, upper.changed) == (shown.modified, shown.changed):
+    if (upper.modified, upper.changed) == (root.modified, root.changed):
         return True
     # an equal time of creation is no proof, because several directories may be created at the same time
-    same_birth = bool(upper.born and shown.born)
-    return None if same_birth or upper.inode == shown.inode else False
+    same_birth = bool(upper.created and root.created)
+    return None if same_birth or upper.inode == root.inode else False
 
 
 class Overlay(LayerKind, frozen=True, kw_only=True):
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Look at each upper directory in a child process, because its filesystem may hang."""
         mounts = ((node.name, upper) for node in nodes if (upper := node.value("upperdir")))
         return tuple(

@@ -2,8 +2,7 @@
 
 fstui cannot see what a server does with a sync, only how this host mounted the filesystem: ``sync_option`` (sync |
 async), ``strict_sync`` (no: nostrictsync of SMB), ``vers``, ``hard`` (hard | soft), ``cache`` (SMB and 9p), ``trans``
-(9p).
-``commit_count`` is the number of NFS COMMIT calls so far.
+(9p). ``commit_count`` is the number of NFS COMMIT calls so far.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from functools import cached_property, partial
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
-from fstui.storage.layers.facts import switched_off
+from fstui.storage.layers.facts import off_reading
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, kind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.tree import Tree, integer
@@ -22,13 +21,11 @@ from fstui.storage.tree import Tree, integer
 MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
 """Readings of mount options."""
-_OTHERS = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
+_OTHER_TYPES = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
 _FUSE = "Look up whether the program implements fsync, and run fsync-rate on what it stores its data in."
-
-
 _STATS_BYTES = 16 << 20
 _SERVER_WRITE = 5
-"""The place in the line ``bytes:`` of the bytes sent to the server, after those that programs read and wrote."""
+"""The index in the line ``bytes:`` of the number of bytes sent to the server."""
 _READING_OF = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode": "cache"}
 """The reading of each mount option."""
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
@@ -38,7 +35,7 @@ _SERVER = "the server"
 
 
 def answered_by(node: Node) -> str:
-    """Return who answers syncs. For 9p, ``trans`` decides: a server at a socket, or the host of this guest."""
+    """Return what answers syncs. For 9p, ``trans`` shows whether that is a server or the host of this guest."""
     return _SERVER if node.value("trans") in _SOCKETS else kind(node.kind).answered_by
 
 
@@ -47,7 +44,7 @@ class RemoteReader(FilesystemReader):
         """Return the server or the program. A program of the type fuseblk uses a device of this host."""
         fuse = self.row.name.startswith("fuse")
         because = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
-        device = self.sources.names.of(mount.device) if self.row.name == "fuseblk" else None
+        device = self.sources.names.by_number(mount.device) if self.row.name == "fuseblk" else None
         name = mount.source or mount.fstype
         bottom = Node(
             id=f"remote:{name}",
@@ -57,9 +54,9 @@ class RemoteReader(FilesystemReader):
             below=(device,) if device is not None else (),
             because=because,
         )
-        return LayerDescription((bottom.id,), others=(bottom,))
+        return LayerDescription((bottom.id,), other_layers=(bottom,))
 
-    def more(self, mount: Mount) -> tuple[Reading, ...]:
+    def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
         options: dict[str, str] = {}
         for option in mount.all_options:
             name, equals, value = option.partition("=")
@@ -70,45 +67,45 @@ class RemoteReader(FilesystemReader):
             options["hard"] = "soft" if {"soft", "softerr"}.intersection(mount.super_options) else "hard"
         if self.row.name in _CIFS and "nostrictsync" in mount.super_options:
             options["strict_sync"] = "no"
-        found = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in options.items()]
-        if self.row.name in _NFS and (counts := self._sent.get(mount.mount_point)) is not None:
-            found.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
-        return tuple(found)
+        readings = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in options.items()]
+        if self.row.name in _NFS and (counts := self._counts.get(mount.mount_point)) is not None:
+            readings.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
+        return tuple(readings)
 
     @cached_property
-    def _sent(self) -> Mapping[str, DeviceCounters]:
+    def _counts(self) -> Mapping[str, DeviceCounters]:
         return nfs_counts(self.tree)
 
 
 def nfs_counts(tree: Tree) -> Mapping[str, DeviceCounters]:
     """Return COMMIT calls, WRITE calls and bytes sent by mount point, for each NFS mount (statvers 1.0 and 1.1)."""
-    found = {}
+    by_mount_point = {}
     for block in (tree.data(MOUNTSTATS, _STATS_BYTES) or b"").split(b"\ndevice "):
         head, _, body = block.partition(b"\n")
         words = head.removeprefix(b"device ").split(b" ")
-        # device SOURCE mounted on PLACE with fstype nfs4 statvers=1.1
+        # device SOURCE mounted on MOUNT_POINT with fstype nfs4 statvers=1.1
         if len(words) > 3 and words[1] == b"mounted" and b"statvers=" in head:
             lines = (line.strip().partition(b":") for line in body.split(b"\n"))
-            numbers = {name: rest.split() for name, _, rest in lines if name in (b"COMMIT", b"WRITE", b"bytes")}
-            mount_point, writes = unescape(words[3]), _at(numbers, b"WRITE", 0)
+            numbers = {name: values.split() for name, _, values in lines if name in (b"COMMIT", b"WRITE", b"bytes")}
+            mount_point, writes = unescape(words[3]), _number_at(numbers, b"WRITE", 0)
             if writes is not None:
-                found[mount_point] = DeviceCounters(
+                by_mount_point[mount_point] = DeviceCounters(
                     device=f"mount:{mount_point}",
-                    commits=_at(numbers, b"COMMIT", 0) or 0,
+                    commits=_number_at(numbers, b"COMMIT", 0) or 0,
                     writes=writes,
-                    written_bytes=_at(numbers, b"bytes", _SERVER_WRITE),
+                    written_bytes=_number_at(numbers, b"bytes", _SERVER_WRITE),
                 )
-    return found
+    return by_mount_point
 
 
-def _at(numbers: Mapping[bytes, list[bytes]], name: bytes, place: int) -> int | None:
+def _number_at(numbers: Mapping[bytes, list[bytes]], name: bytes, index: int) -> int | None:
     words = numbers.get(name, [])
-    return integer(words[place].decode("ascii", "replace")) if place < len(words) else None
+    return integer(words[index].decode("ascii", "replace")) if index < len(words) else None
 
 
 class Remote(LayerKind, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
-        if (not_strict := switched_off(node, "strict_sync")) is None:
+        if (not_strict := off_reading(node, "strict_sync")) is None:
             return None
         return SkippedSync(
             reading=not_strict,
@@ -121,9 +118,9 @@ class Remote(LayerKind, frozen=True, kw_only=True):
 
 class Nfs(Remote, frozen=True, kw_only=True):
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
-        mounted = [node for node in nodes if node.reading("commit_count") is not None]
-        sent = nfs_counts(tree) if mounted else {}
-        return [sent.get(node.name, DeviceCounters(device=node.id)) for node in mounted]
+        counted = [node for node in nodes if node.reading("commit_count") is not None]
+        counts = nfs_counts(tree) if counted else {}
+        return [counts.get(node.name, DeviceCounters(device=node.id)) for node in counted]
 
 
 _served = partial(Remote, layer="filesystem", remote=True, needs_device=False)
@@ -133,7 +130,7 @@ _fuse = partial(
     because="a sync goes to a program; if it does not implement fsync, the call succeeds",
     answered_by="a program of this host",
     across_network=False,
-    judge_there=_FUSE,
+    advice=_FUSE,
 )
 
 KINDS = (
@@ -154,7 +151,7 @@ KINDS = (
         )
         for name in ("cifs", "smb3")
     ),
-    *(_served(name=name) for name in _OTHERS),
+    *(_served(name=name) for name in _OTHER_TYPES),
     _of_host(name="virtiofs", because="a sync goes to virtiofsd on the host"),
     *(_of_host(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
     *(_fuse(name=name) for name in ("fuse", "fuseblk")),

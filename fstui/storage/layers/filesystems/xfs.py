@@ -1,7 +1,7 @@
 """XFS, whose log and real-time data may have devices of their own (``logdev``, ``rtdev``).
 
-In a container, the path of the real-time device may not exist. Files may then be on a device that is not in the stack,
-which the reading ``device_unseen`` reports.
+In a container, the path of the real-time device may not exist. The reading ``device_unseen`` then reports that files
+may be on a device that is not in the stack.
 """
 
 from __future__ import annotations
@@ -20,18 +20,16 @@ _ROLES = {"logdev": "log", "rtdev": "realtime"}
 
 class XfsReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
-        options = [(what, value) for what in _ROLES if (value := mount.option(what))]
-        named = [(name, what) for what, value in options if (name := self.sources.names.at(value)) is not None]
-        found = {what for _, what in named}
-        unseen = (
-            Reading(what=DEVICE_UNSEEN, value=path, path=MOUNTINFO)
-            for what, path in options
-            if what == "rtdev" and what not in found
-        )
+        options = [(what, path) for what in _ROLES if (path := mount.option(what))]
+        devices = [(what, name) for what, path in options if (name := self.sources.names.by_path(path)) is not None]
+        readings = [Reading(what=what, value=path, path=MOUNTINFO) for what, path in options]
+        realtime = mount.option("rtdev")
+        if realtime and "rtdev" not in dict(devices):
+            readings.append(Reading(what=DEVICE_UNSEEN, value=realtime, path=MOUNTINFO))
         return LayerDescription(
-            below=tuple(dict.fromkeys((*self.members(mount), *(name for name, _ in named)))),
-            readings=(*(Reading(what=what, value=value, path=MOUNTINFO) for what, value in options), *unseen),
-            roles={name: _ROLES[what] for name, what in named},
+            below=tuple(dict.fromkeys((*self.members(mount), *(name for _, name in devices)))),
+            readings=tuple(readings),
+            roles={name: _ROLES[what] for what, name in devices},
         )
 
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.layers.facts import switched_off
+from fstui.storage.layers.facts import off_reading
 from fstui.storage.layers.forwarding import (
     ALL,
-    BYTES_ALONE,
-    COPIES_NOTED,
     COPY,
+    COPY_LIST,
+    LATER_WRITES,
     PART,
     SOMETIMES,
     WRITTEN_LATER,
@@ -26,9 +26,9 @@ from fstui.storage.layers.forwarding import (
 from fstui.storage.layers.kinds import LayerKind, SkippedSync
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 
-_WRITES_PAST = "writes_past"
-"""A reading of a dm-writecache that accepts no new blocks (cleaner) or only metadata. Other writes, and every flush, go
-straight to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
+_BYPASS = "writes_past"
+"""A reading of a dm-writecache that caches no new blocks (cleaner) or only metadata. Other writes, and every flush, go
+directly to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
 _BYPASSED = Forwarded("each", "sometimes", "shared")
 """The slow device of such a dm-writecache: every flush and a part of the writes."""
 
@@ -37,39 +37,42 @@ class Cached(LayerKind, frozen=True, kw_only=True):
     """The row of a layer in which one device caches for another."""
 
     always_writeback: bool = False
-    """The slow device is always written later, except for writes that bypass the cache. False: ``cache_mode``
-    decides."""
+    """The slow device is always written later, except by writes that bypass the cache. False: this depends on
+    ``cache_mode``."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
-        later = self._written_later(node)
+        later_role = self._later_role(node)
         below = super().waits_for(node, below, filesystem) or ()
-        used = tuple(child for child in below if node.below_roles.get(child.id) != later)
-        return used if later and len(used) < len(below) else None  # no layer below with the role: roles are unknown
+        awaited = tuple(child for child in below if node.below_roles.get(child.id) != later_role)
+        # if no layer below has the role, the roles are unknown
+        return awaited if later_role and len(awaited) < len(below) else None
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets: each flush, unless it is always written later, and writes by ``cache_mode``."""
-        later = self._written_later(node)
-        if self.always_writeback and (past := node.value(_WRITES_PAST)) is not None:
-            # a cleaner's cache may be empty already, which only its status shows, so no flush is expected there
-            cache = COPIES_NOTED if past == "cleaner" else BYTES_ALONE
-            return by_role(member.role, cache if member.role == "cache" else _BYPASSED)
-        if (later, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
-            return COPIES_NOTED
-        if later is None or member.role not in ("cache", "origin"):
+        """Return what the member gets, by its role and the mode of the cache."""
+        later_role = self._later_role(node)
+        if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
+            # no flush is expected at a cleaner's cache, because it may be empty already, which only its status shows
+            fast = COPY_LIST if bypass == "cleaner" else LATER_WRITES
+            return by_role(member.role, fast if member.role == "cache" else _BYPASSED)
+        if (later_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
+            return COPY_LIST
+        if later_role is None or member.role not in ("cache", "origin"):
             return by_role(member.role, SOMETIMES)
         if self.always_writeback:
-            return BYTES_ALONE if member.role == "origin" else WRITTEN_LATER
-        if later == "origin":
+            return LATER_WRITES if member.role == "origin" else WRITTEN_LATER
+        if later_role == "origin":
             return PART
         return ALL if member.role == "origin" else COPY
 
-    def _written_later(self, node: Node) -> str | None:
-        """Return the role of the device that no sync waits for."""
+    def _later_role(self, node: Node) -> str | None:
+        """Return the role of the device that no sync waits for, as it is written later; None if unknown."""
         if self.always_writeback:
-            return "origin" if node.reading(_WRITES_PAST) is None else None
+            return "origin" if node.reading(_BYPASS) is None else None
         mode = node.value("cache_mode")
-        return None if mode is None else "origin" if mode == "writeback" else "cache"
+        if mode is None:
+            return None
+        return "origin" if mode == "writeback" else "cache"
 
 
 class BcacheReader(DeviceReader):
@@ -77,25 +80,25 @@ class BcacheReader(DeviceReader):
         slaves = self.slaves(name)
         return LayerDescription(
             below=slaves,
-            readings=(*self._own(f"/sys/block/{name}/bcache"), *self.queue(name)),
+            readings=(*self._cache_settings(f"/sys/block/{name}/bcache"), *self.queue_readings(name)),
             identity=self.tree.word(f"/sys/block/{name}/bcache/backing_dev_uuid") or "",
             roles=dict(self._roles(slaves)),
         )
 
-    def _own(self, directory: str) -> tuple[Reading, ...]:
+    def _cache_settings(self, directory: str) -> tuple[Reading, ...]:
         """Return ``cache_mode``, and ``synchronous`` of the cache set."""
         path = f"{directory}/cache_mode"
-        chosen = re.search(r"\[(\w+)\]", self.tree.text(path) or "")
-        mode = Reading(what="cache_mode", value=chosen[1], path=path) if chosen else None
+        match = re.search(r"\[(\w+)\]", self.tree.text(path) or "")
+        mode = Reading(what="cache_mode", value=match[1], path=path) if match else None
         return without_none([mode, self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")])
 
     def _roles(self, slaves: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """Yield the role of each device: only a backing device has a cache mode, only a caching device a replacement
+        """Yield the role of each device. Only a backing device has a cache mode, only a caching device a replacement
         policy."""
         for slave in slaves:
-            home = f"/sys/class/block/{slave}/bcache"
+            directory = f"/sys/class/block/{slave}/bcache"
             for file, role in (("cache_replacement_policy", "cache"), ("cache_mode", "origin")):
-                if self.tree.exists(f"{home}/{file}"):
+                if self.tree.exists(f"{directory}/{file}"):
                     yield slave, role
                     break
 
@@ -107,10 +110,10 @@ class Bcache(Cached, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
         """Return ``synchronous`` if it is off.
 
-        Then no flush commits the journal of the cache, and the next start discards the content of the cache
+        No flush then commits the journal of the cache, and the next start discards the content of the cache
         (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs caused no flush (Linux 6.12).
         """
-        if (reading := switched_off(node, _SYNCHRONOUS)) is None or self._written_later(node) != "origin":
+        if (reading := off_reading(node, _SYNCHRONOUS)) is None or self._later_role(node) != "origin":
             return None
         return SkippedSync(
             reading=reading,
@@ -122,8 +125,8 @@ class Bcache(Cached, frozen=True, kw_only=True):
         )
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        found = super().forwards(node, member, roles, filesystem)
-        return COPIES_NOTED if found == COPY and switched_off(node, _SYNCHRONOUS) else found
+        forwarded = super().forwards(node, member, roles, filesystem)
+        return COPY_LIST if forwarded == COPY and off_reading(node, _SYNCHRONOUS) else forwarded
 
 
 KINDS = (

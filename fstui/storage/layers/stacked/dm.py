@@ -1,6 +1,7 @@
 """Device-mapper devices, by target (Documentation/admin-guide/device-mapper).
 
-For every user, names in sysfs identify most targets. For root, the table identifies all of them (``dm_tables``).
+Every user can read names in sysfs, which identify most targets. Root can read the table, which identifies all targets
+(``dm_tables``).
 Readings: ``target``, ``cache_mode`` (dm-cache), ``level`` and ``missing_members`` (dm-raid), ``writes_past`` (cleaner |
 metadata_only: writes that bypass a dm-writecache), ``persistent`` (yes | no: whether the store of a snapshot survives a
 reboot).
@@ -38,15 +39,15 @@ class DmTarget(LayerKind, frozen=True, kw_only=True):
     alloc_tio; block/blk-flush.c). An append on ext4 causes 3 flushes instead of 2 (Linux 6.1, 6.12), and data=journal 4
     instead of 3 (6.12)."""
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         return (dm_tables.COMMAND,)
 
 
 def sends_requests(node: Node) -> bool | None:
     """Return whether the device is request-based, as only multipath can be; None: unknown.
 
-    It then sends whole requests to its paths. A flush among them reaches the driver of the path even if the path's
-    queue is set to write through (block/blk-mq.c: blk_insert_cloned_request).
+    It then sends whole requests to its paths. A flush reaches the driver of the path even if the path's queue is set
+    to write through (block/blk-mq.c: blk_insert_cloned_request).
     """
     return {"yes": True, "no": False}.get(node.value("request_based") or "")
 
@@ -66,21 +67,22 @@ class CachedTarget(Cached, DmTarget, frozen=True, kw_only=True): ...
 
 
 class SnapshotTarget(DmTarget, frozen=True, kw_only=True):
-    """Every write and every flush goes to the store; the origin is only read (drivers/md/dm-snap.c: snapshot_map)."""
+    """The entry of dm-snapshot, which sends all writes and flushes to the store, and only reads the origin
+    (drivers/md/dm-snap.c: snapshot_map)."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        known = {"cow": ALL, "origin": ONLY_READ}
-        return known.get(member.role or "") or super().forwards(node, member, roles, filesystem)
+        by_member_role = {"cow": ALL, "origin": ONLY_READ}
+        return by_member_role.get(member.role or "") or super().forwards(node, member, roles, filesystem)
 
 
 class Thin(DmTarget, frozen=True, kw_only=True):
-    """Everything goes to the pool; an external origin is only read
+    """The entry of dm-thin, which sends everything to the pool, and only reads an external origin
     (admin-guide/device-mapper/thin-provisioning.rst)."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        known = {"pool": ALL, "origin": ONLY_READ}
+        by_member_role = {"pool": ALL, "origin": ONLY_READ}
         # without an external origin, the pool is the only layer below
-        return ALL if len(roles) == 1 else known.get(member.role or "", SOMETIMES)
+        return ALL if len(roles) == 1 else by_member_role.get(member.role or "", SOMETIMES)
 
 
 PVMOVE = "pvmove"
@@ -100,7 +102,7 @@ class DmReader(DeviceReader):
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
             below=slaves,
-            readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue(name)),
+            readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue_readings(name)),
             state=tuple(self._trouble(directory, label)),
             identity=uuid,
             roles=roles,
@@ -127,33 +129,33 @@ class DmReader(DeviceReader):
 
         Roles by name are kept only if the names identified the right target.
         """
-        name = dm_tables.unmangled(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
+        name = dm_tables.unmangle(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
             return with_readings(node, self._missing), roles
-        rest = tuple(reading for reading in node.readings if reading.what != "target")
-        changed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *rest))
-        by_table = dm_tables.named_roles(table, self.sources.names.of)
-        return changed, {**(roles if table.kind == node.kind else {}), **by_table}
+        other_readings = tuple(reading for reading in node.readings if reading.what != "target")
+        completed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *other_readings))
+        by_table = dm_tables.roles_by_name(table, self.sources.names.by_number)
+        return completed, {**(roles if table.kind == node.kind else {}), **by_table}
 
     @cached_property
     def _tables(self) -> Mapping[str, DmTable]:
-        return dm_tables.read(self.sources.claims)
+        return dm_tables.read_tables(self.sources.claims)
 
     @cached_property
     def _missing(self) -> tuple[Reading, ...]:
-        if claims.answer(self.sources.claims, dm_tables.COMMAND) is not None:
+        if claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None:
             return ()
-        return (claims.missing("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
+        return (claims.missing_reading("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
 
 
-# if a class has two bases, msgspec takes the defaults of the first, which here is not DmTarget
+# if a class has two bases, msgspec takes the defaults of the first base, which here is not DmTarget
 _raid = partial(Raid, layer="block", sync="passes", repeats_commits=True)
 _cached = partial(CachedTarget, layer="block", sync="passes", repeats_commits=True, may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and is forwarded"
 
 KINDS = (
-    # a device whose names do not identify its target
+    # for a device whose names do not identify its target
     DmTarget(
         name="dm",
         sync="unknown",
@@ -174,8 +176,8 @@ KINDS = (
         adds_bytes=False,
         spreads="path",
     ),
-    DmTarget(name="dm-mirror", spreads="raid1", dispensable=("log",)),
-    _raid(name="dm-raid", because="forwards a flush", dispensable=("metadata",)),
+    DmTarget(name="dm-mirror", spreads="raid1", dispensable_roles=("log",)),
+    _raid(name="dm-raid", because="forwards a flush", dispensable_roles=("metadata",)),
     Thin(name="dm-thin", because=_COMMITS),
     DmTarget(name="dm-thin-pool", because=_COMMITS),
     SnapshotTarget(name="dm-snapshot", because="a flush goes to its store"),

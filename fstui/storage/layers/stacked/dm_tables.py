@@ -1,4 +1,4 @@
-"""Which target a device-mapper device has, and what it uses the devices below for, from its table or from names.
+"""The target of a device-mapper device, and the roles of the devices below, from its table or from names.
 
 Only root can read the table (``dmsetup table``). Formats: the kernel's admin-guide/device-mapper (cache, writecache,
 thin-provisioning, dm-raid, snapshot, striped, log). dmsetup prints no encryption keys without --showkeys, and none are
@@ -21,12 +21,12 @@ from fstui.storage.claims import Claims, Command
 from fstui.storage.tree import integer
 
 COMMAND: Command = ("dmsetup", "table")
-PATH = claims.line(COMMAND)
+PATH = claims.command_line(COMMAND)
 _LINE = r"(.+?): \d+ \d+ (\S+)(?: (.*))?"
 """``<name>: <start> <length> <target> <arguments>``."""
 _NUMBER = r"\d+:\d+"
 _CACHE_MODES = frozenset({"writeback", "writethrough", "passthrough"})
-_PAST_WRITECACHE = ("cleaner", "metadata_only")
+_BYPASS_OPTIONS = ("cleaner", "metadata_only")
 _MIRRORS = ("raid1", "raid10")
 _KINDS = {"striped": "stripe"}
 """Kinds whose name differs from that of the target."""
@@ -44,16 +44,16 @@ class DmTable(NamedTuple):
     """The role of each device below, by its major:minor."""
 
 
-def read(answers: Claims) -> Mapping[str, DmTable]:
+def read_tables(answers: Claims) -> Mapping[str, DmTable]:
     segments: dict[str, list[Segment]] = {}
-    for line in (claims.answer(answers, COMMAND) or "").split("\n"):
+    for line in (claims.output_of(answers, COMMAND) or "").split("\n"):
         if match := re.fullmatch(_LINE, line):
             segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
     return {name: _table(lines) for name, lines in segments.items()}
 
 
 def _table(segments: list[Segment]) -> DmTable:
-    # a volume may have segments of several kinds: the first that is not linear decides
+    # if a volume has segments of several kinds, the first that is not linear gives the kind
     first = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
     values = {"target": targets, **_settings(first)}
@@ -71,25 +71,26 @@ def _settings(segment: Segment) -> dict[str, str]:
         mode = next((word for word in words[4:] if word in _CACHE_MODES), "writeback")  # the kernel's default
         return {"cache_mode": mode}
     if segment.target == "writecache":
-        past = next((word for word in words[4:] if word in _PAST_WRITECACHE), None)
-        return {} if past is None else {"writes_past": past}
+        bypass = next((word for word in words[4:] if word in _BYPASS_OPTIONS), None)
+        return {} if bypass is None else {"writes_past": bypass}
     if segment.target in ("snapshot", "snapshot-merge") and len(words) > 2:  # <origin> <store> <P | PO | N> …
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
         # raid5_ls is raid5 with a layout; a member whose data device is a dash is missing
-        missing = sum(word == "-" for word in _raid_devices(words)[1::2])
-        return {"level": words[0].partition("_")[0], **({"missing_members": str(missing)} if missing else {})}
+        missing_members = sum(word == "-" for word in _raid_devices(words)[1::2])
+        level = {"level": words[0].partition("_")[0]}
+        return {**level, "missing_members": str(missing_members)} if missing_members else level
     return {}
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
-    words, named = segment.words, _BY_PLACE.get(segment.target)
-    if named is not None:
-        yield from ((words[at], role) for at, role in named.items() if at < len(words))
+    words, role_by_place = segment.words, _BY_PLACE.get(segment.target)
+    if role_by_place is not None:
+        yield from ((words[place], role) for place, role in role_by_place.items() if place < len(words))
     elif segment.target == "raid":
         yield from _raid(words)
-    elif segment.target in _ALL:
-        yield from ((word, _ALL[segment.target]) for word in words if re.fullmatch(_NUMBER, word))
+    elif segment.target in _COMMON_ROLE:
+        yield from ((word, _COMMON_ROLE[segment.target]) for word in words if re.fullmatch(_NUMBER, word))
     elif segment.target == "mirror":
         yield from _mirror(words)
 
@@ -104,44 +105,44 @@ _BY_PLACE: Mapping[str, Mapping[int, str]] = {
     "snapshot-origin": {0: "origin"},
 }
 """Roles of devices by their places among the arguments of the target."""
-_ALL = {"multipath": "path", "striped": "stripe"}
+_COMMON_ROLE = {"multipath": "path", "striped": "stripe"}
 """Targets whose devices all have the same role."""
 
 
 def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield roles from ``<type> <#params> <params> <#devices> <metadata0> <device0> …``; a dash is no device. The
-    parameter ``journal_dev`` names a device."""
+    """Yield roles from ``<type> <#params> <params> <#devices> <metadata0> <device0> …``. A dash stands for a missing
+    device. The parameter ``journal_dev`` names a device."""
     devices = _raid_devices(words)
     for name, word in pairwise(words[2 : len(words) - len(devices) - 1] if devices else ()):
         if name == "journal_dev":
             yield word, "journal"
-    leg = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
-    for at, word in enumerate(devices):
+    member_role = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
+    for index, word in enumerate(devices):
         if re.fullmatch(_NUMBER, word):
-            yield word, leg if at % 2 else "metadata"
+            yield word, member_role if index % 2 else "metadata"
 
 
 def _raid_devices(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return the devices for metadata and data of each member, alternating."""
-    skipped = integer(words[1]) if len(words) > 1 else None
-    return words[3 + skipped :] if skipped is not None and skipped >= 0 else ()
+    parameter_count = integer(words[1]) if len(words) > 1 else None
+    return words[3 + parameter_count :] if parameter_count is not None and parameter_count >= 0 else ()
 
 
 def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield roles from ``<log type> <#args> <args> <#mirrors> <device> <offset> …``; a disk log has its device first in
-    args."""
-    skipped = integer(words[1]) if len(words) > 1 else None
-    if skipped is None or skipped < 0:
+    """Yield roles from ``<log type> <#args> <args> <#mirrors> <device> <offset> …``. For a log on disk, the first of
+    ``args`` is its device."""
+    argument_count = integer(words[1]) if len(words) > 1 else None
+    if argument_count is None or argument_count < 0:
         return
-    for word in words[2 : 2 + skipped]:
+    for word in words[2 : 2 + argument_count]:
         if re.fullmatch(_NUMBER, word):
             yield word, "log"
-    for word in words[2 + skipped :]:
+    for word in words[2 + argument_count :]:
         if re.fullmatch(_NUMBER, word):
             yield word, "mirror leg"
 
 
-def named_roles(table: DmTable, name_of: Callable[[str], str | None]) -> dict[str, str]:
+def roles_by_name(table: DmTable, name_of: Callable[[str], str | None]) -> dict[str, str]:
     return {name: role for number, role in table.roles.items() if (name := name_of(number)) is not None}
 
 
@@ -189,9 +190,9 @@ _WITH_ROLES = frozenset({
 _MANGLED = r"\\x([0-9A-Fa-f]{2})"
 
 
-def unmangled(name: str) -> str:
-    """Return the name as dmsetup prints it: udev accepts fewer characters (libdm-common.c: unmangle_string)."""
-    return re.sub(_MANGLED, lambda found: chr(int(found[1], 16)), name)
+def unmangle(name: str) -> str:
+    """Return a name as dmsetup prints it. In sysfs, characters that udev rejects are escaped (libdm-common.c)."""
+    return re.sub(_MANGLED, lambda match: chr(int(match[1], 16)), name)
 
 
 def target_of(uuid: str, names_below: Collection[str]) -> str:
@@ -204,7 +205,7 @@ def target_of(uuid: str, names_below: Collection[str]) -> str:
 
 
 def lvm_name(name: str) -> str:
-    """Return ``data/my-queue`` for ``data-my--queue``: LVM joins with one hyphen and doubles those in names."""
+    """Return ``data/my-queue`` for ``data-my--queue``. LVM joins names with a hyphen, and doubles hyphens in names."""
     match = re.fullmatch(r"((?:[^-]|--)+)-((?:[^-]|--)+)", name)
     if match is None:
         return name

@@ -1,7 +1,7 @@
 """Loop devices: a file that serves as a disk.
 
 Readings: ``backing_file``, ``named``, ``dio`` (1 | 0), ``offset``, ``ro``. The kernel appends " (deleted)" to the path
-of a deleted file. ``named`` is present if the file exists and its own name ends in that suffix.
+of a deleted file. ``named`` is present if the file was not deleted and its own name ends in " (deleted)".
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _MEMFD = "/memfd:"
 _DELETED = " (deleted)"
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """Prints the device number of the filesystem of each file, and the inode of the file. They come from the loop device
-itself (LOOP_GET_STATUS64, loop(4)), so they are right even if the path leads to another file."""
-_AT_PATH = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?"
+itself (LOOP_GET_STATUS64, loop(4)), so they are correct even if the path leads to another file."""
+_STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?"
 """What ``stat_command`` prints."""
 _ABSENT = "No such file or directory"
 """The message of stat(1) in the C locale."""
@@ -37,7 +37,7 @@ between two such numbers proves nothing."""
 
 
 class Identity(NamedTuple):
-    """A file, whatever its path is."""
+    """What identifies a file independently of its path."""
 
     device: str
     """``major:minor`` of its filesystem."""
@@ -84,19 +84,19 @@ class LoopReader(DeviceReader):
         below, others = self._backing(name, file) if file else ((), ())
         return LayerDescription(
             below=below,
-            readings=(*self._own(name, path, file), *self.queue(name)),
+            readings=(*self._settings(name, path, file), *self.queue_readings(name)),
             identity=f"file {file}",
-            others=others,
+            other_layers=others,
         )
 
     def worth_listing(self, node: Node) -> bool:
         return bool(node.below)
 
-    def _own(self, name: str, path: str, file: str | None) -> tuple[Reading, ...]:
+    def _settings(self, name: str, path: str, file: str | None) -> tuple[Reading, ...]:
         return without_none(
             [
                 Reading(what="backing_file", value=file, path=path) if file else None,
-                self._named_deleted(name, file) if file else None,
+                self._deleted_in_name(name, file) if file else None,
                 self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
                 self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
                 self.tree.reading("ro", f"/sys/block/{name}/ro", only=("1",)),
@@ -104,35 +104,35 @@ class LoopReader(DeviceReader):
         )
 
     def _backing(self, name: str, file: str) -> tuple[tuple[str, ...], tuple[Node, ...]]:
-        device = self.sources.names.at(file) or self._device_behind_node(name, file)
+        device = self.sources.names.by_path(file) or self._device_behind_node(name, file)
         if device is not None:
             return (device,), ()
-        path = file if self._named_deleted(name, file) else file.removesuffix(_DELETED)
+        path = file if self._deleted_in_name(name, file) else file.removesuffix(_DELETED)
         if path.startswith(_MEMFD):
             memory = kind("tmpfs").node(f"memory:{path}", "memory", layer="memory")
             return (memory.id,), (memory,)
-        layer = self._file_behind_path(name, path) or file_layer(self.sources, path)
+        layer = self._hidden_file(name, path) or file_layer(self.sources, path)
         return (layer.id,), (layer,)
 
-    def _named_deleted(self, name: str, file: str) -> Reading | None:
-        """Return a reading if " (deleted)" is part of the file's own name: the loop's file is at that path."""
+    def _deleted_in_name(self, name: str, file: str) -> Reading | None:
+        """Return a reading if " (deleted)" is part of the file's own name, so that the loop's file is at that path."""
         identity, backing = self._identities.get(name), self._file_at(file)
         if not file.endswith(_DELETED) or identity is None or backing is None or backing.identity != identity:
             return None
-        return Reading(what="named", value=file, path=claims.line(stat_command(file)))
+        return Reading(what="named", value=file, path=claims.command_line(stat_command(file)))
 
     def _device_behind_node(self, name: str, file: str) -> str | None:
-        """Return the block device that backs the loop device, if its path is that of a device node.
+        """Return the block device that backs the loop device, if the loop's path leads to a device node.
 
-        In a container, the node may be outside /dev, or may not have the kernel's name of the device.
+        In a container, the node may be outside /dev, or may have another name than the kernel's.
         """
         identity, backing = self._identities.get(name), self._file_at(file)
         if backing is None or (identity is not None and backing.identity != identity):
             return None
-        return self.sources.names.of(backing.device)
+        return self.sources.names.by_number(backing.device)
 
     def _stat(self, path: str) -> re.Match[str] | None:
-        return re.fullmatch(_AT_PATH, (claims.answer(self.sources.claims, stat_command(path)) or "").strip())
+        return re.fullmatch(_STAT_OUTPUT, (claims.output_of(self.sources.claims, stat_command(path)) or "").strip())
 
     def _file_at(self, path: str) -> _FoundFile | None:
         """Return the file at a path."""
@@ -142,38 +142,40 @@ class LoopReader(DeviceReader):
         return _FoundFile(Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}")
 
     def _is_another_file(self, name: str, path: str) -> bool:
-        """Return whether, judged without losetup, the file at that path cannot be the loop device's.
+        """Return whether the file at that path cannot be the loop device's, judged without losetup.
 
-        Nothing is there, it is smaller than the loop device, or its filesystem was mounted after the one on the loop.
+        This is so if no file is there, if the file is smaller than the loop device, or if its filesystem was mounted
+        after the filesystem on the loop device.
         """
-        answer = self.sources.claims.get(claims.line(stat_command(path)))
+        answer = self.sources.claims.get(claims.command_line(stat_command(path)))
         if answer is not None and answer.error is not None and answer.error.endswith(_ABSENT):
             return True
         match, sectors = self._stat(path), self.tree.integer(f"/sys/block/{name}/size")
         if match is not None and match[5] is not None and sectors is not None and int(match[5]) < sectors * _SECTOR:
             return True
         mount = self.sources.mount_of_path(path)
-        above = self.sources.mounted(self.tree.word(f"/sys/block/{name}/dev") or "")
-        return mount is not None and above is not None and mount.line > above.line
+        mount_of_loop = self.sources.mount_of_device(self.tree.word(f"/sys/block/{name}/dev") or "")
+        return mount is not None and mount_of_loop is not None and mount.line > mount_of_loop.line
 
-    def _file_behind_path(self, name: str, path: str) -> Node | None:
+    def _hidden_file(self, name: str, path: str) -> Node | None:
         """Return the layer of the loop's file if another file is at its path in this namespace.
 
         The loop was set up in another mount namespace, or another filesystem was mounted over the file later.
         """
-        identity, here = self._identities.get(name), self.sources.mount_of_path(path)
+        identity, visible = self._identities.get(name), self.sources.mount_of_path(path)
         if identity is None:
             because = "it is not at this path in this mount namespace, so its filesystem is not known"
             return _backing_file(path, (), because) if self._is_another_file(name, path) else None
-        if here is None or identity.device == here.device:
+        if visible is None or identity.device == visible.device:
             return None
-        if identity.device.startswith(_ANONYMOUS) and here.device.startswith(_ANONYMOUS) and self._is_at(path, name):
+        are_anonymous = identity.device.startswith(_ANONYMOUS) and visible.device.startswith(_ANONYMOUS)
+        if are_anonymous and self._has_path(path, name):
             return None
-        mount = self.sources.mounted(identity.device)
+        mount = self.sources.mount_of_device(identity.device)
         because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
         return _backing_file(path, (f"mount:{mount.mount_point}",) if mount else (), because)
 
-    def _is_at(self, path: str, name: str) -> bool:
+    def _has_path(self, path: str, name: str) -> bool:
         """Return whether the loop's file is at that path, although mountinfo has another number for its filesystem.
 
         Without an answer of stat(1), this is assumed on btrfs, whose subvolumes have such numbers.
@@ -186,8 +188,8 @@ class LoopReader(DeviceReader):
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:
         """The file of each loop device, if losetup answered."""
-        # losetup writes the blanks that align the columns as \x20
-        output = (claims.answer(self.sources.claims, BACKING) or "").replace("\\x20", " ")
+        # losetup prints the blanks that align the columns as \x20
+        output = (claims.output_of(self.sources.claims, BACKING) or "").replace("\\x20", " ")
         lines = (line.split() for line in output.split("\n"))
         return {words[0].removeprefix("/dev/"): Identity(words[1], "".join(words[2:])) for words in lines if words[1:]}
 
@@ -197,7 +199,7 @@ def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
 
 
 class Loop(LayerKind, frozen=True, kw_only=True):
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Request the list of the files of all loop devices, and what is at the path of each file.
 
         The paths of read-only devices are left out, because no write reaches their files.

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterator
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
-    BYTES_ALONE,
     COPY,
+    LATER_WRITES,
     LOGGED_FIRST,
     NOTHING,
     PARITY,
@@ -27,8 +27,8 @@ from fstui.storage.tree import integer
 _SPREADS: dict[str, Spread] = {"linear": "one", "raid1": "raid1", "raid10": "raid10"}
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 """Members that an array of that level can lose."""
-_TOO_FEW = ("degraded", "missing_members")
-"""Readings whose value is a number of missing members: of md, and of dm-raid."""
+_MISSING = ("degraded", "missing_members")
+"""Readings of md and of dm-raid whose value is the number of missing members."""
 
 
 class Array(LayerKind, frozen=True, kw_only=True):
@@ -37,9 +37,11 @@ class Array(LayerKind, frozen=True, kw_only=True):
     def spread(self, node: Node) -> Spread:
         return _SPREADS.get(node.value("level") or "", "stripe")
 
-    def tolerates(self, node: Node, members: int) -> int:
-        """Return how many more members may fail. Of a mirror, ``members`` does not include those that are missing."""
-        return max(0, parity - _missing(node)) if (parity := _parity(node)) else super().tolerates(node, members)
+    def tolerated_failures(self, node: Node, members: int) -> int:
+        """Return how many more members may fail. ``members`` of a mirror does not include missing members."""
+        if not (parity := _parity(node)):
+            return super().tolerated_failures(node, members)
+        return max(0, parity - _missing_members(node))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what the member gets. With a journal, a sync causes flushes at the journal only.
@@ -56,13 +58,13 @@ def _parity(node: Node) -> int:
     return _PARITY.get(node.value("level") or "", 0)
 
 
-def _missing(node: Node) -> int:
+def _missing_members(node: Node) -> int:
     """Return how many members are missing, as md or dm-raid reports."""
-    return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _TOO_FEW)
+    return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _MISSING)
 
 
-_UNDER_WAY = frozenset({"resync", "recover", "reshape", "check", "repair"})
-_STOPPED = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
+_RUNNING_ACTIONS = frozenset({"resync", "recover", "reshape", "check", "repair"})
+_STOPPED_STATES = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
 _MIRRORS = frozenset({"raid1", "raid10"})
 _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
 
@@ -73,16 +75,16 @@ class MdReader(DeviceReader):
         return LayerDescription(
             below=slaves,
             readings=(
-                *self._own(directory),
+                *self._settings(directory),
                 *self._written_behind(directory, slaves),
-                *self.queue(name),
+                *self.queue_readings(name),
             ),
             state=tuple(self._trouble(directory, slaves)),
             identity=self.tree.word(f"{directory}/uuid") or "",
             roles=dict(self._roles(directory, slaves)),
         )
 
-    def _own(self, directory: str) -> tuple[Reading, ...]:
+    def _settings(self, directory: str) -> tuple[Reading, ...]:
         names = ("level", "journal_mode", "consistency_policy")
         return without_none(self.tree.reading(what, f"{directory}/{what}") for what in names)
 
@@ -102,14 +104,18 @@ class MdReader(DeviceReader):
             yield slave, next((role for role in ("journal", "spare") if role in state), member)
 
     def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Yield readings of missing or faulty members, of work under way, and of a stopped array."""
+        """Yield readings of missing or faulty members, of a running action such as a resync, and of a stopped array."""
         yield from without_none([self.tree.reading("degraded", f"{directory}/degraded", unless=("0",))])
         for slave in slaves:
             path = f"{directory}/dev-{slave}/state"
             if "faulty" in (self.tree.word(path) or "").split(","):
                 yield Reading(what="faulty", value=slave, path=path)
-        bad = (("sync_action", _UNDER_WAY), ("array_state", _STOPPED))
-        yield from without_none([self.tree.reading(what, f"{directory}/{what}", only=values) for what, values in bad])
+        yield from without_none(
+            [
+                self.tree.reading("sync_action", f"{directory}/sync_action", only=_RUNNING_ACTIONS),
+                self.tree.reading("array_state", f"{directory}/array_state", only=_STOPPED_STATES),
+            ]
+        )
 
 
 class Md(Array, frozen=True, kw_only=True):
@@ -141,7 +147,7 @@ class Md(Array, frozen=True, kw_only=True):
         )
 
     def may_add_bytes(self, node: Node) -> bool:
-        """Return whether the level writes parity, or a block to two members of a RAID10."""
+        """Return whether the level writes parity, or writes a block to two members, as RAID10 does."""
         return node.value("level") not in _WITHOUT_PARITY
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
@@ -150,13 +156,12 @@ class Md(Array, frozen=True, kw_only=True):
         A faulty member gets nothing. A member that is written behind gets copies that no sync waits for. With a partial
         parity log, the driver flushes the members later, not once for each flush.
         """
-        failed = member.id in (trouble.value for trouble in node.state if trouble.what == "faulty")
-        if failed:
+        if member.id in (trouble.value for trouble in node.state if trouble.what == "faulty"):
             return NOTHING
         if member.id in (reading.value for reading in node.readings if reading.what == "written_behind"):
             return COPY
         if self.skipped_sync(node) is not None:
-            return by_role(member.role, BYTES_ALONE)
+            return by_role(member.role, LATER_WRITES)
         return super().forwards(node, member, roles, filesystem)
 
 

@@ -1,9 +1,9 @@
 """ZFS datasets, and the properties that decide what a sync costs and whether it is durable.
 
-The tool ``zfs`` reports ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and ``atime``. The
-path of such a reading ends with where the value comes from: "(inherited from tank)".
+Readings: the tool ``zfs`` reports ``sync``, ``logbias``, ``recordsize``, ``compression``, ``primarycache`` and
+``atime``. The path of such a reading ends with the origin of the value: "(inherited from tank)".
 
-Every user can read the others in /proc and /sys: ``zil_commit_count``, and the parameters ``zfs_nocacheflush`` and
+In /proc and /sys, every user can read ``zil_commit_count``, and the parameters ``zfs_nocacheflush`` and
 ``zil_nocacheflush`` (0 | 1) of the module. OpenZFS 2.2 and later count ZIL commits per dataset, earlier versions per
 host.
 """
@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage.claims import Command, missing
+from fstui.storage.claims import Command, missing_reading
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription, Sources, without_none
-from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, parameters
+from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, flush_parameters
 from fstui.storage.tree import Tree
 
 KSTAT = "/proc/spl/kstat/zfs"
@@ -50,48 +50,48 @@ class DatasetReader(FilesystemReader):
         self._counters: dict[str, Mapping[str, str]] = {}
 
     def read_below(self, mount: Mount) -> LayerDescription:
-        return self._pools.below(mount.source)
+        return self._pools.pool_below(mount.source)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``: whether a parameter of the module drops flushes."""
-        return super().settings(mount, device) or barrier(self.tree)
+        """Return ``barrier``, which shows whether a parameter of the module drops flushes."""
+        return super().settings(mount, device) or barrier_reading(self.tree)
 
-    def more(self, mount: Mount) -> tuple[Reading, ...]:
+    def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
         """Return the dataset's properties, and the number of commits of its intent log."""
         name, claims = mount.source, self.sources.claims
-        unread = missing("the dataset's properties", [("zfs", "get", "all", name)], claims)
+        no_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        properties = self._pools.properties.get(name, (unread,))
-        return (*super().more(mount), *properties, *without_none([self._commits(name), replay]))
+        properties = self._pools.properties.get(name, (no_properties,))
+        return (*super().option_readings(mount), *properties, *without_none([self._commits(name), replay]))
 
     def _commits(self, dataset: str) -> Reading | None:
-        """Return ``zil_commit_count``: of the dataset, else of the whole host."""
-        for path in (self._counting(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil"):
-            count = count_commits(self.tree, path) if path is not None else None
+        """Return ``zil_commit_count`` of the dataset, else of the whole host."""
+        for path in (self._counter_files(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil"):
+            count = read_commit_count(self.tree, path) if path is not None else None
             if count is not None and path is not None:
                 return Reading(what="zil_commit_count", value=str(count), path=path)
         return None
 
-    def _counting(self, pool: str) -> Mapping[str, str]:
-        """Return the files that count the commits of each dataset of a pool. They are looked up once per survey."""
+    def _counter_files(self, pool: str) -> Mapping[str, str]:
+        """Return the file with the commit count of each dataset of a pool. The files are searched once per survey."""
         if pool not in self._counters:
             directory = f"{KSTAT}/{pool}"
             paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
-            named = ((re.search(_DATASET, self.tree.data(path) or b""), path) for path in paths)
-            self._counters[pool] = {os.fsdecode(match[1]): path for match, path in named if match}
+            matches = ((re.search(_DATASET, self.tree.data(path) or b""), path) for path in paths)
+            self._counters[pool] = {os.fsdecode(match[1]): path for match, path in matches if match}
         return self._counters[pool]
 
 
-def barrier(tree: Tree) -> tuple[Reading, ...]:
-    """Return ``barrier`` (barrier | nobarrier). Its path is the parameter, because that may change during a run."""
-    readings = parameters(tree)
+def barrier_reading(tree: Tree) -> tuple[Reading, ...]:
+    """Return ``barrier`` (barrier | nobarrier). Its path is the parameter, which may change during a run."""
+    readings = flush_parameters(tree)
     if not readings:
         return ()
-    dropped = next((reading for reading in readings if reading.value == "1"), None)
-    return (Reading(what="barrier", value="nobarrier" if dropped else "barrier", path=(dropped or readings[0]).path),)
+    dropping = next((reading for reading in readings if reading.value == "1"), None)
+    return (Reading(what="barrier", value="nobarrier" if dropping else "barrier", path=(dropping or readings[0]).path),)
 
 
-def count_commits(tree: Tree, path: str) -> int | None:
+def read_commit_count(tree: Tree, path: str) -> int | None:
     match = re.search(_COMMITS, tree.data(path) or b"")
     return int(match[1]) if match else None
 
@@ -101,10 +101,10 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
         return sync_path(node, "sync")
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        """Return one flush, at each device that has the intent log (OpenZFS 2.1, with and without a SLOG)."""
+        """Return one flush, as measured at each device that has the intent log (OpenZFS 2.1, with and without SLOG)."""
         return ONE_FLUSH
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Request the status of each pool and the properties of its mounted datasets. This needs no root."""
         by_pool: dict[str, list[str]] = {}
         for dataset in sorted(filter(None, set(sources))):
@@ -114,7 +114,7 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         for node in nodes:
             if (intent_log := node.reading("zil_commit_count")) is not None:
-                yield DeviceCounters(device=node.id, commits=count_commits(tree, intent_log.path))
+                yield DeviceCounters(device=node.id, commits=read_commit_count(tree, intent_log.path))
 
 
 def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
@@ -132,10 +132,10 @@ KINDS = (
     ZfsDataset(
         name="zfs",
         layer="filesystem",
-        takes_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx tells the record's size
+        takes_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx returns the record's size
         copies_on_write=True,
         needs_device=False,
-        barriers_on=None,
+        barrier_option=None,
     ),
 )
 FILESYSTEMS = DatasetReader

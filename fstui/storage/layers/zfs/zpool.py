@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.claims import Claims, missing
+from fstui.storage.claims import Claims, missing_reading
 from fstui.storage.layers.forwarding import ALL, FLUSHES_ONLY, INTENT_LOG, SOMETIMES, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import LayerDescription, Sources, without_none
@@ -28,11 +28,11 @@ _STATUS = r"^\t( *)(\S+)(?: +(\S+))?(?: +(\S+) +(\S+) +(\S+))?(?: {2}(.*))?"
 
 
 class Vdev(NamedTuple):
-    """One line of ``zpool status``: a disk, a file, or a group of them."""
+    """One line of ``zpool status``: a disk, a file, or a group of disks and files."""
 
     name: str
     role: str | None
-    """None: it holds data."""
+    """None: the vdev holds data."""
     trouble: tuple[Reading, ...]
     children: list[Vdev]
 
@@ -44,19 +44,19 @@ class Vdev(NamedTuple):
         return next((kind for kind in GROUPS if self.name.startswith(kind)), None)
 
 
-class Status(NamedTuple):
+class PoolStatus(NamedTuple):
     name: str
     vdevs: list[Vdev]
     state: tuple[Reading, ...]
 
 
-def pool_statuses(claims: Claims) -> Mapping[str, Status]:
+def pool_statuses(claims: Claims) -> Mapping[str, PoolStatus]:
     answers = claims.items()
-    found = (_status(command, answer.output) for command, answer in answers if command.startswith("zpool status "))
-    return {status.name: status for status in found if status.name}
+    statuses = (_status(command, answer.output) for command, answer in answers if command.startswith("zpool status "))
+    return {status.name: status for status in statuses if status.name}
 
 
-def _status(command: str, output: str) -> Status:
+def _status(command: str, output: str) -> PoolStatus:
     head, _, config = output.partition("\nconfig:")
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in head.split("\n"))}
     vdevs: list[Vdev] = []
@@ -79,21 +79,21 @@ def _status(command: str, output: str) -> Status:
     state = fields.get("state", "")
     if state and state not in _HEALTHY and not trouble:
         trouble = (Reading(what="state", value=state, path=command),)
-    # the first line of the scan says what is under way; the lines after it are not in ``fields["scan"]``
+    # ``fields["scan"]`` has only the first line, which names the operation that is running
     if "in progress" in fields.get("scan", ""):
         trouble = (*trouble, Reading(what="scan", value=fields["scan"].partition(" since")[0], path=command))
-    return Status(fields.get("pool", ""), vdevs, trouble)
+    return PoolStatus(fields.get("pool", ""), vdevs, trouble)
 
 
 def _trouble(match: re.Match[str], path: str) -> tuple[Reading, ...]:
     """Return the state of a vdev if it is not healthy, and its errors."""
-    bad, counts = match[3] and match[3] not in _HEALTHY, match.group(4, 5, 6)
-    erred = any(count not in (None, "0", "-") for count in counts)
+    is_unhealthy, counts = match[3] and match[3] not in _HEALTHY, match.group(4, 5, 6)
+    has_errors = any(count not in (None, "0", "-") for count in counts)
     errors = "read {} write {} checksum {}".format(*counts)
     return without_none(
         [
-            Reading(what="state", value=match[3], path=path) if bad else None,
-            Reading(what="errors", value=errors, path=path) if erred else None,
+            Reading(what="state", value=match[3], path=path) if is_unhealthy else None,
+            Reading(what="errors", value=errors, path=path) if has_errors else None,
         ]
     )
 
@@ -104,31 +104,32 @@ class Pools:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._statuses = pool_statuses(sources.claims)
-        self._read: dict[str, LayerDescription] = {}
-        self.properties = properties(sources.claims)
+        self._described: dict[str, LayerDescription] = {}
+        self.properties = read_properties(sources.claims)
 
-    def below(self, dataset: str) -> LayerDescription:
+    def pool_below(self, dataset: str) -> LayerDescription:
         """Return the pool of a dataset or volume as the layer below it, with the vdevs that are not block devices."""
         name = dataset.partition("/")[0]
-        if name not in self._read:
-            self._read[name] = self._pool(name)
-        return self._read[name]
+        if name not in self._described:
+            self._described[name] = self._pool(name)
+        return self._described[name]
 
     def _pool(self, name: str) -> LayerDescription:
         status = self._statuses.get(name)
         members = Members(self._sources, name)
-        nocacheflush = parameters(self._sources.tree)
+        nocacheflush = flush_parameters(self._sources.tree)
         drops_flushes = next((reading for reading in nocacheflush if reading.value == "1"), None)
         below: tuple[str, ...] = ()
-        unread: tuple[Reading, ...] = ()
+        no_status: tuple[Reading, ...] = ()
         if status is None:
             because = "only zpool status reports its devices"
-            unread = (missing("the pool's devices", [("zpool", "status", "-L", "-P", name)], self._sources.claims),)
+            command = ("zpool", "status", "-L", "-P", name)
+            no_status = (missing_reading("the pool's devices", [command], self._sources.claims),)
         else:
-            striped = sum(vdev.role is None for vdev in status.vdevs) > 1
-            below = tuple(members.add(vdev, vdev.role or ("stripe" if striped else None)) for vdev in status.vdevs)
-            log = any(vdev.role == "slog" for vdev in status.vdevs)
-            because = "the intent log is on " + ("a device of its own (SLOG)" if log else "the pool's own disks")
+            is_striped = sum(vdev.role is None for vdev in status.vdevs) > 1
+            below = tuple(members.add(vdev, vdev.role or ("stripe" if is_striped else None)) for vdev in status.vdevs)
+            has_slog = any(vdev.role == "slog" for vdev in status.vdevs)
+            because = "the intent log is on " + ("a device of its own (SLOG)" if has_slog else "the pool's own disks")
         pool = kind("zpool").node(
             f"pool:{name}",
             name,
@@ -136,9 +137,9 @@ class Pools:
             sync="stops" if drops_flushes else "passes" if below else "unknown",
             because=f"{drops_flushes.what}=1" if drops_flushes else because,
             state=status.state if status else (),
-            readings=(*self.properties.get(name, ()), *nocacheflush, *unread),
+            readings=(*self.properties.get(name, ()), *nocacheflush, *no_status),
         )
-        return LayerDescription((pool.id,), others=(pool, *members.layers), roles=members.roles)
+        return LayerDescription((pool.id,), other_layers=(pool, *members.layers), roles=members.roles)
 
 
 class Members:
@@ -152,7 +153,7 @@ class Members:
 
     def add(self, vdev: Vdev, role: str | None) -> str:
         """Return the id of a vdev's layer. A group, a file and a missing disk get a layer of their own."""
-        node_id = self._sources.names.at(vdev.name)
+        node_id = self._sources.names.by_path(vdev.name)
         if node_id is None:
             layer = self._layer(vdev, role)
             self.layers.append(layer)
@@ -167,7 +168,7 @@ class Members:
         # the disks of a mirrored log device are log devices too
         child_role = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
         below = tuple(self.add(child, child_role) for child in vdev.children)
-        of_children = (
+        trouble_of_children = (
             Reading(what=f"{reading.what} of {child.name}", value=reading.value, path=reading.path)
             for child in vdev.children
             for reading in child.trouble
@@ -179,18 +180,18 @@ class Members:
             below=below,
             sync="passes" if below else "unknown",
             because="a flush goes to every disk" if below else "this disk is not here",
-            state=(*vdev.trouble, *of_children),
+            state=(*vdev.trouble, *trouble_of_children),
         )
 
 
-def parameters(tree: Tree) -> tuple[Reading, ...]:
-    """Return two parameters of the module. 1 drops the flushes of every pool: to its disks, or to its intent log."""
+def flush_parameters(tree: Tree) -> tuple[Reading, ...]:
+    """Return two parameters of the module. The value 1 drops the flushes of all pools, or of their intent logs."""
     return without_none(tree.reading(name, f"{PARAMETERS}/{name}") for name in ("zfs_nocacheflush", "zil_nocacheflush"))
 
 
-def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
-    """Return the properties, by dataset or pool; the path of one says where it comes from: "(inherited from tank)"."""
-    found: dict[str, tuple[Reading, ...]] = {}
+def read_properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
+    """Return the properties by dataset or pool. The path of a property ends with its origin, if it has one."""
+    properties: dict[str, tuple[Reading, ...]] = {}
     for command, answer in claims.items():
         tool = command.partition(" ")[0]
         if " get " not in command or tool not in ("zfs", "zpool"):
@@ -200,8 +201,8 @@ def properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
                 name, what, value, source = cells
                 origin = f" ({source})" if source not in ("-", "") else ""
                 reading = Reading(what=what, value=value, path=f"{tool} get {what} {name}{origin}")
-                found[name] = (*found.get(name, ()), reading)
-    return found
+                properties[name] = (*properties.get(name, ()), reading)
+    return properties
 
 
 def _writes_to_log(dataset: Node) -> bool:
@@ -215,13 +216,13 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
         return logs if logs and _writes_to_log(filesystem) else super().waits_for(node, below, filesystem)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """The vdevs that hold the intent log share its writes; the data follows with a transaction group.
+        """Return what a vdev gets. The vdevs that hold the intent log share its writes. The data follows later.
 
-        If the dataset uses log devices, only they get the log. Otherwise the other vdevs share it: the disks, and since
-        OpenZFS 2.4 the special vdev.
+        If the dataset uses log devices, only these hold the log. Otherwise the disks share it, since OpenZFS 2.4 with
+        the special vdev.
         """
-        on_slog = "slog" in roles and _writes_to_log(filesystem)
-        has_log = (member.role == "slog") == on_slog
+        log_is_on_slog = "slog" in roles and _writes_to_log(filesystem)
+        has_log = (member.role == "slog") == log_is_on_slog
         role = None if member.role == "special" else member.role
         return by_role(role, INTENT_LOG if has_log else SOMETIMES)
 
@@ -229,16 +230,16 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
 class VdevGroup(LayerKind, frozen=True, kw_only=True):
     """The row of a vdev that consists of several disks."""
 
-    def tolerates(self, node: Node, members: int) -> int:
-        """Return the number in the name: 2 for ``raidz2-0``; 1 for ``raidz`` and ``draid`` without a number."""
+    def tolerated_failures(self, node: Node, members: int) -> int:
+        """Return the parity in the name: 2 for ``raidz2-0``; 1 for ``raidz`` and ``draid`` without a number."""
         if self.name == "mirror":
             return members - 1
         parity = re.match(r"d?raidz?(\d)", node.name)
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
-    def corrects(self, node: Node, members: int) -> int:
-        """Return as many as may fail: the checksum of a stale block differs from the one in its parent."""
-        return self.tolerates(node, members)
+    def corrected_members(self, node: Node, members: int) -> int:
+        """Return as many as may fail, because the checksum of a stale block differs from the one in its parent."""
+        return self.tolerated_failures(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         return ALL if self.name == "mirror" else FLUSHES_ONLY if self.name.startswith(("raidz", "draid")) else SOMETIMES

@@ -16,12 +16,12 @@ from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
-from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier, pool_commands, sync_path
+from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier_reading, pool_commands, sync_path
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
 LINKS = "/dev/zvol"
 _MAX_DEPTH = 50
-"""Greatest depth of the directories that are searched for links. ZFS limits the depth of names in a pool too."""
+"""The greatest depth of directories that are searched for links. ZFS limits the depth of names in a pool too."""
 
 
 class VolumeReader(DeviceReader):
@@ -29,8 +29,8 @@ class VolumeReader(DeviceReader):
         volume = self._names.get(name)
         name_reading = Reading(what="volume", value=volume, path=f"{LINKS}/{volume}") if volume else None
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        pool = self._pools.below(volume) if volume else LayerDescription()
-        readings = (*without_none([name_reading, replay]), *barrier(self.tree), *self.queue(name))
+        pool = self._pools.pool_below(volume) if volume else LayerDescription()
+        readings = (*without_none([name_reading, replay]), *barrier_reading(self.tree), *self.queue_readings(name))
         return pool._replace(readings=readings, label=volume or "")
 
     def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
@@ -62,21 +62,21 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         """Return whether sync=always is in effect: each write is in the intent log before it is acknowledged."""
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
-    def questions(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
+    def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         """Request the properties of each volume and the devices of its pool. This needs no root."""
         names = [volume for node in nodes if (volume := node.value("volume"))]
-        of_pools = (command for name in names for command in pool_commands(name.partition("/")[0]))
-        of_volumes = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
-        return tuple(dict.fromkeys((*of_pools, *of_volumes)))
+        pool_queries = (command for name in names for command in pool_commands(name.partition("/")[0]))
+        volume_queries = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
+        return tuple(dict.fromkeys((*pool_queries, *volume_queries)))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """No number of flushes can be expected: a flush with nothing to commit causes none, and the data is written
-        later, with a transaction group."""
+        """Return SOMETIMES, because no number of flushes can be expected. A flush with nothing to commit causes none,
+        and the data is written later."""
         return SOMETIMES
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """Return None: whether a sync waits for the log device depends on ``logbias`` of the volume, which the pool
-        does not know."""
+        """Return None. Whether a sync waits for the log device depends on ``logbias`` of the volume, which the layer of
+        the pool does not have."""
         return None
 
 
@@ -86,7 +86,7 @@ KINDS = (
         layer="block",
         device_names="zd",
         may_cache=True,
-        barriers_on=None,
+        barrier_option=None,
     ),
 )
 DEVICES = VolumeReader

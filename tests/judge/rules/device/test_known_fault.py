@@ -36,4 +36,4 @@ def test_other_drives_are_not_accused(model: str, cache: str, firmware: str) -> 
 
 @pytest.mark.parametrize("firmware", ["80.00A80", "0A80", "80.0"])
 def test_revision_is_recognised_as_the_kernel_shortens_it(firmware: str) -> None:
-    assert models.fault(GREEN, firmware)
+    assert models.find_fault(GREEN, firmware)

@@ -11,11 +11,11 @@ from fstui.storage import claims
 from fstui.storage.claims import Answer, Claims
 from fstui.storage.layers.devices.caches import (
     has_cache,
-    hidden_by_controller,
+    has_protected_cache,
+    is_hidden_by_controller,
+    is_safe_drive,
     may_outlive_power_cut,
     outlives_power_cut,
-    protected_cache,
-    safe_drive,
     volatile_cache,
 )
 from fstui.storage.survey import survey
@@ -45,7 +45,7 @@ def drive(medium: Medium | None = None, **readings: str) -> Node:
 def test_most_reliable_source_decides(readings: dict[str, str], cache_on: bool, who: str) -> None:
     fact = volatile_cache(drive(None, **readings))
     assert fact is not None
-    assert (fact.value, fact.reading.what) == (cache_on, who)
+    assert (fact.is_on, fact.reading.what) == (cache_on, who)
 
 
 def test_cache_is_unknown_without_a_source() -> None:
@@ -83,9 +83,9 @@ CONTROLLERS = (
 ])  # fmt: skip
 def test_controller_may_answer_for_an_unknown_volume(controller: str, readings: dict[str, str], hidden: bool) -> None:
     volume = drive(None, controller=controller, **readings)
-    assert (hidden_by_controller(volume), may_outlive_power_cut(volume)) == (hidden, hidden)
+    assert (is_hidden_by_controller(volume), may_outlive_power_cut(volume)) == (hidden, hidden)
     declared = replace(volume, medium=Medium(class_="ssd", declared=True))
-    assert not hidden_by_controller(declared)
+    assert not is_hidden_by_controller(declared)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_controller_may_answer_for_an_unknown_volume(controller: str, readings: 
     ],
 )
 def test_what_outlives_a_power_cut(node: Node, cache: bool, drive_itself: bool, outlives: bool) -> None:
-    assert (protected_cache(node), safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
+    assert (has_protected_cache(node), is_safe_drive(node), outlives_power_cut(node)) == (cache, drive_itself, outlives)
 
 
 def test_device_decides_without_kernel_setting() -> None:
@@ -125,7 +125,7 @@ def answering(**answers: str) -> Claims:
     return {command: Answer(output=output) for command, output in answers.items()}
 
 
-def only(box: Box, found: Claims = claims.UNASKED) -> Node:
+def only(box: Box, found: Claims = claims.NO_CLAIMS) -> Node:
     (node,) = survey(box.root, found).unused
     return node
 
@@ -211,6 +211,6 @@ def test_answers_do_not_change_the_identity(box: Box) -> None:
     box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])
     table = f"vg-lv: 0 8 writecache s {box.number_of['sda']} 9:9 4096 0"
     answers = answering(**{HDPARM: ON, "dmsetup table": table})
-    before, after = (survey(box.root, found).filesystems[0] for found in (claims.UNASKED, answers))
+    before, after = (survey(box.root, found).filesystems[0] for found in (claims.NO_CLAIMS, answers))
     assert before.identity == after.identity
     assert (before.stack[1].kind, after.stack[1].kind) == ("dm-linear", "dm-writecache")

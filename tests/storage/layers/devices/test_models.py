@@ -69,7 +69,7 @@ def test_every_model_has_pattern_and_source(row: models.Model) -> None:
     ("HITACHI OPEN-V", "unknown", None, "array"), ("NetApp ONTAP Controller", "unknown", None, "array"),
 ])  # fmt: skip
 def test_known_models(model: str, class_: str, write_cache: str | None, grade: str) -> None:
-    row = models.known(model)
+    row = models.find(model)
     assert row is not None
     assert (row.class_, row.write_cache, row.grade) == (class_, write_cache, grade)
 
@@ -81,7 +81,7 @@ def test_known_models(model: str, class_: str, write_cache: str | None, grade: s
     "WDC WDS192T1D0D-01AJB0", "ADATA SR2000CP", "HGST SDLL1DLR480GCAA1", "HGST HUSMR1625ASS200",
 ])  # fmt: skip
 def test_unknown_models(model: str) -> None:
-    assert models.known(model) is None
+    assert models.find(model) is None
 
 
 def test_protected_cache_is_not_volatile(box: Box) -> None:
@@ -113,10 +113,10 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
     ("HGST HUS724040AL", "in place"), ("ST8000NM0055", "in place"), ("SEAGATE ST39173LW", "in place"),
 ])  # fmt: skip
 def test_names_of_hard_disks(model: str, writes: str) -> None:
-    row = models.known(model)
+    row = models.find(model)
     assert row is not None and (row.grade, row.writes) == ("hard disk", writes)
 
 
 @pytest.mark.parametrize("model", ["ST480HM000-1G5162", "ST400FM0053", "ST480FN0021", "ST400KN0001"])
 def test_seagate_ssds_are_no_hard_disks(model: str) -> None:
-    assert models.known(model) is None
+    assert models.find(model) is None

@@ -24,6 +24,6 @@ def test_service_is_recognised(kind: str, name: str, model: str | None, service:
 
 
 def test_platform_is_found_by_its_name() -> None:
-    assert platforms.of("firecracker")
-    assert platforms.of("none such") is None
-    assert platforms.of(None) is None
+    assert platforms.find("firecracker")
+    assert platforms.find("none such") is None
+    assert platforms.find(None) is None

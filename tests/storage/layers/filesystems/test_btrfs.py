@@ -43,20 +43,21 @@ def test_btrfs_with_single_metadata_tolerates_no_loss() -> None:
         ("raid1", "raid1 single", 0, 0),
     ):
         top = filesystem("btrfs", level=data, metadata_level=metadata)
-        assert (kind("btrfs").tolerates(top, 3), kind("btrfs").corrects(top, 3)) == (tolerated, corrected)
+        row = kind("btrfs")
+        assert (row.tolerated_failures(top, 3), row.corrected_members(top, 3)) == (tolerated, corrected)
 
 
 @pytest.mark.parametrize(("level", "missing", "tolerated"), [("raid1", 1, 0), ("raid1c3", 1, 1), ("raid5", 2, 0)])
 def test_missing_btrfs_members_reduce_tolerance(level: str, missing: int, tolerated: int) -> None:
     state = tuple(Reading(what="missing", value="1", path=f"devinfo/{number}/missing") for number in range(missing))
     top = replace(filesystem("btrfs", level=level, metadata_level="raid1c3"), state=state)
-    assert kind("btrfs").tolerates(top, 3) == tolerated
+    assert kind("btrfs").tolerated_failures(top, 3) == tolerated
 
 
 def test_btrfs_corrects_nothing_without_checksums() -> None:
     mirror: dict[str, Any] = {"level": "raid1", "metadata_level": "raid1"}
-    assert kind("btrfs").corrects(filesystem("btrfs", checksums="off", **mirror), 2) == 0
-    assert kind("btrfs").corrects(filesystem("btrfs", nocow_flag="C", **mirror), 2) == 0
+    assert kind("btrfs").corrected_members(filesystem("btrfs", checksums="off", **mirror), 2) == 0
+    assert kind("btrfs").corrected_members(filesystem("btrfs", nocow_flag="C", **mirror), 2) == 0
 
 
 def test_btrfs_mixed_groups_have_one_level(box: Box) -> None:

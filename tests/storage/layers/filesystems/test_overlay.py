@@ -1,6 +1,6 @@
 import pytest
 
-from fstui.storage.claims import Answer, Claims, line
+from fstui.storage.claims import Answer, Claims, command_line
 from fstui.storage.layers.filesystems.overlay import stat_command
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
@@ -27,7 +27,7 @@ def test_overlay_is_on_the_filesystem_of_upperdir(box: Box, option: str, sync: s
 
 def test_unseen_upper_directory_gives_no_layers(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
-    asked = line(stat_command("/var/lib/docker/u"))
+    asked = command_line(stat_command("/var/lib/docker/u"))
     nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
     found = look(box, "/", claims=nowhere)
     assert edges(found) == {"mount:/": ()}
@@ -50,7 +50,7 @@ def test_missing_upperdir_is_not_followed(box: Box) -> None:
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
     nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
-    asked = line(stat_command("/run/live/rw"))
+    asked = command_line(stat_command("/run/live/rw"))
     gone: Claims = {asked: nowhere}
     found = look(box, claims=gone)
     assert edges(found) == {"mount:/srv": ()}
@@ -78,13 +78,14 @@ def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str],
     merged = "/srv/store/ab/merged"
     box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
     looked = {
-        line(stat_command(path)): Answer(output=f"{text}\n") for path, text in {merged: f"14 {TIMES}", **seen}.items()
+        command_line(stat_command(path)): Answer(output=f"{text}\n")
+        for path, text in {merged: f"14 {TIMES}", **seen}.items()
     }
     found = look(box, merged, claims=looked)
     assert edges(found)[f"mount:{merged}"] == below
     if below:
         at = next(path for path, text in seen.items() if text.endswith(TIMES))
-        assert read(found.stack[0], "upperdir_at") == (at, line(stat_command(at)))
+        assert read(found.stack[0], "upperdir_at") == (at, command_line(stat_command(at)))
 
 
 @pytest.mark.parametrize(("there", "shown", "root", "followed"), [
@@ -106,8 +107,8 @@ def test_other_directory_at_the_path_is_not_followed(
     box.mount("tmpfs", "/decoy", "tmpfs")
     options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
     box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
-    asked = line(stat_command("/decoy/upper"))
-    looked = {asked: Answer(output=f"{there}\n"), line(stat_command("/srv")): Answer(output=f"{shown}\n")}
+    asked = command_line(stat_command("/decoy/upper"))
+    looked = {asked: Answer(output=f"{there}\n"), command_line(stat_command("/srv")): Answer(output=f"{shown}\n")}
     found = look(box, claims=looked)
     assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
     missing = found.stack[0].reading("missing")

@@ -1,17 +1,17 @@
 import pytest
 
-from fstui.storage.claims import UNASKED, Answer
+from fstui.storage.claims import NO_CLAIMS, Answer
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.dm_tables import DmTable
 
 
 def tables(output: str) -> dict[str, DmTable]:
-    return dict(dm_tables.read({dm_tables.PATH: Answer(output=output)}))
+    return dict(dm_tables.read_tables({dm_tables.PATH: Answer(output=output)}))
 
 
 def test_no_answer_gives_no_tables() -> None:
-    assert dm_tables.read(UNASKED) == {}
-    assert dm_tables.read({dm_tables.PATH: Answer(error="no answer for 4 s")}) == {}
+    assert dm_tables.read_tables(NO_CLAIMS) == {}
+    assert dm_tables.read_tables({dm_tables.PATH: Answer(error="no answer for 4 s")}) == {}
     assert tables("No devices found") == {}
 
 
@@ -34,4 +34,4 @@ def test_table_settings(words: str, reading: tuple[str, str]) -> None:
 def test_roles_only_for_existing_devices() -> None:
     (table,) = tables("x: 0 8 thin-pool 8:1 8:2 128 0").values()
     here = {"8:1": "sda"}
-    assert dm_tables.named_roles(table, here.get) == {"sda": "metadata"}
+    assert dm_tables.roles_by_name(table, here.get) == {"sda": "metadata"}

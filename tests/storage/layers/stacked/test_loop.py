@@ -3,7 +3,7 @@ import os
 import pytest
 
 from fstui.model.storage import Target
-from fstui.storage.claims import Answer, line
+from fstui.storage.claims import Answer, command_line
 from fstui.storage.layers.stacked import loop
 from fstui.storage.layers.stacked.loop import BACKING, stat_command
 from fstui.storage.survey import commands, survey, target_of
@@ -87,7 +87,7 @@ def test_read_only_loop_may_say_write_through(box: Box) -> None:
 def after_losetup(box: Box, number: str) -> Target:
     """Return the target on /srv after losetup reported the device number of the file of loop0."""
     told = Answer(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
-    return target_of("/srv", survey(box.root, {line(BACKING): told}))
+    return target_of("/srv", survey(box.root, {command_line(BACKING): told}))
 
 
 def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
@@ -111,9 +111,9 @@ def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, fou
     box.mount("overlay", "/", "overlay", device="0:31")
     box.loop("loop0", "/x.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    claims = {line(BACKING): Answer(output="/dev/loop0 \\x20 0:46 12\n")}
+    claims = {command_line(BACKING): Answer(output="/dev/loop0 \\x20 0:46 12\n")}
     if inode is not None:
-        claims[line(stat_command("/x.img"))] = Answer(output=f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n")
+        claims[command_line(stat_command("/x.img"))] = Answer(output=f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n")
     where = target_of("/srv", survey(box.root, claims))
     assert edges(where)["file:/x.img"] == (("mount:/",) if found else ())
     judgement = verdict(where, step(flushes={"loop0": 1}), idle=quiet("loop0"))
@@ -137,7 +137,7 @@ def in_a_container(box: Box, stat: Answer) -> Target:
     box.mount("tmpfs", "/images", "tmpfs")
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
-    return target_of("/srv", survey(box.root, {line(stat_command("/images/disk.img")): stat}))
+    return target_of("/srv", survey(box.root, {command_line(stat_command("/images/disk.img")): stat}))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
     box.loop("loop0", "/images/disk.img")
     box.mount("/dev/loop0", "/srv", "ext4")
     box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
-    claims = {line(stat_command("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
+    claims = {command_line(stat_command("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
     found = target_of("/srv", survey(box.root, claims))
     assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
     assert (verdict(found).verdict == "not-durable") is not covered
@@ -223,7 +223,7 @@ def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = No
     losetup = Answer(output=f"/dev/loop0 \\x20{number} 12\n")
     device = ":".join(f"{int(part):x}" for part in box.number_of[node_of].split(":")) if node_of else "0:0"
     stat = Answer(output=f"{os.makedev(major, minor)} {inode} {device}\n")
-    return target_of("/srv", survey(box.root, {line(BACKING): losetup, line(stat_command(file)): stat}))
+    return target_of("/srv", survey(box.root, {command_line(BACKING): losetup, command_line(stat_command(file)): stat}))
 
 
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])

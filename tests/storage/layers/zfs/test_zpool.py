@@ -33,7 +33,7 @@ def test_throughput_bias_bypasses_the_slog() -> None:
 def test_group_tolerates_what_its_name_says(name: str, tolerates: int, gets: Forwarded) -> None:
     group = next(group for group in ("mirror", "raidz", "draid", "replacing") if name.startswith(group))
     vdev = Node(id=f"vdev:{name}", layer="pool", kind=group, name=name)
-    assert kind(group).tolerates(vdev, 4) == tolerates
+    assert kind(group).tolerated_failures(vdev, 4) == tolerates
     assert kind(group).forwards(vdev, Member("sda", "mirror leg"), ("mirror leg",) * 4, LATENCY) == gets
 
 
