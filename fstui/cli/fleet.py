@@ -187,7 +187,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
     Example: fstui fleet compare before-the-update after-the-update
     """
     earlier, later = results.read(before), results.read(after)
-    asyncio.run(print_report(report.compared(earlier, later), format_, output))
+    asyncio.run(print_report(report.comparison_report(earlier, later), format_, output))
     return FAIL_ON if any(change.worse for change in report.changes(earlier, later)) else 0
 
 

@@ -1,4 +1,4 @@
-"""Perform one request on many hosts: find fstui.pyz there, copy it where it is missing, run it, save the documents."""
+"""Perform one request on many hosts: copy fstui.pyz to the hosts that need it, run it, save the documents."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from pathlib import Path
 from fstui.fleet import remote, results, ssh
 from fstui.fleet.remote import Request
 from fstui.fleet.results import About, Fleet, HostResult, results_of
-from fstui.fleet.ssh import Fanout, SshResult, line_of
+from fstui.fleet.ssh import Fanout, SshResult, local_command
 from fstui.model.errors import Refused, local_time
 
-FIND_S = 30.0
-"""Time limit for the search for the file. It is short, because the next phase starts when all hosts have answered."""
+FIND_TIMEOUT_S = 30.0
+"""Time limit of the search for fstui.pyz. It is short, because copying starts when all hosts have answered."""
 _STOPPED = "stopped before fstui connected to it"
-_ENDED = ("0", "1", "3", "129", "130", "143")
+_COMPLETE_EXITS = ("0", "1", "3", "129", "130", "143")
 """Exit statuses of an fstui that has printed a complete document."""
 _MAX_PATH = 4096
 _RUN_ID = re.compile("[0-9a-z]{1,32}")
-"""A run id comes from a document of the host and becomes a part of a file name in a script."""
+"""The ids that ``clean`` accepts. An id comes from a document of the host, and a script uses it in a file name."""
 
 
 class FleetJob:
@@ -35,8 +35,8 @@ class FleetJob:
         file: Path | None,
         on_answer: Callable[[str, str], object],
     ) -> None:
-        """``file``: fstui.pyz, which hosts without fstui get. ``on_answer`` is called with the name of each host that
-        has answered, and with its answer in a few words. Raises Refused."""
+        """``file``: fstui.pyz; None if the hosts have fstui. ``on_answer`` is called with the name of each host that
+        has answered, and a short text about its answer. Raises Refused."""
         self._request = request
         self._file = file
         self._digest = _digest(file) if file else ""
@@ -52,7 +52,7 @@ class FleetJob:
         self._troubles: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
         self.most_bytes_left = 0
-        """The most bytes that the file and what it unpacked still occupy on a host."""
+        """The most bytes that fstui.pyz and its unpacked files still occupy on a host."""
         self.fanout = Fanout(request)
 
     def go(self) -> Fleet:
@@ -61,60 +61,59 @@ class FleetJob:
         if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
         else:
-            find_line = line_of(request, remote.find(request, mark, digest))
-            find_s = min(FIND_S, request.timeout_s)
-            self.fanout.each(dict.fromkeys(self._nodes, find_line), self._found, timeout_s=find_s)
-            copy_line = line_of(request, remote.receive(request, mark, digest), self._file)
-            self.fanout.each(dict.fromkeys(self._to_copy, copy_line), self._copied, timeout_s=request.timeout_s)
-        run_lines = {
-            place: line_of(request, remote.run(request, mark, digest, place)) for place in set(self._places.values())
-        }
-        line_of_node = {node: run_lines[place] for node, place in self._places.items()}
-        self.fanout.each(line_of_node, self._ran, timeout_s=request.timeout_s)
-        return self._concluded()
+            find_command = local_command(request, remote.find(request, mark, digest))
+            timeout_s = min(FIND_TIMEOUT_S, request.timeout_s)
+            self.fanout.run(dict.fromkeys(self._nodes, find_command), self._on_search_answer, timeout_s=timeout_s)
+            copy_command = local_command(request, remote.receive(request, mark, digest), self._file)
+            commands = dict.fromkeys(self._to_copy, copy_command)
+            self.fanout.run(commands, self._on_copy_answer, timeout_s=request.timeout_s)
+        scripts = {place: remote.run(request, mark, digest, place) for place in set(self._places.values())}
+        commands = {node: local_command(request, scripts[place]) for node, place in self._places.items()}
+        self.fanout.run(commands, self._on_run_answer, timeout_s=request.timeout_s)
+        return self._save_fleet()
 
-    def _trouble(self, node: str, words: str) -> None:
+    def _fail(self, node: str, words: str) -> None:
         self._troubles[node] = words
         self._on_answer(node, words)
 
-    def _found(self, node: str, answer: SshResult) -> None:
+    def _on_search_answer(self, node: str, answer: SshResult) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
             self._to_copy.append(node)
         else:
-            self._copied(node, answer)
+            self._on_copy_answer(node, answer)
 
-    def _copied(self, node: str, answer: SshResult) -> None:
+    def _on_copy_answer(self, node: str, answer: SshResult) -> None:
         place = answer.word(self._mark, "ready") or ""
         if trouble := ssh.trouble(answer, self._mark):
-            self._trouble(node, trouble)
+            self._fail(node, trouble)
         elif place.startswith("/") and len(place) < _MAX_PATH:
             self._places[node] = place
         else:
-            self._trouble(node, "its answer cannot be parsed")
+            self._fail(node, "its answer cannot be parsed")
 
-    def _ran(self, node: str, answer: SshResult) -> None:
+    def _on_run_answer(self, node: str, answer: SshResult) -> None:
         document = answer.document(self._mark)
         trouble = "" if document and answer.code == 0 else ssh.trouble(answer, self._mark)
         if not trouble and not document:
             trouble = ssh.refusal(answer, self._mark)
         if trouble or document is None:
-            self._trouble(node, trouble)
+            self._fail(node, trouble)
             return
         try:
             host_results = results_of(node, self._request.command, document)
         except Refused as refusal:
-            self._trouble(node, f"its answer is not a document: {str(refusal)[:200]}")
+            self._fail(node, f"its answer is not a document: {str(refusal)[:200]}")
             return
         results.save(self.directory, node, document)
-        left_kib = answer.word(self._mark, "stays") or ""
-        if left_kib.isdecimal() and len(left_kib) < 12:
-            self.most_bytes_left = max(self.most_bytes_left, int(left_kib) << 10)
+        kib_left = answer.word(self._mark, "stays") or ""
+        if kib_left.isdecimal() and len(kib_left) < 12:
+            self.most_bytes_left = max(self.most_bytes_left, int(kib_left) << 10)
         self._results += host_results
-        if not host_results or answer.word(self._mark, "end") not in _ENDED:
+        if not host_results or answer.word(self._mark, "end") not in _COMPLETE_EXITS:
             self._remarks[node] = ssh.refusal(answer, self._mark)
         self._on_answer(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in host_results)))
 
-    def _concluded(self) -> Fleet:
+    def _save_fleet(self) -> Fleet:
         answered = {host.node for host in self._results} | self._remarks.keys() | self._troubles.keys()
         about = About(
             command=self._request.command,
@@ -135,27 +134,28 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
     mark = f"fstui-fleet-{secrets.token_hex(8)}"
     troubles: dict[str, str] = {}
 
-    def ended(node: str, answer: SshResult) -> None:
-        if trouble := ssh.trouble(answer, mark) or (
-            "" if answer.word(mark, "end") == "0" else "its answer was cut short"
-        ):
+    def on_cleaned(node: str, answer: SshResult) -> None:
+        trouble = ssh.trouble(answer, mark)
+        if not trouble and answer.word(mark, "end") != "0":
+            trouble = "its answer was cut short"
+        if trouble:
             troubles[node] = trouble
         on_answer(node, trouble or "removed")
 
-    lines = {}
+    commands = {}
     for node in fleet.about.nodes:
         runs = [host.run for host in fleet.results if host.node == node and _RUN_ID.fullmatch(host.run)]
-        lines[node] = line_of(request, remote.clean(request, mark, runs))
-    fanout.each(lines, ended, timeout_s=request.timeout_s)
-    return troubles | {node: _STOPPED for node in lines if fanout.stopped and node not in troubles}
+        commands[node] = local_command(request, remote.clean(request, mark, runs))
+    fanout.run(commands, on_cleaned, timeout_s=request.timeout_s)
+    return troubles | {node: _STOPPED for node in commands if fanout.stopped and node not in troubles}
 
 
 def _digest(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
+        with file.open("rb") as content:
             # the default is a file in the working directory, where another user may have put it (/tmp)
-            if os.fstat(opened.fileno()).st_uid not in (0, os.geteuid()):
+            if os.fstat(content.fileno()).st_uid not in (0, os.geteuid()):
                 raise Refused(f"--pyz {file}: it belongs to another user, and every host would run it. Copy it first")
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+            return hashlib.file_digest(content, "sha256").hexdigest()
     except OSError as error:
         raise Refused(f"cannot read --pyz {file}: {error.strerror}") from None

@@ -1,4 +1,6 @@
-"""Find the hosts that differ from their peers, and why. Peers have the same layers on the same model at one provider.
+"""Find the hosts that differ from their peers, and the settings that may explain it.
+
+Peers have the same layers on the same model of disk at the same provider.
 
 A rate is an outlier if both of these conditions are true:
 
@@ -26,15 +28,16 @@ from fstui.model.base import Base
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
 
-FAR, MIN_RATIO = 3.5, 1.25
-SCALED = 1.4826
-"""MAD × this is the standard deviation of a normal distribution."""
+MAX_DEVIATIONS, MIN_RATIO = 3.5, 1.25
+MAD_SCALE = 1.4826
+"""MAD × this number is the standard deviation of a normal distribution."""
 MIN_PEERS = 4
-"""A group must be larger than this. Fewer peers have no distribution."""
+"""A host needs this many peers, because the rates of fewer have no distribution."""
 MAJORITY = 0.75
+"""A value is usual if this share of the peers has it."""
 MAX_REASONS = 3
 _CACHE = {"write back": "on", "write through": "off"}
-_TELLING = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
+_FIRST_REASONS = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
 """Settings with one of these words in their name often explain a rate, so they are reported first."""
 
 
@@ -63,8 +66,8 @@ class HostGroup(Base, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        named = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
-        return " · ".join(filter(None, (self.layers, *named)))
+        details = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
+        return " · ".join(filter(None, (self.layers, *details)))
 
 
 class OddHost(Base, frozen=True, kw_only=True):
@@ -79,10 +82,10 @@ class OddHost(Base, frozen=True, kw_only=True):
 
 def groups(hosts: Iterable[HostResult]) -> list[tuple[HostGroup, list[HostResult]]]:
     """Return the groups with their hosts, the largest first."""
-    alike: dict[tuple[str, str, str], list[HostResult]] = {}
+    by_storage: dict[tuple[str, str, str], list[HostResult]] = {}
     for host in hosts:
-        alike.setdefault((host.layers, host.model, host.cloud), []).append(host)
-    return [(_group(members), members) for members in sorted(alike.values(), key=len, reverse=True)]
+        by_storage.setdefault((host.layers, host.model, host.cloud), []).append(host)
+    return [(_group(members), members) for members in sorted(by_storage.values(), key=len, reverse=True)]
 
 
 def _group(members: Sequence[HostResult]) -> HostGroup:
@@ -103,35 +106,37 @@ def _group(members: Sequence[HostResult]) -> HostGroup:
 
 
 def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
-    """Return the hosts that are slower or faster than their peers, the furthest first."""
+    """Return the hosts that are slower or faster than their peers, those with the largest ratio first."""
     outliers = [odd for group in groups(hosts) for odd in _outliers(*group)]
     return sorted(outliers, key=lambda odd: -abs(log(odd.ratio or 1.0)))
 
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
-    rows = (row for group in groups(hosts) for of_host in _deviations(*group) for row in of_host)
+    """Return the ratio of each rate to the median of its group, by host, target and step."""
+    rows = (row for group in groups(hosts) for rows_of_host in _deviations(*group) for row in rows_of_host)
     return {(row.host.node, row.host.place, row.spread.step): row.ratio for row in rows}
 
 
 def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHost]:
     """Yield the outliers of one group. The reasons compare their settings with those of the other hosts."""
-    largest = [
-        max(of_host, key=lambda row: (row.is_outlier, abs(log(row.ratio)))) for of_host in _deviations(group, members)
-    ]
+    by_host = _deviations(group, members)
+    largest = [max(deviations, key=lambda row: (row.is_outlier, abs(log(row.ratio)))) for deviations in by_host]
     outliers = [deviation for deviation in largest if deviation.is_outlier]
     usual = _UsualSettings([deviation.host for deviation in largest if not deviation.is_outlier]) if outliers else None
     for deviation in outliers:
-        why = "; ".join(usual.reasons(deviation.host)) if usual else ""
+        reasons = "; ".join(usual.reasons(deviation.host)) if usual else ""
         spread = deviation.spread
         sentence = (
             f"{_times(deviation.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(deviation.per_s)}/s, "
             f"median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
         )
-        sentence += f": {why}" if why else "; no reading explains it"
+        sentence += f": {reasons}" if reasons else "; no reading explains it"
         yield OddHost(host=deviation.host.node, target=deviation.host.place, sentence=sentence, ratio=deviation.ratio)
 
 
 class _Deviation(NamedTuple):
+    """The rate of one host in one step, and the rates of its group."""
+
     host: HostResult
     per_s: float
     spread: Spread
@@ -142,12 +147,12 @@ class _Deviation(NamedTuple):
 
     @property
     def is_outlier(self) -> bool:
-        limit = max(FAR * SCALED * self.spread.log_mad, log(MIN_RATIO))
+        limit = max(MAX_DEVIATIONS * MAD_SCALE * self.spread.log_mad, log(MIN_RATIO))
         return self.spread.hosts > MIN_PEERS and abs(log(self.ratio)) > limit
 
 
 def _deviations(group: HostGroup, members: Sequence[HostResult]) -> Iterator[list[_Deviation]]:
-    """Yield for each comparable host the deviations in those steps that other hosts also have."""
+    """Yield, for each comparable host, its deviations in the steps that other hosts also have."""
     spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}
     for host in members:
         rates = [row for row in host.rates if host.comparable and row.per_s > 0 and row.step in spreads]
@@ -170,21 +175,24 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
     """Return the hosts with a verdict worse than the median of their group, or of all if the group is small."""
     judged = [host for host in hosts if host.verdict]
     median_of_all = _median_rank(judged)
-    differing: list[tuple[HostResult, str]] = []
+    sentences: list[tuple[HostResult, str]] = []
     for _, members in groups(judged):
         usual_rank = _median_rank(members) if len(members) > 2 else median_of_all
-        them = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
+        peers = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
         worse = [host for host in members if host.rank < usual_rank]
         usual = _UsualSettings([host for host in members if host.rank == usual_rank]) if worse else None
         for host in worse:
-            why = "; ".join(usual.reasons(host)) if usual else ""
-            said = f"{host.verdict} ({host.confidence}), {them} {VERDICTS[usual_rank]}: {host.sentence or host.flag}"
-            differing.append((host, f"{said}{f' {capital(why)}.' if why else ''}"))
-    differing.sort(key=lambda pair: (pair[0].rank, pair[0].node))
-    return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in differing]
+            reasons = "; ".join(usual.reasons(host)) if usual else ""
+            verdict = f"{host.verdict} ({host.confidence}), {peers} {VERDICTS[usual_rank]}"
+            explanation = f" {capital(reasons)}." if reasons else ""
+            sentences.append((host, f"{verdict}: {host.sentence or host.flag}{explanation}"))
+    sentences.sort(key=lambda pair: (pair[0].rank, pair[0].node))
+    return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in sentences]
 
 
 class _UsualSettings:
+    """The settings and notes of the hosts with which a host is compared."""
+
     def __init__(self, hosts: Sequence[HostResult]) -> None:
         self._count = len(hosts)
         values: dict[str, Counter[str]] = {}
@@ -197,26 +205,26 @@ class _UsualSettings:
         self._notes = Counter(rule for host in hosts for rule in host.notes)
 
     def reasons(self, host: HostResult) -> list[str]:
-        """Return the settings in which the host differs, the most telling first."""
+        """Return the settings in which the host differs from the usual ones, the most likely reasons first."""
         if not self._count:
             return []
-        enough = MAJORITY * self._count
+        majority = MAJORITY * self._count
         reasons = []
         for fact, (value, number) in self._commonest.items():
-            if number >= enough and host.facts.get(fact, "") != value:
+            if number >= majority and host.facts.get(fact, "") != value:
                 reasons.append((fact, _difference(fact, host.facts.get(fact, ""), value)))
-        for fact, here in host.facts.items():
-            if self._hosts_with.get(fact, 0) <= self._count - enough:
-                reasons.append((fact, _difference(fact, here, "")))
-        reasons += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - enough]
-        reasons.sort(key=lambda pair: not any(word in pair[0] for word in _TELLING))
+        for fact, own_value in host.facts.items():
+            if self._hosts_with.get(fact, 0) <= self._count - majority:
+                reasons.append((fact, _difference(fact, own_value, "")))
+        reasons += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - majority]
+        reasons.sort(key=lambda pair: not any(word in pair[0] for word in _FIRST_REASONS))
         return list(dict.fromkeys(words for _, words in reasons))[:MAX_REASONS]
 
 
-def _difference(fact: str, here: str, peers: str) -> str:
-    if fact.endswith("write cache") and here in _CACHE and peers in _CACHE:
-        return f"its {fact} is {_CACHE[here]} (peers: {_CACHE[peers]})"
-    return f"its {fact} is {here} (peers: {peers or 'none'})" if here else f"it has no {fact} (peers: {peers})"
+def _difference(fact: str, value: str, peers: str) -> str:
+    if fact.endswith("write cache") and value in _CACHE and peers in _CACHE:
+        return f"its {fact} is {_CACHE[value]} (peers: {_CACHE[peers]})"
+    return f"its {fact} is {value} (peers: {peers or 'none'})" if value else f"it has no {fact} (peers: {peers})"
 
 
 def _median_rank(hosts: Iterable[HostResult]) -> int:

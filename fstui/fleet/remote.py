@@ -1,12 +1,12 @@
 """A request to hosts, their names, and the shell scripts that run on them.
 
 The scripts are POSIX shell, passed to ssh as its command. Each line of their output starts with a random mark, because
-login scripts write to stdout, too. A script ends what it started when its stdin closes, because that shows that the
-connection is lost.
+login scripts also write to stdout. When the stdin of a script closes, the connection is lost, so the script ends the
+programs that it started.
 
-fstui itself, one zip file (*the file* below), is copied to a directory that no other user can replace: each directory
-above it belongs to root or this user, and is writable for others only if its sticky bit is set. The script uses the
-user's cache directory if it is safe in this way, otherwise a new one from mktemp(1).
+fstui.pyz (*the file* below) is copied to a directory that no other user can replace: each directory above it belongs to
+root or this user, and is writable for others only if its sticky bit is set. The script uses the user's cache directory
+if it is safe in this way, otherwise a new directory from mktemp(1).
 """
 
 from __future__ import annotations
@@ -21,29 +21,30 @@ from fstui.model.base import Base
 from fstui.model.errors import Refused
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]*")
-"""A host's name becomes a word of a command line and the name of a file: no slash, no space, no leading dash."""
+"""A host's name becomes a word of a command line and a file name, so it has no slash, no space, no leading dash."""
 NO_CLUSTERSHELL = (
     "fstui fleet needs ClusterShell, which is not installed. Install it: "
     f"{shlex.quote(sys.executable)} -m pip install 'ClusterShell>=1.9.3'"
 )
 TEMPORARY = "/fstui-fleet."
-"""Part of the path of a directory from mktemp(1). It is always removed, because later requests cannot find it."""
+"""Part of the path of a directory from mktemp(1). Such a directory is always removed, because no later request finds
+it."""
 
-_SAYS = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
+_PRELUDE = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
 say() { printf '\\n%s %s\\n' "$mark" "$*"; }
 """
 
 _PATHS = """uid=$(id -u)
-owned() { set -- $(ls -ldn -- "$1"); [ "$3" = 0 ] || [ "$3" = "$uid" ]; }  # by root or this user
-kept() {  # no other user can rename or replace entries of "."
-  owned . || return 1
+is_trusted() { set -- $(ls -ldn -- "$1"); [ "$3" = 0 ] || [ "$3" = "$uid" ]; }  # $1 belongs to root or this user
+entries_are_safe() {  # no other user can rename or replace entries of "."
+  is_trusted . || return 1
   case $(ls -ldn .) in d????-??-*|d????????[tT]*) return 0 ;; *) return 1 ;; esac
 }
-kept_above() ( while kept; do [ "$(pwd -P)" != / ] || exit 0; cd .. || exit 1; done; exit 1 )
+above_is_safe() ( while entries_are_safe; do [ "$(pwd -P)" != / ] || exit 0; cd .. || exit 1; done; exit 1 )
 is_own() {  # "." belongs to this user, and no other user can write to it or replace it
-  case $(ls -ldn .) in d????-??-*) [ -O . ] && kept_above ;; *) return 1 ;; esac
+  case $(ls -ldn .) in d????-??-*) [ -O . ] && above_is_safe ;; *) return 1 ;; esac
 }
-takes() {  # "." is this user's own, and a program can be written and executed in it
+holds_programs() {  # "." is this user's own, and a program can be written and executed in it
   is_own || return 1
   { printf '#!/bin/sh\\n' >".tried-$$" && chmod 700 ".tried-$$" && [ -x ".tried-$$" ]; } 2>/dev/null
   set -- $?; rm -f ".tried-$$"; return $1
@@ -52,29 +53,29 @@ enter() {  # the directory $1, through nothing that another user made; make what
   case $1 in /*) ;; *) set -- "$PWD/$1" ;; esac
   cd / || return 1
   set -f; IFS=/; set -- $1; unset IFS; set +f
-  for one; do
-    [ -n "$one" ] || continue
-    kept || return 1
-    if [ -e "$one" ] || [ -L "$one" ]; then owned "$one"; else mkdir -- "$one" 2>/dev/null; fi || return 1
-    cd -P -- "$one" 2>/dev/null || return 1
+  for entry; do
+    [ -n "$entry" ] || continue
+    entries_are_safe || return 1
+    if [ -e "$entry" ] || [ -L "$entry" ]; then is_trusted "$entry"; else mkdir -- "$entry" 2>/dev/null; fi || return 1
+    cd -P -- "$entry" 2>/dev/null || return 1
   done
 }
 cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
 [ -n "$wanted" ] && from=option || { from=; wanted=${cache:+$cache/fstui-fleet}; }
-used() {  # a running command uses the file
-  for one in "$place"/.using-*; do kill -0 "${one##*-}" 2>/dev/null && return; done
+is_in_use() {  # a running command uses the file
+  for using in "$place"/.using-*; do kill -0 "${using##*-}" 2>/dev/null && return; done
   return 1
 }
 """
 
-_PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && takes && pwd -P)
+_PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && holds_programs && pwd -P)
 """
 
 _FALLBACK = """new() {  # a new directory below $1
-  cd -P "$1" 2>/dev/null && kept_above && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
-  cd -P "$made" && { takes && pwd -P || { rmdir "../${made#./}"; return 1; }; }
+  cd -P "$1" 2>/dev/null && above_is_safe && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
+  cd -P "$made" && { holds_programs && pwd -P || { rmdir "../${made#./}"; return 1; }; }
 }
-# a directory named with --place is not replaced by another one
+# a directory named with --place is not replaced
 [ -n "$place" ] || [ -n "$from" ] || place=$(new /var/tmp) || place=$(new /tmp)
 """
 
@@ -86,8 +87,8 @@ _FILE = """file=$place/fstui-$(echo "$digest" | cut -c 1-16).pyz
 """
 
 _PYTHON = """python=
-for one in python3 python3.14 python3.13 python3.12 python3.11; do
-  if "$one" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$one; break; fi
+for name in python3 python3.14 python3.13 python3.12 python3.11; do
+  if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$name; break; fi
 done
 [ -n "$python" ] || { say "trouble there is no Python 3.11 or newer"; exit 0; }
 """
@@ -124,7 +125,7 @@ rm -f "$own"
 """
 """The file is unlinked at once, so that nothing is left if the connection breaks. A descriptor keeps it readable."""
 _SCENARIO_PATH = "/proc/$$/fd/4"
-_REMOVE = """used && exit 0
+_REMOVE = """is_in_use && exit 0
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 """
 """This removes nothing while another command uses the file."""
@@ -134,13 +135,13 @@ for id in $ids; do rm -f "${{state:-/nonexistent}}/fstui/runs"/*-"$id".json; don
 say begin
 {_PATHS}[ -d "$wanted" ] || {{ say "end 0"; exit 0; }}
 place=$(enter "$wanted" && is_own && pwd -P) || {{ say "trouble $wanted is not a directory of fstui fleet"; exit 0; }}
-if used; then say "trouble another 'fstui fleet' command is using $place"; exit 0; fi
+if is_in_use; then say "trouble another 'fstui fleet' command is using $place"; exit 0; fi
 rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-* ||
   {{ say "trouble the files in $place could not be removed"; exit 0; }}
 rmdir "$place" 2>/dev/null
 say "end 0"
 """
-"""This writes nothing to the directory (``takes`` would), because its filesystem may be full."""
+"""This writes nothing to the directory (``holds_programs`` would), because its filesystem may be full."""
 
 
 class Request(Base, frozen=True, kw_only=True):
@@ -148,7 +149,7 @@ class Request(Base, frozen=True, kw_only=True):
     """run | check | watch | list"""
     arguments: tuple[str, ...] = ()
     become: str = ""
-    """sudo | doas: become root by this command, which must not ask for a password."""
+    """sudo | doas: become root by this command, without a password."""
     installed: str = ""
     """The command that starts fstui on the hosts; empty: copy the file to them."""
     place: str = ""
@@ -200,12 +201,12 @@ def folded(names: Iterable[str]) -> str:
 def find(request: Request, mark: str, digest: str) -> str:
     """Return the script that prints ``ready PLACE``, or ``copy`` if the file is missing or damaged."""
     reply = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
-    return _whole(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{reply}")
+    return _ssh_argument(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{reply}")
 
 
 def receive(request: Request, mark: str, digest: str) -> str:
     """Return the script that writes its stdin to the file, completely or not at all, and prints ``ready PLACE``."""
-    return _whole(request, mark, digest, request.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
+    return _ssh_argument(request, mark, digest, request.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
 
 
 def run(request: Request, mark: str, digest: str, place: str) -> str:
@@ -216,22 +217,22 @@ def run(request: Request, mark: str, digest: str, place: str) -> str:
         text = base64.b64encode(request.scenario.encode()).decode()
         write_scenario, words[1] = _SCENARIO.format(text=text), _SCENARIO_PATH
     if request.installed:
-        running = _RUN.format(command=f"{request.installed} {' '.join(words)}")
-        return _whole(request, mark, digest, "", write_scenario + running)
-    removed = request.remove or TEMPORARY in place
-    running = _USING + write_scenario + _RUN.format(command=f'sh "$file" {" ".join(words)}')
-    after = f'rm -f "$using"\n{_REMOVE}' if removed else _USED
-    return _whole(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + running + after)
+        run_script = _RUN.format(command=f"{request.installed} {' '.join(words)}")
+        return _ssh_argument(request, mark, digest, "", write_scenario + run_script)
+    is_removed = request.remove or TEMPORARY in place
+    run_script = _USING + write_scenario + _RUN.format(command=f'sh "$file" {" ".join(words)}')
+    cleanup = f'rm -f "$using"\n{_REMOVE}' if is_removed else _USED
+    return _ssh_argument(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + run_script + cleanup)
 
 
 def clean(request: Request, mark: str, runs: Iterable[str]) -> str:
     """Return the script that removes the saved runs with these ids, the file and what it unpacked."""
-    return _whole(request, mark, "", request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
+    return _ssh_argument(request, mark, "", request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
 
 
-def _whole(request: Request, mark: str, digest: str, place: str, script: str) -> str:
-    """Return the command line for ssh. It replaces the login shell (POSIX or fish, but not csh) by sh."""
+def _ssh_argument(request: Request, mark: str, digest: str, place: str, script: str) -> str:
+    """Return the command for ssh. It replaces the login shell (POSIX or fish, but not csh) by sh."""
     variables = {"mark": mark, "digest": digest, "wanted": place}
-    head = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
+    assignments = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]
-    return f"exec {as_root}sh -c {shlex.quote(head + _SAYS + script)}"
+    return f"exec {as_root}sh -c {shlex.quote(assignments + _PRELUDE + script)}"

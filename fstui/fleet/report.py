@@ -24,7 +24,7 @@ MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
 """Rates with an interval, and rates without one, must change by these factors to count as changed."""
 MIN_PARTS = 3
-"""An interval needs this many parts of each step."""
+"""An interval needs at least this many parts of each step."""
 _MAX_SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
@@ -48,8 +48,9 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
-    """Rate after / rate before: the median over the steps that both have. The interval contains the intervals of all
-    steps. That of one step: slowest part after / fastest part before, to fastest part after / slowest part before."""
+    """Rate after / rate before, as the median over the steps that both have. The interval contains the intervals of all
+    steps. The interval of one step reaches from its slowest part after / its fastest part before to its fastest part
+    after / its slowest part before."""
     settings: tuple[str, ...]
     changed: bool
     worse: bool
@@ -142,10 +143,10 @@ def _odd_lines(hosts: Sequence[OddHost]) -> tuple[str, ...]:
 
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
-    alike = groups(hosts)
-    for group, _ in alike[:MAX_GROUPS]:
+    all_groups = groups(hosts)
+    for group, _ in all_groups[:MAX_GROUPS]:
         yield _group(group)
-    if hidden := alike[MAX_GROUPS:]:
+    if hidden := all_groups[MAX_GROUPS:]:
         nodes = counted(len({node for group, _ in hidden for node in group.hosts}), "host")
         yield Section("", lines=(f"{counted(len(hidden), 'smaller group')} with {nodes}: --format json lists them",))
 
@@ -214,17 +215,18 @@ def _shared(fleet: Fleet) -> Iterator[str]:
 
 def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
     """Return the targets that are in both fleets, the worst change first."""
-    known = {(host.node, host.place): host for host in before.results}
-    rows = [_change(known[host.node, host.place], host) for host in after.results if (host.node, host.place) in known]
+    earlier = {(host.node, host.place): host for host in before.results}
+    pairs = ((earlier.get((host.node, host.place)), host) for host in after.results)
+    rows = [_change(host_before, host) for host_before, host in pairs if host_before is not None]
     return sorted(rows, key=lambda row: (not row.worse, row.ratio.times if row.ratio else 1.0, row.host))
 
 
-def compared(before: Fleet, after: Fleet) -> Report:
-    both = changes(before, after)
-    changed = [change for change in both if change.changed]
+def comparison_report(before: Fleet, after: Fleet) -> Report:
+    all_changes = changes(before, after)
+    changed = [change for change in all_changes if change.changed]
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
     more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
-    ratios = [change.ratio.times for change in both if change.ratio]
+    ratios = [change.ratio.times for change in all_changes if change.ratio]
     rates: tuple[str, ...] = ()
     if ratios:
         rates = (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
@@ -235,17 +237,17 @@ def compared(before: Fleet, after: Fleet) -> Report:
         *_only_in("after", after, before),
     )
     return Report(
-        f"{counted(len(both), 'target')} in both fleets, {len(changed)} changed",
+        f"{counted(len(all_changes), 'target')} in both fleets, {len(changed)} changed",
         sections,
-        FleetComparisonDocument(targets=tuple(both)),
+        FleetComparisonDocument(targets=tuple(all_changes)),
         Section("", header, tuple(map(_change_row, changed))),
     )
 
 
 def _change(before: HostResult, after: HostResult) -> ChangedHost:
-    earlier = {row.step: row for row in before.rates if row.per_s > 0}
-    pairs = [(earlier[row.step], row) for row in after.rates if row.step in earlier and row.per_s > 0]
-    facts = tuple(
+    earlier_rates = {row.step: row for row in before.rates if row.per_s > 0}
+    pairs = [(earlier_rates[row.step], row) for row in after.rates if row.step in earlier_rates and row.per_s > 0]
+    changed_settings = tuple(
         f"{name} {before.facts.get(name, NONE)} → {after.facts.get(name, NONE)}"
         for name in sorted({*before.facts, *after.facts})
         if before.facts.get(name) != after.facts.get(name)
@@ -257,13 +259,13 @@ def _change(before: HostResult, after: HostResult) -> ChangedHost:
         before=before.verdict,
         after=after.verdict,
         ratio=ratio,
-        settings=facts,
-        changed=_has_moved(ratio) or before.verdict != after.verdict or bool(facts),
+        settings=changed_settings,
+        changed=_has_changed(ratio) or before.verdict != after.verdict or bool(changed_settings),
         worse=after.rank < before.rank,
     )
 
 
-def _has_moved(ratio: Ratio | None) -> bool:
+def _has_changed(ratio: Ratio | None) -> bool:
     """Return whether the rates changed by more than they vary."""
     if ratio is None or ratio.undecided:
         return False
@@ -297,8 +299,8 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     )
 
 
-def _only_in(which: str, shown: Fleet, other: Fleet) -> Iterator[Section]:
+def _only_in(period: str, fleet: Fleet, other: Fleet) -> Iterator[Section]:
     in_other = {host.node for host in other.results}
-    if only := list(dict.fromkeys(host.node for host in shown.results if host.node not in in_other)):
-        yield Section("", lines=(f"only {which}: {folded(only)}",))
-    yield Section(f"{which}, no answer", lines=by_reason(shown.about.troubles)[:MAX_ROWS])
+    if only := list(dict.fromkeys(host.node for host in fleet.results if host.node not in in_other)):
+        yield Section("", lines=(f"only {period}: {folded(only)}",))
+    yield Section(f"{period}, no answer", lines=by_reason(fleet.about.troubles)[:MAX_ROWS])

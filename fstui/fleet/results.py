@@ -36,10 +36,10 @@ DEFAULT_NAME = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MAX_BYTES = 32 << 20
 """Largest size of one document. The longest scenario makes one of a few MB."""
 PARTS = 5
-"""A step is divided into this many parts of equal length, to see how much its rate varies."""
+"""A step is divided into this many parts of equal length, which show how much its rate varies."""
 _MAX_VALUE = 60
-"""Names and ids are cut to this length. Longer facts, such as a list of options, are left out, because they do not
-help to tell hosts apart."""
+"""Names and ids are truncated to this length. A longer fact, such as a list of options, is left out, because it does
+not help to tell hosts apart."""
 _MAX_SENTENCE = 600
 Kind = TypeVar("Kind")
 
@@ -49,7 +49,7 @@ class Rate(Base, frozen=True, kw_only=True):
     per_s: float
     p99_ns: int | None = None
     synced: bool = True
-    """Whether some of its operations were synced."""
+    """Some operations of the step were synced."""
     parts: tuple[float, ...] = ()
 
 
@@ -76,8 +76,8 @@ class HostResult(Base, frozen=True, kw_only=True):
     cloud: str = ""
     """The provider. The hypervisor is left out, because root and other users see different ones."""
     facts: dict[str, str] = {}
-    """Settings and readings, which may explain why the host differs from its peers. The name of one starts with the
-    kind of its layer."""
+    """Settings and readings that may explain why the host differs from its peers. The name of a layer's fact begins
+    with the kind of the layer."""
     notes: dict[str, str] = {}
     """Titles of findings without a verdict, by rule."""
     altered: bool = False
@@ -87,12 +87,12 @@ class HostResult(Base, frozen=True, kw_only=True):
 
     @property
     def rank(self) -> int:
-        """The rank of its verdict: 0 is the worst, and no verdict comes last."""
+        """The rank of the verdict: 0 is the worst, and no verdict comes last."""
         return VERDICTS.index(self.verdict) if self.verdict else len(VERDICTS)
 
     @property
     def comparable(self) -> bool:
-        """Whether its rates are those of real syncs: storage that drops syncs is fast, but no reference for others."""
+        """Whether its rates may be a reference for others. Storage that drops syncs is too fast for that."""
         return self.verdict not in NOT_TRUSTED
 
     @property
@@ -112,9 +112,9 @@ class About(Base, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     nodes: tuple[str, ...] = ()
     troubles: dict[str, str] = {}
-    """Host → why it returned no document."""
+    """Why a host returned no document, by host."""
     remarks: dict[str, str] = {}
-    """Host that returned a document → how its command ended, if it failed."""
+    """How the command of a host ended that returned a document but failed, by host."""
     fanout: int = 0
     """Number of hosts at a time; 0 in older documents."""
 
@@ -125,7 +125,7 @@ class Fleet(Base, frozen=True, kw_only=True):
 
 
 def make(directory: Path | None) -> Path:
-    """Return a new directory that only this user can read, or an empty one. Raises Refused."""
+    """Make a directory that only this user can read, or use an empty one. Raises Refused."""
     directory = directory or Path(DEFAULT_NAME.format(datetime.now()))
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -182,13 +182,13 @@ def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ..
     """Return the results in one host's document. Raises Refused with the reason if it is invalid."""
     match command:
         case "run":
-            return (_of_run(node, decode_run(document), is_altered(document)),)
+            return (_run_result(node, decode_run(document), is_altered(document)),)
         case "check":
-            return tuple(_of_run(node, decode_run(run), is_altered(run)) for run in split_file(document))
+            return tuple(_run_result(node, decode_run(run), is_altered(run)) for run in split_file(document))
         case "watch":
-            return (_of_watch(node, _decoded(document, WatchReport)),)
+            return (_watch_result(node, _decoded(document, WatchReport)),)
         case _:
-            return (_of_list(node, _decoded(document, ListDocument)),)
+            return (_list_result(node, _decoded(document, ListDocument)),)
 
 
 def _decoded(document: bytes, document_type: type[Kind]) -> Kind:
@@ -198,7 +198,7 @@ def _decoded(document: bytes, document_type: type[Kind]) -> Kind:
         raise Refused(str(error)) from None
 
 
-def _of_run(node: str, run: Run, altered: bool) -> HostResult:
+def _run_result(node: str, run: Run, altered: bool) -> HostResult:
     finding, target = leading(run), run.target
     next_step = finding.next[0] if finding and finding.next else next(iter(run.speed.next), "")
     return HostResult(
@@ -234,13 +234,13 @@ def _of_run(node: str, run: Run, altered: bool) -> HostResult:
 
 
 def _parts(step: Step) -> tuple[float, ...]:
-    """Return the rates of the parts in which operations ended, or nothing if the step was too short."""
+    """Return the rate in each part in which operations ended; nothing if the step was too short."""
     if len(step.timeline) < PARTS or step.elapsed_s <= 0:
         return ()
     ops = [0] * PARTS
     for point in step.timeline:
         ops[min(int(point.t_s / step.elapsed_s * PARTS), PARTS - 1)] += point.ops
-    return tuple(round(number * PARTS / step.elapsed_s, 1) for number in ops if number)
+    return tuple(round(count * PARTS / step.elapsed_s, 1) for count in ops if count)
 
 
 def _stack(target: Target) -> dict[str, str]:
@@ -264,16 +264,16 @@ def _shared(target: Target) -> str:
 
 
 def _facts(run: Run) -> dict[str, str]:
-    """Return the values of the facts by name. Those of several layers of one kind are joined, the topmost first."""
+    """Return the values of the facts by name. The values of several layers of one kind are joined, topmost first."""
     values_of: dict[str, dict[str, None]] = {}
-    for fact, value in _every_fact(run):
+    for fact, value in _named_facts(run):
         if value:
             values_of.setdefault(fact, {})[value] = None
     joined = {fact: " + ".join(values) for fact, values in values_of.items()}
     return {fact: value for fact, value in joined.items() if len(value) <= _MAX_VALUE}
 
 
-def _every_fact(run: Run) -> Iterator[tuple[str, str]]:
+def _named_facts(run: Run) -> Iterator[tuple[str, str]]:
     yield "kernel", run.host.kernel
     yield "number of processors", str(run.host.cpus)
     for library in run.process.preloads:
@@ -281,11 +281,11 @@ def _every_fact(run: Run) -> Iterator[tuple[str, str]]:
     for limit in run.process.io_limits:
         yield "io limit of its cgroup", limit.value
     for node in run.target.stack if run.target else ():
-        for what, value in _of_node(node):
+        for what, value in _node_facts(node):
             yield f"{node.kind} {what}", value
 
 
-def _of_node(node: Node) -> Iterator[tuple[str, str]]:
+def _node_facts(node: Node) -> Iterator[tuple[str, str]]:
     yield "write cache", node.write_cache or ""
     yield "model", node.model or ""
     yield "link", node.link or ""
@@ -297,30 +297,31 @@ def _of_node(node: Node) -> Iterator[tuple[str, str]]:
         yield reading.what, reading.value
 
 
-def _of_watch(node: str, watched: WatchReport) -> HostResult:
+def _watch_result(node: str, watch_report: WatchReport) -> HostResult:
     return HostResult(
         node=node,
-        place=watched.mount_point or "",
-        sentence=watched.sentence[:_MAX_SENTENCE],
-        flag=watched.honest[:_MAX_SENTENCE],
-        speed=watched.speed.answer if watched.speed.title else None,
-        speed_title=watched.speed.title[:_MAX_SENTENCE],
-        kernel=watched.host.kernel[:_MAX_VALUE],
+        place=watch_report.mount_point or "",
+        sentence=watch_report.sentence[:_MAX_SENTENCE],
+        flag=watch_report.honest[:_MAX_SENTENCE],
+        speed=watch_report.speed.answer if watch_report.speed.title else None,
+        speed_title=watch_report.speed.title[:_MAX_SENTENCE],
+        kernel=watch_report.host.kernel[:_MAX_VALUE],
     )
 
 
-def _of_list(node: str, listed: ListDocument) -> HostResult:
-    shown = [filesystem for filesystem in listed.filesystems if not filesystem.pseudo]
-    durable = [target for target in shown if not kind(target.fstype).in_memory]  # users expect a tmpfs to lose its data
+def _list_result(node: str, document: ListDocument) -> HostResult:
+    filesystems = [filesystem for filesystem in document.filesystems if not filesystem.pseudo]
+    # users expect a tmpfs to lose its data
+    durable = [target for target in filesystems if not kind(target.fstype).in_memory]
     bad = [(target, finding) for target in durable for finding in target.findings if finding.verdict in NOT_TRUSTED]
-    silent = [f"{target.mount_point} does not answer" for target in shown if target.silent_s is not None]
+    silences = [f"{target.mount_point} does not answer" for target in filesystems if target.silent_s is not None]
     defects = [f"{target.mount_point}: {finding.verdict}, {finding.title}" for target, finding in bad]
     return HostResult(
         node=node,
         verdict=bad[0][1].verdict if bad else None,
         confidence=bad[0][1].confidence if bad else "low",
-        sentence=counted(len(shown), "filesystem")
-        + (f"; {'; '.join([*silent, *defects])}"[:_MAX_SENTENCE] if silent or defects else ""),
-        kernel=listed.host.kernel[:_MAX_VALUE],
-        cloud=listed.host.cloud or "",
+        sentence=counted(len(filesystems), "filesystem")
+        + (f"; {'; '.join([*silences, *defects])}"[:_MAX_SENTENCE] if silences or defects else ""),
+        kernel=document.host.kernel[:_MAX_VALUE],
+        cloud=document.host.cloud or "",
     )

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.fleet import results
-from fstui.fleet.report import changes, compared, report_of
+from fstui.fleet.report import changes, comparison_report, report_of
 from fstui.fleet.results import About, Fleet, Rate, results_of
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
@@ -101,7 +101,7 @@ def test_two_fleets_are_compared(format_: str) -> None:
     after = [host("db1", 8000.0, verdict="not-durable", facts={"ext4 barrier": "nobarrier"}), host("db2")]
     (worst, same) = changes(fleet(*before), fleet(*after))
     assert worst.worse and worst.changed and not same.changed
-    made = render_report(format_, compared(fleet(*before), fleet(*after, db3="gone")))
+    made = render_report(format_, comparison_report(fleet(*before), fleet(*after, db3="gone")))
     text = made.decode() if isinstance(made, bytes) else made
     assert "10.0" in text and "ext4 barrier barrier → nobarrier" in text
     assert format_ in ("json", "csv") or "db3: gone" in text
