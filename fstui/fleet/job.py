@@ -40,7 +40,7 @@ class FleetJob:
         self._request = request
         self._file = file
         self._digest = _digest(file) if file else ""
-        self.directory = results.make(into)
+        self.directory = results.make_directory(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._places: dict[str, str] = {}
         self._to_copy: list[str] = []

@@ -38,8 +38,9 @@ def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
             children[mount.parent].append(mount)
     out_of_reach: set[int] = set()
     for siblings in children.values():
-        taken = {mount.mount_point for mount in siblings}
-        out_of_reach.update(mount.number for mount in siblings if not taken.isdisjoint(parents(mount.mount_point)))
+        mount_points = {mount.mount_point for mount in siblings}
+        hidden = (mount for mount in siblings if not mount_points.isdisjoint(parents(mount.mount_point)))
+        out_of_reach.update(mount.number for mount in hidden)
     parents_to_visit = list(out_of_reach)
     while parents_to_visit:
         for mount in children[parents_to_visit.pop()]:

@@ -87,7 +87,8 @@ def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
         if not word.startswith("-"):
             options.append(("hda", word))
         else:
-            options.append((name, "" if name in _NO_VALUE else next(rest, "")))
+            value = "" if name in _NO_VALUE else next(rest, "")  # next: the loop must skip this word
+            options.append((name, value))
     return options
 
 
@@ -110,7 +111,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
     """Return the disks that the arguments attach and that the guest can write to."""
     drives, nodes, devices = _group(arguments)
     snapshot = any(name == "snapshot" for name, _ in arguments)
-    disks = []
+    guest_disks = []
     attached = set()
     for device in devices:
         # libvirt and Proxmox name the drive of the device scsi0 "drive-scsi0"
@@ -119,7 +120,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         driver = str(device.get("driver"))
         if backend := re.match(r"(vhost-user)-(?:blk|scsi)|(vhost-scsi)", driver):
             kind = str(backend[1] or backend[2])
-            disks.append(GuestDisk(name=name, image=kind, because=_OUTSIDE[kind]))
+            guest_disks.append(GuestDisk(name=name, image=kind, because=_OUTSIDE[kind]))
         if not isinstance(source, str) or driver in _CDROMS:
             continue
         attached.add(source)
@@ -130,11 +131,11 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         if driver in _PASS_THROUGH:
             settings = {"cache": PASS_THROUGH, "flush": "passed", "because": _TO_THE_DEVICE}
             attached_disks = [replace(disk, **settings) for disk in attached_disks]
-        disks += attached_disks
+        guest_disks += attached_disks
     for key, drive in drives.items():
         if key not in attached and drive.get("if") not in _NO_DISKS:
-            disks += _disk_of_drive(key, drive, {}, nodes, snapshot)
-    return disks
+            guest_disks += _disk_of_drive(key, drive, {}, nodes, snapshot)
+    return guest_disks
 
 
 def monitor_path(arguments: Sequence[tuple[str, str]]) -> str:
@@ -265,8 +266,11 @@ def _lowest_node(
     options = nodes.get(node) if isinstance(node, str) else node
     if not isinstance(options, dict) or depth > MAX_DEPTH:
         return BlockNode(str(node), format_, is_defined=False)
-    own = options.get("cache")
-    cache = {**(NO_CACHE if isinstance(node, str) else cache), **(own if isinstance(own, dict) else {})}
+    cache_options = options.get("cache")
+    cache = {
+        **(NO_CACHE if isinstance(node, str) else cache),
+        **(cache_options if isinstance(cache_options, dict) else {}),
+    }
     name = options.get("filename")
     child = next((options[key] for key in _BELOW if options.get(key)), None)
     if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name

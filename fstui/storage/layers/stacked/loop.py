@@ -81,12 +81,12 @@ class LoopReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
         path = f"/sys/block/{name}/loop/backing_file"
         file = self.tree.text(path)
-        below, others = self._backing(name, file) if file else ((), ())
+        below, other_layers = self._backing(name, file) if file else ((), ())
         return LayerDescription(
             below=below,
             readings=(*self._settings(name, path, file), *self.queue_readings(name)),
             identity=f"file {file}",
-            other_layers=others,
+            other_layers=other_layers,
         )
 
     def worth_listing(self, node: Node) -> bool:
