@@ -143,7 +143,7 @@ def test_writers_and_their_bytes(disk: Path) -> None:
     assert found[one.pid] >= 1 << 20 and found[one.pid] < (1 << 20) + 65536
     assert 8192 <= found[new.pid] < 8192 + 65536  # it counts from zero, because it began in between
     assert two.pid not in found
-    assert one.pid not in {writer.pid for writer in writers(before, after, own=frozenset({one.pid}))}
+    assert one.pid not in {writer.pid for writer in writers(before, after, own_pids=frozenset({one.pid}))}
 
 
 def test_largest_writer_comes_first() -> None:

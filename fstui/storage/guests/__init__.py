@@ -140,7 +140,7 @@ class GuestReader:
             status = os.fstat(fd)
             if stat.S_ISBLK(status.st_mode):
                 number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-                return replace(disk, device=self._names.of(number))
+                return replace(disk, device=self._names.by_number(number))
             return replace(disk, mount_point=self._mount_point(pid, proc.mount_id(fd)))
 
     def _mount_point(self, pid: int, number: int | None) -> str | None:
