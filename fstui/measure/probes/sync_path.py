@@ -119,9 +119,19 @@ def call_of(pid: int) -> str | None:
     return CALLS.get(os.uname().machine, {}).get(int(number), f"system call {number}")
 
 
-def read_text(name: str) -> str:
+def open_in_proc(name: str) -> int | None:
+    """Return a file descriptor; None if /proc has no such file."""
     try:
-        with os.fdopen(os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC), errors="replace") as file:
+        return os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC)
+    except OSError:
+        return None
+
+
+def read_text(name: str) -> str:
+    if (fd := open_in_proc(name)) is None:
+        return ""
+    try:
+        with os.fdopen(fd, errors="replace") as file:
             return file.read(1 << 20)
     except OSError:
         return ""

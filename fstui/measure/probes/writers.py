@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import make_file, offsets, remove
-from fstui.measure.probes.sync_path import read_text
+from fstui.measure.probes.sync_path import open_in_proc, read_text
 from fstui.measure.wire import frames
 from fstui.measure.wire.stdio import (
     CallError,
@@ -34,8 +34,8 @@ from fstui.measure.wire.stdio import (
     write_frame,
 )
 
-POLL_NS = 50_000_000
-"""Time between two checks of a writer: was it stopped, and did it wait for a CPU?"""
+POLL_NS = 125_000_000
+"""Time between two checks of a writer: was it stopped, and did it wait for a CPU? A divisor of HAND_OVER_NS."""
 HAND_OVER_NS = 250_000_000
 """Time between two hand-overs of samples. Each wakes up the engine, which may delay the next operation."""
 MAX_PENDING = 128
@@ -62,13 +62,15 @@ class Starvation:
     """
 
     def __init__(self) -> None:
-        self._first = self._latest = run_queue_ns()
+        # held open: to open the file takes ten times as long as to read it, and the next operation waits for that
+        self._schedstat_fd = open_in_proc("self/schedstat")
+        self._first = self._latest = self._run_queue_ns()
         self._stolen = stolen_ns()
         self.longest_ns = UNKNOWN if self._first == UNKNOWN else 0
         """The longest wait between two calls of ``update``. Only a single long wait explains a stall."""
 
     def update(self) -> None:
-        waited = run_queue_ns()
+        waited = self._run_queue_ns()
         if UNKNOWN not in (waited, self._latest):
             self.longest_ns = max(self.longest_ns, waited - self._latest)
         self._latest = waited
@@ -77,14 +79,13 @@ class Starvation:
         self.update()
         return UNKNOWN if UNKNOWN in (self._latest, self._first) else self._latest - self._first
 
+    def _run_queue_ns(self) -> int:
+        words = os.pread(self._schedstat_fd, 128, 0).split() if self._schedstat_fd is not None else []
+        return int(words[1]) if len(words) > 1 else UNKNOWN
+
     def stolen_ns(self) -> int:
         """Return the largest time that a CPU lost to the hypervisor."""
         return max((now - before for now, before in zip(stolen_ns(), self._stolen, strict=False)), default=UNKNOWN)
-
-
-def run_queue_ns() -> int:
-    words = read_text("self/schedstat").split()
-    return int(words[1]) if len(words) > 1 else UNKNOWN
 
 
 def stolen_ns() -> list[int]:
@@ -161,6 +162,8 @@ class WriteLoop(ABC):
                     look_at = min(look_at, started + self.length_ns)
                 while now < look_at and self.ops < self.max_ops and not self.shared.stopping:
                     now = batch(look_at, self.max_ops - self.ops)
+                    if len(self.pending) >= self.max_pending:
+                        break
                 self.state[1] = now
                 starvation.update()
                 if now - handed_over >= HAND_OVER_NS or len(self.pending) >= self.max_pending:

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import UNKNOWN, Starvation, run_queue_ns, stolen_ns
+from fstui.measure.probes.writers import UNKNOWN, Starvation, stolen_ns
 
 
 def test_waiting_for_a_shared_cpu_is_counted() -> None:
@@ -36,6 +36,6 @@ def test_every_cpu_has_its_stolen_time() -> None:
 
 def test_time_without_a_cpu_is_unknown_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "read_text", lambda name: "")
-    assert run_queue_ns() == UNKNOWN
+    monkeypatch.setattr(writers, "open_in_proc", lambda name: None)
     nothing = Starvation()
     assert {nothing.waited_ns(), nothing.longest_ns, nothing.stolen_ns()} == {UNKNOWN}

@@ -12,11 +12,11 @@ from fstui.measure.probes.writers import HAND_OVER_NS, MAX_PENDING, Batch, Share
 from fstui.measure.wire.frames import Decoder, Frame
 from fstui.measure.wire.stdio import CallError
 
-BATCH_NS = 10_000_000
+BATCH_NS = 5_000_000
 
 
 class Played(WriteLoop):
-    """A writer whose batches take 10 ms each. It notes when it handed its samples over."""
+    """A writer whose batches take 5 ms each. It notes when it handed its samples over."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, frames_per_batch: int) -> None:
         super().__init__({"seconds": 1, "writers": 1}, Shared(1), 0)
@@ -48,8 +48,8 @@ def test_samples_are_handed_over_four_times_a_second(monkeypatch: pytest.MonkeyP
 def test_many_samples_are_handed_over_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played(monkeypatch, frames_per_batch=MAX_PENDING // 4)
     played.run()
-    assert played.handed_over_ns[0] < HAND_OVER_NS
-    assert len(played.handed_over_ns) == 1_000_000_000 // writers.POLL_NS + 1  # and once at the end
+    assert played.handed_over_ns[0] == 4 * BATCH_NS
+    assert len(played.handed_over_ns) == 1_000_000_000 // (4 * BATCH_NS) + 1  # and once at the end
 
 
 class SecondOfThree(WriteLoop):
