@@ -15,7 +15,7 @@ from typing import Any
 from fstui import proc
 from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.sql import Family, address, environment, family_of, query, tls_files
-from fstui.measure.kinds.servers import KINDS, Server, kind_of
+from fstui.measure.kinds.servers import KINDS, Server, kind_of_version
 from fstui.storage.process import mapped_stubs
 
 SERVERS = frozenset(program for kind in KINDS.values() for program in kind.programs) | {"postmaster"}
@@ -57,7 +57,7 @@ async def read_facts(
     if ignored := list(differences(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
     version = _version(variables)
-    actual = kind_of(connection.driver, f"{version} {variables.get('version_comment', '')}")
+    actual = kind_of_version(connection.driver, f"{version} {variables.get('version_comment', '')}")
     if actual != kind:
         raise DatabaseError(f"the server is {KINDS[actual].title}, not {KINDS[kind].title}: use --set server={actual}")
     # PostgreSQL reports its data directory only to an administrator; it is also its working directory

@@ -83,7 +83,9 @@ def room_bytes(steps: Iterable[Settings]) -> int:
 
 
 def _shares_data(before: Sysbench | None, settings: Sysbench) -> bool:
-    return before is not None and (before.server_key, before.data) == (settings.server_key, settings.data)
+    if before is None:
+        return False
+    return (before.server_key, before.table_counts) == (settings.server_key, settings.table_counts)
 
 
 def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:

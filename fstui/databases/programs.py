@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.measure.kinds.servers import KINDS, kind_of
+from fstui.measure.kinds.servers import KINDS, kind_of_version
 from fstui.model.errors import Refused
 
 ANSWER_S = 15.0
@@ -154,7 +154,7 @@ async def _identified(kind: str, path: str) -> ServerProgram | None:
     if status:
         return None
     # MariaDB has a program named mysqld, too; the part before "Ver" is the path
-    if kind_of(KINDS[kind].driver, text.partition(" Ver ")[2] or text) != kind:
+    if kind_of_version(KINDS[kind].driver, text.partition(" Ver ")[2] or text) != kind:
         return None
     version = _version_in(text)
     title = "Percona Server" if "Percona" in text else KINDS[kind].title

@@ -26,19 +26,20 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_START = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
+_BOOT = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
-_POLL_S = 0.005
-CALL_S, MAX_S = 2.0, 60.0
-"""Time limit for a call that makes no progress, and the additional time for one that does."""
-REAP_S, LOOK_S = 0.5, 0.1
-"""Time limit for the end of a child, and time between two looks at its progress."""
-HOME = "the state directory"
-HURRIED_S, AGAIN_S = 0.5, 0.2
-"""How long a child may make no progress after a stop, and how long if another child was abandoned on the same disk."""
+_EXIT_POLL_S, _EXIT_TIMEOUT_S = 0.005, 0.5
+_PROGRESS_POLL_S = 0.1
+CALL_TIMEOUT_S, _MAX_PROGRESS_S = 2.0, 60.0
+"""Time limit for a call without progress, and additional time for a call that makes progress."""
+STOPPING_TIMEOUT_S, ABANDONED_TIMEOUT_S = 0.5, 0.2
+"""Time limits for a child without progress after the user has stopped fstui. The second applies if another child was
+abandoned on the same disk."""
+_STATE_DIR = "the state directory"
 Result = TypeVar("Result")
 WaitedDisk = Literal["home", "target"]
+"""The disk that a child uses: that of the state directory (home), or that of the measured directory."""
 
 
 class NoAnswer(Refused):
@@ -52,35 +53,36 @@ class NoAnswer(Refused):
 class ShutdownDeadline(NamedTuple):
     """How long to wait for children after the user has stopped fstui."""
 
-    requested: Callable[[], bool]
-    moved: Callable[[WaitedDisk], object]
+    stop_requested: Callable[[], bool]
+    disk_progress: Callable[[WaitedDisk], object]
     """Returns a value that changes as long as the disk works."""
-    given_up: set[WaitedDisk]
+    silent_disks: set[WaitedDisk]
+    """The disks on which a child was abandoned."""
 
-    def limit_s(self, disk: WaitedDisk) -> float:
+    def timeout_s(self, disk: WaitedDisk) -> float:
         """Return how long a child may make no progress."""
-        return AGAIN_S if disk in self.given_up else HURRIED_S
+        return ABANDONED_TIMEOUT_S if disk in self.silent_disks else STOPPING_TIMEOUT_S
 
 
 SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_deadline", default=None)
-"""That of the current task, which the tasks that it starts inherit."""
+"""The deadline of the current task. Tasks inherit it from the task that starts them."""
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command line of a child program. It is isolated from the user's Python. fstui may be a zip file."""
-    return [sys.executable, "-I", "-S", "-c", _START, _ROOT, f"fstui.{module}", *arguments]
+    """Return the command line of a child program, isolated from the user's Python settings. fstui may be a zip file."""
+    return [sys.executable, "-I", "-S", "-c", _BOOT, _ROOT, f"fstui.{module}", *arguments]
 
 
 class Child:
     """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
 
-    Ctrl-C does not reach it. In a session of its own it also gets its own share of CPU time, so that fstui's other work
-    does not slow it down (sched(7), autogroup). It is not one of asyncio's processes: the event loop would wait for
-    such a process, or complain about it, when the loop ends.
+    Ctrl-C does not reach the child. A child in its own session also gets its own share of CPU time, so that fstui's
+    other work does not slow it down (sched(7), autogroup). asyncio.subprocess is not used, because an event loop that
+    ends would wait for the process or complain about it.
     """
 
     _stdin: asyncio.WriteTransport
-    _reading: asyncio.ReadTransport
+    _stdout_transport: asyncio.ReadTransport
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -90,7 +92,7 @@ class Child:
     async def start(
         cls, module: str, *arguments: str, own_session: bool = True, read_from: Literal["stdout", "stderr"] = "stdout"
     ) -> Child:
-        """Start a child by the name of its module. If ``read_from`` is stderr, it inherits stdout. Raises OSError."""
+        """Start the program in a module. If ``read_from`` is stderr, the child inherits stdout. Raises OSError."""
         process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
             command(module, *arguments),
             stdin=subprocess.PIPE,
@@ -105,7 +107,7 @@ class Child:
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             protocol = asyncio.StreamReaderProtocol(child._stdout)
-            child._reading, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
+            child._stdout_transport, _ = await loop.connect_read_pipe(lambda: protocol, pipe)
             child._stdin, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
         except BaseException:
             process.kill()
@@ -117,7 +119,7 @@ class Child:
         return self._process.pid
 
     def send(self, line: str) -> None:
-        """Send a line to the child's stdin. Nothing happens if it has ended."""
+        """Send a line to the child's stdin. Nothing happens if the child has ended."""
         self.send_bytes(line.encode() + b"\n")
 
     def send_bytes(self, data: bytes) -> None:
@@ -146,32 +148,32 @@ class Child:
         child did not end."""
         self.hang_up()
         try:
-            return await asyncio.wait_for(self._ended(), timeout_s)
+            return await asyncio.wait_for(self._wait_for_exit(), timeout_s)
         except TimeoutError:
             return None
 
-    async def _ended(self) -> int:
+    async def _wait_for_exit(self) -> int:
         while (status := self._process.poll()) is None:  # noqa: ASYNC110  the kernel sets no event
-            await asyncio.sleep(_POLL_S)
+            await asyncio.sleep(_EXIT_POLL_S)
         return status
 
-    async def answer(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
+    async def read_answer(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
         """Return the next line of the child. Raises NoAnswer as ``_before_timeout`` does."""
         return await _before_timeout(self, self.read_line(), timeout_s, where, disk)
 
-    async def answers(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
+    async def read_answers(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
         """Yield the lines of the child as they arrive, until it ends. Raises NoAnswer as ``_before_timeout`` does."""
-        rest = b""
+        incomplete = b""
         while data := await _before_timeout(self, self._stdout.read(_READ_BYTES), timeout_s, where, disk):
-            *lines, rest = (rest + data).split(b"\n")
+            *lines, incomplete = (incomplete + data).split(b"\n")
             for line in lines:
                 yield line
 
     async def end(self, timeout_s: float, disk: WaitedDisk) -> int | None:
-        """Hang up and wait for the end as long as the child makes progress. Return as ``reap`` does."""
+        """Hang up and wait for the end as long as the child makes progress. Return what ``reap`` returns."""
         self.hang_up()
         try:
-            return await _before_timeout(self, self._ended(), timeout_s, "", disk)
+            return await _before_timeout(self, self._wait_for_exit(), timeout_s, "", disk)
         except NoAnswer:
             return None
 
@@ -179,13 +181,13 @@ class Child:
         """Send SIGKILL and do not wait: a process that is stuck in the kernel ends later."""
         self._process.kill()
         self._stdin.close()
-        self._reading.close()
+        self._stdout_transport.close()
 
 
 async def in_child(
-    function: Callable[..., Result], *arguments: object, timeout_s: float = CALL_S, where: str = HOME
+    function: Callable[..., Result], *arguments: object, timeout_s: float = CALL_TIMEOUT_S, where: str = _STATE_DIR
 ) -> Result:
-    """Call a function of a module in a child process, because the disk that it reads or writes may hang.
+    """Call a function of a module in a child process, because the disk that the function uses may hang.
 
     ``where``: what the function reads or writes. Raises what the function raises, NoAnswer as ``_before_timeout`` does,
     and OSError if the child was killed or could not be started.
@@ -193,26 +195,26 @@ async def in_child(
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
 
 
-async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_S, where: str = HOME) -> Any:
-    """Call ``module.function`` of a child program. The caller must not import it. Raises what ``in_child`` raises."""
+async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_TIMEOUT_S, where: str = _STATE_DIR) -> Any:
+    """Call ``module.function`` of a program that the caller must not import. Raises what ``in_child`` raises."""
     return await _call([], f"fstui.{name}", arguments, timeout_s, where)
 
 
-async def _call(path: list[str], function: object, arguments: object, timeout_s: float, where: str) -> Any:
+async def _call(search_path: list[str], function: object, arguments: object, timeout_s: float, where: str) -> Any:
     child = await Child.start("measure.helpers.call")
     try:
         # two pickles: the function can only be unpickled after the search path was set
-        child.send_bytes(pickle.dumps(path) + pickle.dumps((function, arguments)))
+        child.send_bytes(pickle.dumps(search_path) + pickle.dumps((function, arguments)))
         child.hang_up()
         answer = await _before_timeout(child, child.read_all(), timeout_s, where)
-        await child.reap(REAP_S)
+        await child.reap(_EXIT_TIMEOUT_S)
     finally:
         child.abandon()
     try:
-        worked, result = pickle.loads(answer)
+        succeeded, result = pickle.loads(answer)
     except (EOFError, pickle.UnpicklingError):
         raise ChildProcessError(errno.ECHILD, "the child process was killed") from None
-    if not worked:
+    if not succeeded:
         raise result
     return result
 
@@ -222,32 +224,35 @@ async def _before_timeout(
 ) -> Result:
     """Return the answer of a child.
 
-    Raises NoAnswer if the child made no progress for ``timeout_s``, or did not answer within MAX_S + timeout_s. A child
-    that computes or calls the kernel makes progress, however slow the host is or however much there is to read. After a
-    stop, ShutdownDeadline.limit_s is the limit, and a disk that works counts as progress.
+    Raises NoAnswer if the child made no progress for ``timeout_s``, or did not answer within ``timeout_s`` +
+    _MAX_PROGRESS_S. A child that computes or calls the kernel makes progress, even on a slow host or if it reads much.
+    After a stop, ShutdownDeadline.timeout_s is the limit, and a disk that works counts as progress.
     """
-    waiting = asyncio.ensure_future(answer)
-    began = since = time.monotonic()
-    work: object = ()
+    task = asyncio.ensure_future(answer)
+    start_s = last_progress_s = time.monotonic()
+    progress: object = ()
     deadline = SHUTDOWN_DEADLINE.get()
     try:
-        while not (await asyncio.wait({waiting}, timeout=min(LOOK_S, timeout_s)))[0]:
-            stopping = deadline if deadline and deadline.requested() else None
-            now, before = time.monotonic(), work
-            work = _work_of(child.pid), stopping and stopping.moved(disk)
-            since = since if work == before else now
-            limit_s = min(timeout_s, stopping.limit_s(disk)) if stopping else timeout_s
-            idle_s, total_s = now - since, now - began
-            if idle_s >= limit_s or total_s > MAX_S + timeout_s:
+        while True:
+            answered, _ = await asyncio.wait({task}, timeout=min(_PROGRESS_POLL_S, timeout_s))
+            if answered:
+                return task.result()
+            stopping = deadline if deadline and deadline.stop_requested() else None
+            now_s, before = time.monotonic(), progress
+            progress = _progress(child.pid), stopping and stopping.disk_progress(disk)
+            if progress != before:
+                last_progress_s = now_s
+            limit_s = min(timeout_s, stopping.timeout_s(disk)) if stopping else timeout_s
+            idle_s, total_s = now_s - last_progress_s, now_s - start_s
+            if idle_s >= limit_s or total_s > timeout_s + _MAX_PROGRESS_S:
                 if stopping:
-                    stopping.given_up.add(disk)
+                    stopping.silent_disks.add(disk)
                 raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
-        return waiting.result()
     finally:
-        waiting.cancel()
+        task.cancel()
 
 
-def _work_of(pid: int) -> tuple[str, ...]:
+def _progress(pid: int) -> tuple[str, ...]:
     """Return figures that change while a process or one of its children makes progress: whether it can run, CPU time
     (proc_pid_stat(5)) and system calls (proc_pid_io(5))."""
     process = proc.stat(pid)
@@ -255,4 +260,5 @@ def _work_of(pid: int) -> tuple[str, ...]:
         return ()
     calls = proc.read_text(f"/proc/{pid}/io")
     runnable = str(time.monotonic_ns()) if process.state == "R" else ""
-    return runnable, str(process.cpu_ticks), calls, *(word for child in proc.children(pid) for word in _work_of(child))
+    in_children = (figure for child in proc.children(pid) for figure in _progress(child))
+    return runnable, str(process.cpu_ticks), calls, *in_children

@@ -16,7 +16,15 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from fstui.measure.helpers.server_process import DATA_FD, FULL, MOUNT_POINT, POLL_S, ServerProcess, is_full, privileges
+from fstui.measure.helpers.server_process import (
+    DATA_FD,
+    FULL,
+    MOUNT_POINT,
+    START_POLL_S,
+    ServerProcess,
+    is_full,
+    setpriv_command,
+)
 from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
@@ -49,7 +57,7 @@ class RecordServer:
             raise NoAnswer(f"no answer within {START_S:.0f} s")
         if is_full():
             raise NoAnswer(FULL)
-        time.sleep(POLL_S)
+        time.sleep(START_POLL_S)
 
     def make(self) -> None:
         """Make the data with the rows that are overwritten later, end the server, and sync the filesystem."""
@@ -70,14 +78,14 @@ class RecordServer:
             os.unlink(f"{self.home}/{self.settings['socket']}")
         self.deadline = time.monotonic() + START_S
         self.server.start(
-            self.settings["argv"], lambda: self.server.answers(self.settings["socket"], self.settings["ready"])
+            self.settings["argv"], lambda: self.server.is_ready(self.settings["socket"], self.settings["ready"])
         )
         script = f"{self.home}.lua"
         with open(script, "w", encoding="utf-8") as file:
             file.write(self.settings["script"])
         words = [word.format(home=self.home, script=script) for word in self.settings["client"]]
         self.client = subprocess.Popen(
-            [*privileges(None), *words],
+            [*setpriv_command(None), *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -122,14 +130,14 @@ class RecordServer:
         self.server.signal(self.settings["signal"])
         self.deadline = time.monotonic() + START_S
         while self.server.process.poll() is None:
-            self.wait(POLL_S)
+            self.wait(START_POLL_S)
 
     def kill(self) -> None:
         self.disconnect()
         self.server.signal("SIGKILL")
         if self.server.process is not None:
             self.server.process.wait()
-        if self.server.inside == MOUNT_POINT:
+        if self.server.data_path == MOUNT_POINT:
             ctypes.CDLL(None).umount2(MOUNT_POINT.encode(), MNT_DETACH)
 
     def disconnect(self) -> None:

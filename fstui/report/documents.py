@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fstui.judge.references import Reference
-from fstui.measure.kinds.documents import CHECK, schema_of
+from fstui.measure.kinds.documents import CHECK_SCHEMA, schema_of
 from fstui.measure.kinds.powercut import CutKind
 from fstui.model.at_risk import AtRiskReport
 from fstui.model.base import Base, Count, Share
@@ -39,7 +39,7 @@ class Unchecked(Base, frozen=True, kw_only=True):
     reason: str
 
 
-class CheckDocument(JsonDocument, frozen=True, kw_only=True, tag=CHECK):
+class CheckDocument(JsonDocument, frozen=True, kw_only=True, tag=CHECK_SCHEMA):
     elapsed_s: float
     runs: tuple[Run, ...]
     failed: tuple[Unchecked, ...]

@@ -41,7 +41,7 @@ def of_lab(lab: Lab) -> Report:
     """Return the filesystems of the laboratory, with the truth about each whose envelope is open."""
     storages = tuple(
         LabStorage(name=entry.name, directory=lab.mount_point(entry), truth=entry.truth.title if entry.opened else None)
-        for entry in lab.storages
+        for entry in lab.volumes
     )
     rows = tuple((storage.name, storage.directory, storage.truth or "sealed") for storage in storages)
     return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), LabDocument(storages=storages))
@@ -61,7 +61,7 @@ def in_truth(disk: Simulated, promised: Reach, places: Sequence[DataPlace]) -> R
     if disk.host.syncs_stubbed:
         index = int(promised.past_memory)
         return promised._replace(reached=index, note="the sync never left the process", stopped=True)
-    if any(part and part.cache and part.cache.flush == "ignored" for part in disk.parts):
+    if any(each and each.cache and each.cache.flush == "ignored" for each in disk.disks):
         return promised._replace(reached=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
     if failing := disk.disk.fails_write:
         return promised._replace(note=f"except write {failing}")

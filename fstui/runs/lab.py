@@ -8,14 +8,14 @@ from pathlib import Path
 from fstui.measure.children import in_child
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
-from fstui.simulate.lab.laboratory import TIMEOUT_S, Lab, LabVolume, Made, run
+from fstui.simulate.lab.laboratory import TIMEOUT_S, Lab, LabVolume, NewLab, run
 from fstui.state import workspace
 from fstui.state.paths import in_home
 
 __all__ = ["run"]
 
 
-async def make(directory: str) -> Made:
+async def make(directory: str) -> NewLab:
     """Make the laboratory in a new directory, under the same rules as for a run. Raises Refused, OSError."""
     if os.geteuid():
         raise Refused("fstui lab needs root to mount filesystems: sudo fstui lab make DIR")

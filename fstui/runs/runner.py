@@ -356,12 +356,12 @@ def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[]
     """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress."""
     nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
 
-    def moved(of: WaitedDisk) -> object:
+    def disk_progress(disk: WaitedDisk) -> object:
         """Return what the devices have completed so far. A request in flight is not progress."""
-        read = machine.counters(nodes[of]) if nodes[of] else None
+        read = machine.counters(nodes[disk]) if nodes[disk] else None
         return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
 
-    return ShutdownDeadline(is_stopping, moved, given_up=set())
+    return ShutdownDeadline(is_stopping, disk_progress, silent_disks=set())
 
 
 def _home(machine: Machine) -> Target | None:

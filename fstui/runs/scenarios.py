@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.measure.children import in_child
-from fstui.measure.kinds import with_key
+from fstui.measure.kinds import message_with_key
 from fstui.model.errors import Refused, meant
 from fstui.model.forms import Form, Scalar, Setting, as_list, changed, check_value, size_of
 from fstui.model.quantities import size
@@ -87,7 +87,7 @@ def load(name: str) -> Scenario:
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Refused(f"{path}: {with_key(error)}") from None
+        raise Refused(f"{path}: {message_with_key(error)}") from None
     except (ValueError, RecursionError, Refused) as error:  # ValueError: a very long integer
         raise Refused(f"{path}: {error}") from None
     if "seconds" not in scenario.settings:
@@ -147,7 +147,7 @@ def _read(path: Path) -> Scenario:
         try:
             msgspec.convert(table, Setting)  # one by one, because the message for the whole does not name the key
         except msgspec.ValidationError as error:
-            raise Refused(f"settings.{key}: {with_key(error)}") from None
+            raise Refused(f"settings.{key}: {message_with_key(error)}") from None
     return msgspec.convert(document, Scenario)
 
 
@@ -163,7 +163,7 @@ def _check_file(scenario: Scenario, file: str) -> None:
         try:
             head = msgspec.convert(table, StepHead)
         except msgspec.ValidationError as error:
-            raise Refused(f"{file}: steps[{number}]: {with_key(error)}") from None
+            raise Refused(f"{file}: steps[{number}]: {message_with_key(error)}") from None
         for key in head.for_each:
             if key not in scenario.settings:
                 raise Refused(f"{file}: steps[{number}].for_each: there is no setting {key!r}")

@@ -42,7 +42,7 @@ class Serving(Servers):
         self._server: Throwaway | Existing | None = None
         self._wanted: Sysbench | None = None
         self._filled: tuple[int, ...] | None = None
-        """The size of the tables, as ``Sysbench.data``; None if fstui has made none."""
+        """The size of the tables, as ``Sysbench.table_counts``; None if fstui has made none."""
         self._started = 0
         self._sync_s = 0.0
 
@@ -102,10 +102,10 @@ class Serving(Servers):
         self._wanted = settings
         extra = {
             **probe_settings(server.sysbench, server.connection, server.facts),
-            "fill": settings.data != self._filled,
+            "fill": settings.table_counts != self._filled,
             "drop": self._filled is not None,
         }
-        self._filled = settings.data
+        self._filled = settings.table_counts
         processes = (server.pid,) if server.pid else None
         return Served(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
 

@@ -7,18 +7,19 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from fstui.model.counters import DeviceCounters
-from fstui.simulate.media import US, Extent, medium
+from fstui.simulate.media import US, Extent, new_medium
 from fstui.simulate.parameters import DiskParameters
 
 Stamps = Mapping[int, int]
-"""The writes of the file that a request contains: offset in the file → number of the write."""
+"""The writes in a request: offset in the file → stamp. A stamp is the number of a write of the program."""
 
 
-class _Landing(NamedTuple):
-    at_ns: float
+class _MediumWrite(NamedTuple):
+    """The newest write of an offset that the medium has, or will have at ``time_ns``."""
+
+    time_ns: float
     stamp: int
-    before: int | None
-    """The number of the previous write of this offset."""
+    previous_stamp: int | None
 
 
 class Disk:
@@ -27,136 +28,138 @@ class Disk:
     def __init__(self, parameters: DiskParameters, seed: int) -> None:
         self.parameters = parameters
         self.on_request: Callable[[str, str, float], None] | None = None
-        """Called after each request with the name of the disk, ``write`` or ``flush``, and the time in ns."""
-        self._chance = random.Random(seed)
-        self._medium = medium(parameters.medium_parameters, self._chance)
-        self._cached: dict[Extent, tuple[float, Stamps]] = {}
-        """The content of the write cache, oldest first, with its arrival time."""
-        self._cached_bytes = 0
-        self._landed: dict[int, _Landing] = {}
-        self._free_ns = 0.0
-        """When the medium has finished its work."""
+        """Called for each request with the name of the disk, ``write`` or ``flush``, and the duration in ns."""
+        self._rng = random.Random(seed)
+        self._medium = new_medium(parameters.medium_parameters, self._rng)
+        self._cache: dict[Extent, tuple[float, Stamps]] = {}
+        """The write cache, oldest entry first: extent → time of arrival, and stamps."""
+        self._cache_used_bytes = 0
+        self._on_medium: dict[int, _MediumWrite] = {}
+        self._medium_free_ns = 0.0
+        """When the medium has finished its writes."""
         self._flush_ends_ns = 0.0
         self._next_begins_ns = self._next_ends_ns = 0.0
-        """Beginning and end of the flush that waits for another one."""
-        self._counted = dict.fromkeys(("writes", "written_bytes", "flushes"), 0)
-        self._spent_ns = {"write": 0.0, "flush": 0.0, "busy": 0.0}
+        """Start and end of the flush that waits for the running flush."""
+        self._counts = dict.fromkeys(("writes", "written_bytes", "flushes"), 0)
+        self._durations_ns = {"write": 0.0, "flush": 0.0, "busy": 0.0}
 
     def change(self, parameters: DiskParameters) -> None:
-        """Use other parameters from now on; the content is kept."""
+        """Use other parameters from now on, and keep the content."""
         if parameters.medium_parameters != self.parameters.medium_parameters:
-            self._medium = medium(parameters.medium_parameters, self._chance)
+            self._medium = new_medium(parameters.medium_parameters, self._rng)
         self.parameters = parameters
 
-    def write(self, at_ns: float, extent: Extent, stamps: Stamps, *, forced: bool = False) -> float:
-        """Return when the write completes. ``forced``: with FUA."""
+    def write(self, time_ns: float, extent: Extent, stamps: Stamps, *, fua: bool = False) -> float:
+        """Return when the write completes."""
         cache = self.parameters.cache
-        arrived = at_ns + (self._command_us() + extent.size / self.parameters.bytes_per_us) * US
-        if cache is None or (forced and cache.fua == "honest" and not cache.protected):
-            self._cached_bytes -= extent.size if self._cached.pop(extent, None) else 0
+        arrived = time_ns + (self._command_us() + extent.size / self.parameters.bytes_per_us) * US
+        if cache is None or (fua and cache.fua == "honest" and not cache.protected):
+            self._cache_used_bytes -= extent.size if self._cache.pop(extent, None) else 0
             # a platter has one head; other media work in parallel
-            begin = max(arrived, self._free_ns) if self.parameters.platter else arrived
-            end = self._land(begin, {extent: stamps})
+            begin = max(arrived, self._medium_free_ns) if self.parameters.platter else arrived
+            end = self._write_to_medium(begin, {extent: stamps})
         else:
             self._write_back_until(arrived)
             end = arrived
-            while self._cached_bytes + extent.size > cache.bytes and self._cached:
-                end = max(end, self._land_oldest(arrived))
-            if extent not in self._cached:
-                self._cached_bytes += extent.size
-            self._cached[extent] = (end, stamps)
-        self._count(at_ns, end, "write", writes=1, written_bytes=extent.size)
+            while self._cache_used_bytes + extent.size > cache.bytes and self._cache:
+                end = max(end, self._write_back_oldest(arrived))
+            if extent not in self._cache:
+                self._cache_used_bytes += extent.size
+            self._cache[extent] = (end, stamps)
+        self._count(time_ns, end, "write", writes=1, written_bytes=extent.size)
         return end
 
-    def flush(self, at_ns: float) -> float:
-        """Return when the flush completes. All flushes that arrive during another one share the next one
+    def flush(self, time_ns: float) -> float:
+        """Return when the flush completes. All flushes that arrive while a flush is running share the next flush
         (block/blk-flush.c)."""
-        if at_ns < self._next_begins_ns:  # another one waits already
+        if time_ns < self._next_begins_ns:  # a flush is running, and the next flush waits for its end
             self._join_flush(self._next_ends_ns)
             return self._next_ends_ns
-        if at_ns < self._flush_ends_ns:  # one is running
+        if time_ns < self._flush_ends_ns:  # a flush is running
             self._next_begins_ns = self._flush_ends_ns
             self._next_ends_ns = self._flush_ends_ns = self._empty_cache(self._flush_ends_ns)
         else:
-            self._flush_ends_ns = self._empty_cache(at_ns)
-        self._count(at_ns, self._flush_ends_ns, "flush", flushes=1)
+            self._flush_ends_ns = self._empty_cache(time_ns)
+        self._count(time_ns, self._flush_ends_ns, "flush", flushes=1)
         return self._flush_ends_ns
 
-    def stamp_at(self, offset: int, at_ns: float) -> int | None:
-        """Return the number of the write that is at this offset after a power cut at this time."""
+    def stamp_at(self, offset: int, time_ns: float) -> int | None:
+        """Return the stamp of the write that is at this offset after a power cut at this time."""
         protected = self.parameters.cache is not None and self.parameters.cache.protected
         if protected:
-            saved = [stamps[offset] for since, stamps in self._cached.values() if offset in stamps and since <= at_ns]
+            entries = self._cache.values()
+            saved = [stamps[offset] for arrival, stamps in entries if offset in stamps and arrival <= time_ns]
             if saved:
                 return saved[-1]
-        landed = self._landed.get(offset)
-        if landed is None:
+        write = self._on_medium.get(offset)
+        if write is None:
             return None
-        return landed.stamp if protected or landed.at_ns <= at_ns else landed.before
+        return write.stamp if protected or write.time_ns <= time_ns else write.previous_stamp
 
     def counters(self) -> DeviceCounters:
-        device, spent = self.parameters.name, {f"{what}_ms": int(ns / 1e6) for what, ns in self._spent_ns.items()}
+        durations_ms = {f"{name}_ms": int(ns / 1e6) for name, ns in self._durations_ns.items()}
+        device = self.parameters.name
         return DeviceCounters(
-            device=device, reads=0, read_bytes=0, read_ms=0, discards=0, in_flight=0, **self._counted, **spent
+            device=device, reads=0, read_bytes=0, read_ms=0, discards=0, in_flight=0, **self._counts, **durations_ms
         )
 
-    def _empty_cache(self, at_ns: float) -> float:
+    def _empty_cache(self, time_ns: float) -> float:
         """Execute a flush. Return when it completes."""
         cache = self.parameters.cache
-        arrived = at_ns + (self._command_us() + self.parameters.flush_us) * US
+        arrived = time_ns + (self._command_us() + self.parameters.flush_us) * US
         if cache is None or cache.protected or cache.flush == "ignored":
             return arrived
         self._write_back_until(arrived)
-        cached = {extent: stamps for extent, (_, stamps) in self._cached.items()}
-        self._cached.clear()
-        self._cached_bytes = 0
-        begin = max(arrived, self._free_ns)
-        return self._medium.settle(self._land(begin, cached) if cached else begin)
+        cached = {extent: stamps for extent, (_, stamps) in self._cache.items()}
+        self._cache.clear()
+        self._cache_used_bytes = 0
+        begin = max(arrived, self._medium_free_ns)
+        return self._medium.complete_flush(self._write_to_medium(begin, cached) if cached else begin)
 
-    def _write_back_until(self, now_ns: float) -> None:
+    def _write_back_until(self, time_ns: float) -> None:
         """Write back cached data while the medium is idle, up to this time."""
-        while self._cached and self._free_ns < now_ns:
-            since_ns, _ = next(iter(self._cached.values()))
-            if since_ns >= now_ns:
+        while self._cache and self._medium_free_ns < time_ns:
+            arrival_ns, _ = next(iter(self._cache.values()))
+            if arrival_ns >= time_ns:
                 return
-            self._land_oldest(max(self._free_ns, since_ns))
+            self._write_back_oldest(max(self._medium_free_ns, arrival_ns))
 
-    def _land_oldest(self, at_ns: float) -> float:
-        extent = next(iter(self._cached))
-        _, stamps = self._cached.pop(extent)
-        self._cached_bytes -= extent.size
-        return self._land(max(at_ns, self._free_ns), {extent: stamps})
+    def _write_back_oldest(self, time_ns: float) -> float:
+        extent = next(iter(self._cache))
+        _, stamps = self._cache.pop(extent)
+        self._cache_used_bytes -= extent.size
+        return self._write_to_medium(max(time_ns, self._medium_free_ns), {extent: stamps})
 
     def _join_flush(self, end_ns: float) -> None:
-        """Let a flush that has not started yet, and ends then, also empty the cache."""
+        """Empty the cache by a flush that has not started yet and ends at ``end_ns``."""
         if self.parameters.cache and self.parameters.cache.flush == "honest":
-            for _, stamps in self._cached.values():
+            for _, stamps in self._cache.values():
                 self._record(stamps, end_ns)
-            self._cached.clear()
-            self._cached_bytes = 0
+            self._cache.clear()
+            self._cache_used_bytes = 0
 
-    def _land(self, at_ns: float, what: Mapping[Extent, Stamps]) -> float:
-        end = self._medium.land(at_ns, tuple(what))
-        for stamps in what.values():
+    def _write_to_medium(self, time_ns: float, writes: Mapping[Extent, Stamps]) -> float:
+        end = self._medium.write(time_ns, tuple(writes))
+        for stamps in writes.values():
             self._record(stamps, end)
-        self._free_ns = end
+        self._medium_free_ns = end
         return end
 
     def _record(self, stamps: Stamps, end_ns: float) -> None:
         for offset, stamp in stamps.items():
-            before = self._landed.get(offset)
-            self._landed[offset] = _Landing(end_ns, stamp, before.stamp if before else None)
+            previous = self._on_medium.get(offset)
+            self._on_medium[offset] = _MediumWrite(end_ns, stamp, previous.stamp if previous else None)
 
     def _command_us(self) -> float:
+        random_share = self._rng.random()
+        usual_us = self.parameters.command_us * (0.94 + 0.16 * random_share)
         # sometimes the controller is busy with other work
-        drawn = self._chance.random()
-        usual = self.parameters.command_us * (0.94 + 0.16 * drawn)
-        return usual if drawn < 0.998 else usual * 4
+        return usual_us if random_share < 0.998 else usual_us * 4
 
-    def _count(self, at_ns: float, end_ns: float, what: str, **counts: int) -> None:
+    def _count(self, start_ns: float, end_ns: float, request: str, **counts: int) -> None:
         for name, number in counts.items():
-            self._counted[name] += number
-        self._spent_ns[what] += end_ns - at_ns
-        self._spent_ns["busy"] += end_ns - at_ns
+            self._counts[name] += number
+        self._durations_ns[request] += end_ns - start_ns
+        self._durations_ns["busy"] += end_ns - start_ns
         if self.on_request is not None:
-            self.on_request(self.parameters.name, what, end_ns - at_ns)
+            self.on_request(self.parameters.name, request, end_ns - start_ns)

@@ -19,7 +19,7 @@ class ParameterTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
-    """A rotating disk. ``seek_ms``: over a third of the tracks; ``settle_ms``: to the next track."""
+    """A rotating disk. A seek over a third of the tracks takes ``seek_ms``, a seek to the next track ``settle_ms``."""
 
     rpm: float
     seek_ms: float = 8.5
@@ -27,7 +27,7 @@ class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
     track_bytes: int = 1 << 20
     tracks: int = 1_000_000
     verify: bool = False
-    """A flush takes one more revolution, because the drive verifies what it wrote."""
+    """A flush takes one more revolution, because the drive verifies the data."""
     mirrors: int = 1
     """Number of disks in a mirror. They rotate independently, and the slowest one decides."""
 
@@ -41,20 +41,20 @@ class NandParameters(ParameterTable, frozen=True, kw_only=True):
 
 
 class PersistentParameters(ParameterTable, frozen=True, kw_only=True):
-    """3D XPoint: a write is durable when it completes."""
+    """3D XPoint: a completed write is durable."""
 
     write_us: float
 
 
 class NetworkParameters(ParameterTable, frozen=True, kw_only=True):
-    """A network volume: a write completes when the slowest copy has it."""
+    """A network volume: a write completes when the slowest copy has stored the data."""
 
     round_trip_us: float
     spread: float = 0.1
     """Standard deviation of the logarithm of the round trip."""
     copies: int = 3
     ops_per_s: float = 0.0
-    """The provider's limit after ``burst_ops`` are used up; 0: none."""
+    """The provider's limit after ``burst_ops`` are used up; 0: no limit."""
     burst_ops: int = 0
 
 
@@ -66,14 +66,14 @@ class Cache(ParameterTable, frozen=True, kw_only=True):
 
     bytes: int = 64 << 20
     protected: bool = False
-    """Whether capacitors save its content after a power cut."""
+    """Whether capacitors save the content of the cache after a power cut."""
     flush: Literal["honest", "ignored"] = "honest"
     """``ignored``: the disk acknowledges a flush at once without doing anything."""
     fua: Literal["honest", "ignored"] = "honest"
 
 
 class DiskParameters(ParameterTable, frozen=True, kw_only=True):
-    """One disk: first what it reports about itself, from ``command_us`` on its real properties."""
+    """One disk: the properties that it reports, and from ``command_us`` on, its real properties."""
 
     name: str = "sda"
     model: str = ""
@@ -84,7 +84,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     medium: MediumClass = "unknown"
     medium_cache: MediumCache = "unknown"
     grade: str = ""
-    """``consumer``, ``cloud`` or ``hard disk``, if its model is known."""
+    """``consumer``, ``cloud`` or ``hard disk``, if the model is known."""
     command_us: float = 20.0
     """The time for a command when the disk is idle."""
     bytes_per_us: float = 500.0
@@ -92,7 +92,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     flush_us: float = 0.0
     """Additional time for a flush."""
     fails_write: int = 0
-    """The number of the program's write that fails with an I/O error, if it is buffered on ext4; 0: none."""
+    """The number of the program's write that fails with an I/O error; 0: none. Only buffered writes on ext4 fail."""
     platter: PlatterParameters | None = None
     nand: NandParameters | None = None
     persistent: PersistentParameters | None = None
@@ -107,13 +107,13 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
 
 
 class Front(DiskParameters, frozen=True, kw_only=True):
-    """A cache device: every write goes to it, and a flush commits its map of blocks first."""
+    """A cache device, which receives every write. A flush first commits the map of cached blocks."""
 
     kind: Literal["dm-cache", "bcache"] = "dm-cache"
     hop_us: float = 20.0
     """The time to hand a request from one thread of the driver to the next."""
     map_writes: int = 2
-    """Number of sequential writes of its map with each flush."""
+    """Number of sequential writes to the map before each flush."""
 
 
 class FilesystemParameters(ParameterTable, frozen=True, kw_only=True):
@@ -127,7 +127,7 @@ class FilesystemParameters(ParameterTable, frozen=True, kw_only=True):
 
 
 class HostParameters(ParameterTable, frozen=True, kw_only=True):
-    """The host: CPU time along the I/O path."""
+    """The host: CPU time along the I/O path, and what runs on the host."""
 
     syscall_us: float = 1.0
     copy_us: float = 0.6
@@ -137,7 +137,7 @@ class HostParameters(ParameterTable, frozen=True, kw_only=True):
     wake_us: float = 12.0
     """The time to wake up another thread, of the journal or a pool."""
     retries_sync: bool = False
-    """The program repeats a failed sync and accepts the second answer. Otherwise it stops with the error."""
+    """Whether the program repeats a failed sync and accepts the second result. If not, the error ends the program."""
     program_us: float = 1.0
     """CPU time of the program between two operations."""
     virtualization: str | None = None
@@ -147,7 +147,7 @@ class HostParameters(ParameterTable, frozen=True, kw_only=True):
 
 
 class Simulated(ParameterTable, frozen=True, kw_only=True):
-    """A simulated disk with everything around it."""
+    """A simulated disk with its host."""
 
     name: str
     title: str
@@ -162,7 +162,7 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
     host: HostParameters = HostParameters()
 
     @property
-    def parts(self) -> tuple[DiskParameters | None, ...]:
+    def disks(self) -> tuple[DiskParameters | None, ...]:
         return self.disk, self.log, self.front
 
 
@@ -175,7 +175,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
-        msgspec.convert(document, Simulated)  # before the changes, so that an error is one of the file
+        msgspec.convert(document, Simulated)  # before the changes, so that an error must be in the file
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -185,9 +185,9 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     try:
         simulated = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
-        lists = f"'fstui lessons --disks {name}' lists the parameters"
-        raise Refused(f"cannot set {', '.join(changes or ())}: {_reason(error)}. {lists}") from None
-    for device in filter(None, simulated.parts):
+        hint = f"'fstui lessons --disks {name}' lists the parameters"
+        raise Refused(f"cannot set {', '.join(changes or ())}: {_reason(error)}. {hint}") from None
+    for device in filter(None, simulated.disks):
         media = [device.platter, device.nand, device.persistent, device.network]
         if sum(medium is not None for medium in media) != 1:
             raise Refused(f"{path}: {device.name}: a disk needs exactly one of platter, nand, persistent, network")
@@ -195,7 +195,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
 
 
 def changed(parameters: Simulated, text: str) -> Simulated:
-    """Return the disk with ``KEY=VALUE`` applied. Raises Refused if that is invalid or impossible during a run."""
+    """Return the disk with ``KEY=VALUE`` applied. Raises Refused if the change is invalid or not possible in a run."""
     key, value = parse_change(text)
     document = msgspec.to_builtins(parameters)
     _put(document, key, value)
@@ -203,7 +203,7 @@ def changed(parameters: Simulated, text: str) -> Simulated:
         simulated = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
         raise Refused(f"{text}: {_reason(error)}") from None
-    for before, after in zip(parameters.parts, simulated.parts, strict=True):
+    for before, after in zip(parameters.disks, simulated.disks, strict=True):
         if (before and type(before.medium_parameters)) != (after and type(after.medium_parameters)):
             raise Refused(
                 f"{text} changes the kind of medium, which is impossible during a run. Start a new run with it."

@@ -11,36 +11,36 @@ from fstui.simulate.disk import Disk
 from fstui.simulate.kernel import CachedDisk, SimulatedFile, ZfsFile
 from fstui.simulate.parameters import Simulated
 
-FIRST_NS = 1e9
+START_NS = 1e9
 
 
 class SimulatedHost:
     def __init__(self, parameters: Simulated) -> None:
         self.parameters = parameters
-        self.now_ns = FIRST_NS
+        self.now_ns = START_NS
         self.disk = Disk(parameters.disk, parameters.seed)
         self.log = Disk(parameters.log, parameters.seed + 1) if parameters.log else None
         self.front = Disk(parameters.front, parameters.seed + 2) if parameters.front else None
         self.filesystem = self._new_file()
-        self._acknowledged: dict[int, tuple[float, int]] = {}
-        """Offset → time of the acknowledgement, and the number of the write."""
+        self._acknowledgements: dict[int, tuple[float, int]] = {}
+        """The newest acknowledgement by offset: its time, and the stamp of the write."""
         self.acknowledged = 0
 
     def begin_step(self) -> None:
         """Start with a new file. The disks keep their state."""
         self.filesystem = self._new_file()
-        self._acknowledged.clear()
+        self._acknowledgements.clear()
         self.acknowledged = 0
 
     def change(self, parameters: Simulated) -> None:
         self.parameters = parameters
-        for disk, part in zip((self.disk, self.log, self.front), parameters.parts, strict=True):
-            if disk is not None and part is not None:
-                disk.change(part)
+        for disk, disk_parameters in zip((self.disk, self.log, self.front), parameters.disks, strict=True):
+            if disk is not None and disk_parameters is not None:
+                disk.change(disk_parameters)
         self.filesystem.change(parameters)
 
-    def acknowledge(self, at_ns: float, offset: int, stamp: int) -> None:
-        self._acknowledged[offset] = (at_ns, stamp)
+    def acknowledge(self, time_ns: float, offset: int, stamp: int) -> None:
+        self._acknowledgements[offset] = (time_ns, stamp)
         self.acknowledged += 1
 
     def counters(self) -> Counters:
@@ -51,48 +51,48 @@ class SimulatedHost:
     def disks(self) -> Iterator[Disk]:
         yield from filter(None, (self.disk, self.log, self.front))
 
-    def power_cut(self, at_ns: float, settings: PowerCut, bytes_each: int, elapsed_s: float) -> Step:
+    def power_cut(self, time_ns: float, settings: PowerCut, block_bytes: int, elapsed_s: float) -> Step:
         """Cut the power and compare acknowledged with remaining writes, as ``fstui powercut verify`` does."""
         present = stale = missing = 0
-        oldest_ns = at_ns
-        for offset, (acknowledged_ns, stamp) in self._acknowledged.items():
-            newest = self._stamp_at(offset, at_ns)
-            if newest is not None and newest >= stamp:
+        oldest_lost_ns = time_ns
+        for offset, (acknowledged_ns, stamp) in self._acknowledgements.items():
+            stamp_on_disk = self._stamp_at(offset, time_ns)
+            if stamp_on_disk is not None and stamp_on_disk >= stamp:
                 present += 1
                 continue
-            if newest is None:
+            if stamp_on_disk is None:
                 missing += 1
             else:
                 stale += 1
-            oldest_ns = min(oldest_ns, acknowledged_ns)
+            oldest_lost_ns = min(oldest_lost_ns, acknowledged_ns)
         claim = f"{settings.sync[0]}, {settings.writes[0]}"
-        lost = stale + missing
+        checked, lost = len(self._acknowledgements), stale + missing
         figures = PowerCutFigures(
             cut=f"simulated {self.parameters.name}",
             identity="",
             simulated=True,
             acknowledged=self.acknowledged,
-            checked=len(self._acknowledged),
+            checked=checked,
             present=present,
             stale=stale,
             missing=missing,
-            oldest_lost_s=round((at_ns - oldest_ns) / 1e9, 6),
-            by_claim={claim: {"acknowledged": self.acknowledged, "checked": len(self._acknowledged), "lost": lost}},
+            oldest_lost_s=round((time_ns - oldest_lost_ns) / 1e9, 6),
+            by_claim={claim: {"acknowledged": self.acknowledged, "checked": checked, "lost": lost}},
         )
         return Step(
             name="power cut",
             settings=settings,
             ops=self.acknowledged,
             syncs=self.acknowledged,
-            bytes=self.acknowledged * bytes_each,
+            bytes=self.acknowledged * block_bytes,
             elapsed_s=elapsed_s,
             rate_per_s=self.acknowledged / elapsed_s if elapsed_s else 0.0,
             figures=figures,
         )
 
-    def _stamp_at(self, offset: int, at_ns: float) -> int | None:
-        """Return the number of the newest write of this offset that a disk still has."""
-        stamps = (disk.stamp_at(offset, at_ns) for disk in self.disks())
+    def _stamp_at(self, offset: int, time_ns: float) -> int | None:
+        """Return the stamp of the newest write of this offset that a disk still has."""
+        stamps = (disk.stamp_at(offset, time_ns) for disk in self.disks())
         return max((stamp for stamp in stamps if stamp is not None), default=None)
 
     def _new_file(self) -> SimulatedFile:

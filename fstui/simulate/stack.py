@@ -1,4 +1,4 @@
-"""The inventory of a simulated host: the layers as their drivers report them, whether that is true or not."""
+"""The inventory of a simulated host: the layers as their drivers report them, even if the reports are false."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.kinds import sync_of
 
 TOTAL_BYTES = 1 << 40
-WHERE = "simulated"
+PATH_PREFIX = "simulated:"
 HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30, udev=True)
 
 
@@ -27,8 +27,8 @@ def inventory(parameters: Simulated) -> Inventory:
 def target(parameters: Simulated) -> Target:
     point, source = mount_point(parameters), f"/dev/{parameters.disk.name}"
     devices = tuple(_disk(device) for device in (parameters.disk, parameters.log, parameters.front) if device)
-    between = _between(parameters)
-    top = _filesystem(parameters, point, (between[0].id,) if between else (parameters.disk.name,))
+    middle = _middle_layers(parameters)
+    top = _filesystem(parameters, point, (middle[0].id,) if middle else (parameters.disk.name,))
     return Target(
         path=point,
         mount_point=point,
@@ -36,7 +36,7 @@ def target(parameters: Simulated) -> Target:
         source="simulated" if parameters.filesystem.kind == "zfs" else source,
         mount_options=("rw",) if parameters.filesystem.barrier else ("rw", "nobarrier"),
         identity=SIMULATED + parameters.name,
-        stack=(top, *between, *devices),
+        stack=(top, *middle, *devices),
         space=Space(total_bytes=TOTAL_BYTES, free_bytes=TOTAL_BYTES * 9 // 10, block_bytes=4096),
     )
 
@@ -48,18 +48,18 @@ def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> No
     else:
         barrier = "barrier" if filesystem.barrier else "nobarrier"
         settings = {"barrier": barrier, "data": filesystem.data, "journal": "yes"}
-    readings = tuple(Reading(what=what, value=value, path=f"{WHERE}:{what}") for what, value in settings.items())
+    readings = tuple(Reading(what=what, value=value, path=f"{PATH_PREFIX}{what}") for what, value in settings.items())
     node = kind(filesystem.kind).node(f"mount:{point}", point, below=below, readings=readings)
-    passes, why = sync_of(node)
-    return replace(node, sync=passes, because=why)
+    sync, because = sync_of(node)
+    return replace(node, sync=sync, because=because)
 
 
-def _between(parameters: Simulated) -> tuple[Node, ...]:
+def _middle_layers(parameters: Simulated) -> tuple[Node, ...]:
     if parameters.filesystem.kind == "zfs":
         below = (parameters.disk.name, *((parameters.log.name,) if parameters.log else ()))
         roles = {parameters.log.name: "slog"} if parameters.log else {}
-        where = "on a device of its own (SLOG)" if parameters.log else "on the pool's own disks"
-        because = f"the intent log is {where}"
+        place = "on a device of its own (SLOG)" if parameters.log else "on the pool's own disks"
+        because = f"the intent log is {place}"
         return (
             kind("zpool").node(
                 "pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", because=because
@@ -67,17 +67,17 @@ def _between(parameters: Simulated) -> tuple[Node, ...]:
         )
     if parameters.front:
         name = "dm-0" if parameters.front.kind == "dm-cache" else "bcache0"
-        mode = Reading(what="cache_mode", value="writeback", path=f"{WHERE}:cache_mode")
+        mode = Reading(what="cache_mode", value="writeback", path=f"{PATH_PREFIX}cache_mode")
         roles = {parameters.front.name: "cache", parameters.disk.name: "origin"}
         below = (parameters.front.name, parameters.disk.name)
-        row = kind(parameters.front.kind)
-        return (row.node(name, name, below=below, below_roles=roles, readings=(mode,)),)
+        layer_kind = kind(parameters.front.kind)
+        return (layer_kind.node(name, name, below=below, below_roles=roles, readings=(mode,)),)
     return ()
 
 
 def _disk(parameters: DiskParameters) -> Node:
     rpm = parameters.platter.rpm if parameters.platter and parameters.medium.startswith("hdd") else None
-    readings = (Reading(what="grade", value=parameters.grade, path=f"{WHERE}:model"),) if parameters.grade else ()
+    readings = (Reading(what="grade", value=parameters.grade, path=f"{PATH_PREFIX}model"),) if parameters.grade else ()
     write_back = parameters.write_cache == "write back"
     return Node(
         id=parameters.name,

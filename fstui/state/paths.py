@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from fstui.measure.children import CALL_S, in_child
+from fstui.measure.children import CALL_TIMEOUT_S, in_child
 from fstui.model.errors import Refused
 
 _Result = TypeVar("_Result")
@@ -31,7 +31,7 @@ def ledger_dir() -> Path:
     return state_dir() / "ledger"
 
 
-async def in_home(function: Callable[..., _Result], *arguments: object, timeout_s: float = CALL_S) -> _Result:
+async def in_home(function: Callable[..., _Result], *arguments: object, timeout_s: float = CALL_TIMEOUT_S) -> _Result:
     """Call a function that uses the state directory in a child process. Raises NoAnswer, which names the directory."""
     return await in_child(function, *arguments, timeout_s=timeout_s, where=str(state_dir()))
 

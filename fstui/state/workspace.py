@@ -183,7 +183,7 @@ class Workspace(RunDirectory):
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
         try:
-            answer = json.loads(await keeper.answer(_ANSWER_TIMEOUT_S, path, disk="target") or b"{}")
+            answer = json.loads(await keeper.read_answer(_ANSWER_TIMEOUT_S, path, disk="target") or b"{}")
         except NoAnswer:
             keeper.abandon()
             raise
@@ -205,7 +205,7 @@ class Workspace(RunDirectory):
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
         try:
-            answer = json.loads(await self._keeper.answer(timeout_s, self.held.path, disk="target") or b"{}")
+            answer = json.loads(await self._keeper.read_answer(timeout_s, self.held.path, disk="target") or b"{}")
         except NoAnswer as silence:
             self._keeper.abandon()
             later = "It will be removed when it answers, or by 'fstui clean'"

@@ -85,7 +85,7 @@ class TracingChild:
     async def _answer(self, timeout_s: float) -> dict[str, Any]:
         """Return the next line of the program, or ``{"error": …}`` with the reason if there is none."""
         try:
-            line = await self._child.answer(timeout_s, TRACE, "home")
+            line = await self._child.read_answer(timeout_s, TRACE, "home")
         except NoAnswer as silence:
             return {"error": str(silence)}
         answer: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
@@ -122,7 +122,7 @@ class WatchingChild(TracingChild):
 
     async def _received(self) -> AsyncIterator[dict[str, Any]]:
         with contextlib.suppress(NoAnswer):
-            while line := await self._child.answer(SILENT_S, TRACE, "home"):
+            while line := await self._child.read_answer(SILENT_S, TRACE, "home"):
                 yield json.loads(line)
 
 

@@ -127,7 +127,7 @@ def test_documents_of_a_fleet_are_valid(fstui: Fstui, tmp_path: Path) -> None:
 def test_documents_of_the_laboratory_are_valid() -> None:
     oak = LabVolume(name="oak", kind="barriers", opened=True)
     lab = Lab(
-        run="abc123", directory="/srv/class", identity=(1, 2), storages=(oak, LabVolume(name="elm", kind="volatile"))
+        run="abc123", directory="/srv/class", identity=(1, 2), volumes=(oak, LabVolume(name="elm", kind="volatile"))
     )
     assert_valid("lab", printed(teaching.of_lab(lab), "json"))
     assert_valid("envelope", printed(teaching.of_envelope(oak), "json"))

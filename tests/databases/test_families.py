@@ -14,7 +14,7 @@ from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
 from fstui.databases.sql import FAMILIES, address, environment, error_in, family_of, query
-from fstui.measure.kinds.servers import KINDS, ServerName, kind_of
+from fstui.measure.kinds.servers import KINDS, ServerName, kind_of_version
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.state import ledger, paths
@@ -54,8 +54,8 @@ def test_every_kind_of_server_has_a_family() -> None:
     for name, kind in KINDS.items():
         family = FAMILIES[kind.driver]
         assert family.connection("/run/socket").driver == kind.driver
-        assert set(kind.durable) <= set(family.variables)
-        assert kind_of(kind.driver, kind.version_word) == name
+        assert set(kind.durability_variables) <= set(family.variables)
+        assert kind_of_version(kind.driver, kind.version_word) == name
 
 
 @pytest.mark.parametrize("driver", ["mysql", "pgsql"])

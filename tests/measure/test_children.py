@@ -120,24 +120,24 @@ async def test_call_that_hangs_is_abandoned() -> None:
 
 
 async def test_idle_disk_is_not_waited_for_after_a_stop() -> None:
-    deadline = ShutdownDeadline(lambda: True, lambda of: 7, given_up=set())
+    deadline = ShutdownDeadline(lambda: True, lambda disk: 7, silent_disks=set())
     children.SHUTDOWN_DEADLINE.set(deadline)
     async with asyncio.timeout(60) as limit:
         with pytest.raises(NoAnswer):
             await in_child(time.sleep, 300, timeout_s=300)
     assert not limit.expired()
-    assert deadline.limit_s("home") < deadline.limit_s("target")  # less patience after the first failure
+    assert deadline.timeout_s("home") < deadline.timeout_s("target")  # less patience after the first failure
 
 
 async def test_child_is_waited_for_while_its_disk_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(children, "HURRIED_S", 0.2)
+    monkeypatch.setattr(children, "STOPPING_TIMEOUT_S", 0.2)
     completed, asked = count(), []
 
-    def moved(of: children.WaitedDisk) -> int:
-        asked.append(of)
+    def disk_progress(disk: children.WaitedDisk) -> int:
+        asked.append(disk)
         return next(completed)
 
-    children.SHUTDOWN_DEADLINE.set(ShutdownDeadline(lambda: True, moved, given_up=set()))
+    children.SHUTDOWN_DEADLINE.set(ShutdownDeadline(lambda: True, disk_progress, silent_disks=set()))
     await in_child(time.sleep, 1.0)
     assert set(asked) == {"home"}
 

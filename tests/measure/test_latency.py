@@ -127,7 +127,7 @@ def test_merging_stretches_keeps_every_operation(durations: list[int], length_s:
         timeline.add(ends[first : first + 7], durations[first : first + 7])
         timeline.add_counters(ends[first], flushes=1, writes=None)
     points = timeline.points()
-    assert len(points) <= timeline.most
+    assert len(points) <= timeline.max_stretches
     assert sum(point.ops for point in points) == timeline.whole.total == len(durations)
     assert (timeline.whole.sum, timeline.whole.max) == (sum(durations), max(durations))
     assert sum(point.flushes or 0 for point in points) == len(range(0, len(ends), 7))

@@ -51,17 +51,17 @@ def remains(workshop: Path) -> list[str]:
 
 
 def of_kind(lab: Lab, kind: str) -> LabVolume:
-    (found,) = (storage for storage in lab.storages if storage.kind == kind)
+    (found,) = (storage for storage in lab.volumes if storage.kind == kind)
     return found
 
 
 def test_each_storage_is_what_its_envelope_says(lab: Lab, tmp_path: Path) -> None:
-    assert {storage.kind for storage in lab.storages} == set(KINDS)
+    assert {storage.kind for storage in lab.volumes} == set(KINDS)
     sealed = headless.call("lab", "list").stdout.decode()
-    assert "sealed" in sealed and not any(storage.truth.title in sealed for storage in lab.storages)
+    assert "sealed" in sealed and not any(storage.truth.title in sealed for storage in lab.volumes)
     scenario = tmp_path / "one.toml"
     scenario.write_text(headless.HEAD + headless.STEP.format(name="fdatasync", more=""))
-    for storage in lab.storages:
+    for storage in lab.volumes:
         words = (FSTUI, "run", str(scenario), lab.mount_point(storage), "--format", "json")
         judged = json.loads(headless.call("lab", "run", storage.name, *words).stdout)
         assert judged["verdict"] == storage.truth.verdict, storage.kind
@@ -122,7 +122,7 @@ def storages_of(run: str) -> int:
         lab = laboratory.current()
     except Refused:
         return -1
-    return len(lab.storages) if lab.run == run else -1
+    return len(lab.volumes) if lab.run == run else -1
 
 
 SWAPPER = """

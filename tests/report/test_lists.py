@@ -105,10 +105,10 @@ def test_the_laboratory_is_listed_without_its_truth(name: str) -> None:
         run="a1b2c3",
         directory="/srv/class",
         identity=(1, 2),
-        storages=(LabVolume(name="oak", kind="volatile"), LabVolume(name="elm", kind="memory", opened=True)),
+        volumes=(LabVolume(name="oak", kind="volatile"), LabVolume(name="elm", kind="memory", opened=True)),
     )
     listed = printed(teaching.of_lab(lab), name)
-    sealed, opened = lab.storages
+    sealed, opened = lab.volumes
     assert "/srv/class/oak" in listed.replace("\\", "") and sealed.truth.title not in listed
     assert opened.truth.title in listed
     assert opened.truth.verdict in printed(teaching.of_envelope(opened), name)

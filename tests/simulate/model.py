@@ -5,7 +5,7 @@ from typing import Any
 from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.simulate.parameters import load
-from fstui.simulate.programs import Operations, program
+from fstui.simulate.programs import Operations, new_program
 from fstui.simulate.simulated_host import SimulatedHost
 
 CHUNK_NS = 50e6
@@ -18,11 +18,11 @@ def host(disk: str, **changes: Any) -> SimulatedHost:
 
 def run(on: SimulatedHost, settings: StepSettings) -> tuple[float, list[Operations]]:
     """Return operations per second and all results."""
-    work = program(on, settings)
+    work = new_program(on, settings)
     assert work is not None
     work.begin()
     done: list[Operations] = []
-    while not work.over:
+    while not work.has_ended:
         until_ns = on.now_ns + CHUNK_NS
         done += work.run_until(until_ns)
         on.now_ns = max(until_ns, work.ended_ns)

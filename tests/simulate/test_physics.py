@@ -11,7 +11,7 @@ from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.simulate.parameters import changed, load, names
-from fstui.simulate.programs import program
+from fstui.simulate.programs import new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from tests.simulate.model import host, rate, run
 
@@ -32,10 +32,10 @@ def test_flush_takes_longer_with_more_cached_data() -> None:
     honest, lying = host("ssd-consumer"), host("ssd-consumer", disk__cache__flush="ignored")
     slopes = []
     for each in (honest, lying):
-        work = program(each, DirtyFlush(seconds=1.0, file_bytes=4 << 20))
+        work = new_program(each, DirtyFlush(seconds=1.0, file_bytes=4 << 20))
         assert work is not None
         work.begin()
-        while not work.over:
+        while not work.has_ended:
             list(work.run_until(work.ended_ns + 1e9))
         slopes.append(work.figures["sequential"]["slope_ns_per_mib"])
     assert slopes[0] > 1_000_000 and slopes[1] < 10_000
@@ -86,7 +86,7 @@ def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
 
 def cut(here: SimulatedHost, **settings: Any) -> PowerCutFigures:
     """Cut the power in the middle of a step."""
-    work = program(here, SyncWrites(**{"seconds": 5.0, "file_bytes": 1 << 20, **RANDOM, **settings}))
+    work = new_program(here, SyncWrites(**{"seconds": 5.0, "file_bytes": 1 << 20, **RANDOM, **settings}))
     assert work is not None
     work.begin()
     for _ in range(10):
@@ -118,8 +118,8 @@ def test_failed_sync_is_reported_once_and_its_data_is_lost() -> None:
     assert again.missing == again.lost == 1 and again.acknowledged > 5
     stopped = cut(host("hdd-7200", disk__fails_write=5), **appends)
     assert stopped.survived_power_cut and stopped.acknowledged == 4
-    work = program(host("hdd-7200", disk__fails_write=5), SqliteCommits(seconds=1.0))
-    assert work is not None and list(work.run_until(9e9)) and work.over and work.failed_call == "fsync"
+    work = new_program(host("hdd-7200", disk__fails_write=5), SqliteCommits(seconds=1.0))
+    assert work is not None and list(work.run_until(9e9)) and work.has_ended and work.failed_call == "fsync"
 
 
 def test_several_writers_lose_nothing_on_a_durable_disk() -> None:

@@ -13,7 +13,7 @@ from fstui.judge import words
 from fstui.judge.facts.stack import Stack
 from fstui.judge.facts.steps import has_rate
 from fstui.judge.facts.traced import TRACE
-from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, GrowthPoint, per_mib
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures, GrowthPoint, growth_ns_per_mib
 from fstui.model.host import Host
 from fstui.model.quantities import duration_ns, ratio, size
 from fstui.model.steps import Step
@@ -81,7 +81,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def per_mib_ns(self) -> float:
-        return per_mib(self.points[0], self.points[-1])
+        return growth_ns_per_mib(self.points[0], self.points[-1])
 
     @property
     def summary(self) -> str:

@@ -1,11 +1,11 @@
-"""Program: report again and again which processes write, and which database servers run.
+"""Program: report regularly which processes write, and which database servers run.
 
 stdin: a line of JSON: ``servers`` (command name → kind), ``drivers`` (kind → sysbench's driver), ``settings`` (names of
 options that decide a server's durability). The program ends when stdin closes. stdout: a line of JSON for each sample,
 with the fields of fstui.model.activity.
 
-Reading cmdline, environ or maps locks the memory of a server (proc(5)), and its option files are on its disk, so either
-may hang in the kernel. A thread of its own reads them, once for each server.
+Reading cmdline, environ or maps locks the memory of a server (proc(5)), and the option files are on the server's disk.
+Both reads may hang in the kernel, so each server has a thread that does them once.
 """
 
 from __future__ import annotations
@@ -23,34 +23,34 @@ from fstui import proc
 from fstui.measure.helpers.server_options import options
 from fstui.measure.wire.stdio import ignore_signals, say
 
-EVERY_S = 2.0
-SHARE = 0.02
-"""Share of the time to spend on samples. With many processes a sample takes longer, so there are fewer."""
+SAMPLE_INTERVAL_S = 2.0
+SAMPLING_SHARE = 0.02
+"""Maximum share of the time to spend on samples. With many processes each sample takes longer, so there are fewer."""
 MIN_BYTES_PER_S = 4096
 MAX_WRITERS, MAX_FILES = 8, 512
 
 
 class Mounts:
-    """Find where the mounts of another process are mounted for this process. Both show the same device."""
+    """This process's mount points by device, to find what another mount namespace mounts elsewhere."""
 
     def __init__(self) -> None:
         self.points: dict[str, list[str]] = defaultdict(list)
         for mount in proc.mounts():
             self.points[mount.device].append(mount.mount_point)
 
-    def of(self, pid: int, numbers: set[int]) -> list[str]:
+    def find(self, pid: int, numbers: set[int]) -> list[str]:
         """Return this process's mount points for these mount numbers of another process."""
         devices = {mount.device for mount in proc.mounts(pid) if mount.number in numbers}
         return sorted(point for device in devices for point in self.points[device])
 
-    def holding(self, pid: int, path: str) -> list[str]:
-        """Return this process's mount points for the mount with a path of another process."""
-        points = ((mount.mount_point, mount.number) for mount in proc.mounts(pid))
-        above = [(len(point), number) for point, number in points if f"{path}/".startswith(point.rstrip("/") + "/")]
-        if not above:
+    def find_containing(self, pid: int, path: str) -> list[str]:
+        """Return this process's mount points for the mount that contains a path of another process."""
+        points = ((mount.mount_point.rstrip("/"), mount.number) for mount in proc.mounts(pid))
+        containing = [(len(point), number) for point, number in points if f"{path}/".startswith(f"{point}/")]
+        if not containing:
             return []
-        _, deepest = max(above)
-        return self.of(pid, {deepest})
+        _, deepest = max(containing)
+        return self.find(pid, {deepest})
 
 
 def mounts_written_to(pid: int) -> set[int]:
@@ -73,7 +73,7 @@ class ServerReader:
         words = proc.read_text(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
         try:
             data = os.readlink(f"/proc/{pid}/cwd")
-        except OSError:  # it belongs to another user
+        except OSError:  # the server belongs to another user
             return
         libraries = [
             *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
@@ -83,7 +83,7 @@ class ServerReader:
         self.fields |= {
             "readable": True,
             "data_directory": data,
-            "mounts": Mounts().holding(pid, data),
+            "mounts": Mounts().find_containing(pid, data),
             "variables": {name: value for name, value in values.items() if name in request["settings"]},
             "preloads": list(dict.fromkeys(filter(proc.stubs_syncs, libraries))),
         }
@@ -93,30 +93,30 @@ class ActivitySampler:
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.written_before: dict[int, int] = {}
-        self.at_s = time.monotonic()
+        self.sampled_s = time.monotonic()
         self.databases: dict[int, ServerReader] = {}
 
     def sample(self) -> dict[str, Any]:
-        now, elapsed_s = {}, max(time.monotonic() - self.at_s, 1e-3)
-        self.at_s += elapsed_s
+        written, elapsed_s = {}, max(time.monotonic() - self.sampled_s, 1e-3)
+        self.sampled_s += elapsed_s
         hidden = False
         names = {pid: proc.read_text(f"/proc/{pid}/comm").rstrip("\n") for pid in proc.pids()}
         for pid in names:
             count = proc.written_bytes(pid)
-            hidden = hidden or count is None  # it belongs to another user, or has ended
+            hidden = hidden or count is None  # the process belongs to another user, or has ended
             if count is not None:
-                now[pid] = count
+                written[pid] = count
         # a new process has no rate yet
-        rates = {pid: (count - self.written_before.get(pid, count)) / elapsed_s for pid, count in now.items()}
+        rates = {pid: (count - self.written_before.get(pid, count)) / elapsed_s for pid, count in written.items()}
         busiest = sorted((pid for pid in rates if rates[pid] >= MIN_BYTES_PER_S), key=lambda pid: -rates[pid])
-        self.written_before = now
+        self.written_before = written
         mounts = Mounts() if busiest else None
         writers = [
             {
                 "pid": pid,
                 "name": names[pid],
                 "bytes_per_s": round(rates[pid]),
-                "mounts": mounts.of(pid, mounts_written_to(pid)),
+                "mounts": mounts.find(pid, mounts_written_to(pid)),
             }
             for pid in busiest[:MAX_WRITERS]
             if mounts and pid != os.getppid()
@@ -143,12 +143,12 @@ def main() -> None:
     activity = ActivitySampler(json.loads(sys.stdin.readline() or "{}"))
     pause_s = 0.0
     while not select.select([0], [], [], pause_s)[0]:
-        began = time.monotonic()
+        start_s = time.monotonic()
         try:
             say(**activity.sample())
         except BrokenPipeError:
             break
-        pause_s = max(EVERY_S, (time.monotonic() - began) / SHARE)
+        pause_s = max(SAMPLE_INTERVAL_S, (time.monotonic() - start_s) / SAMPLING_SHARE)
     os._exit(0)  # sys.exit would wait for a thread that is stuck
 
 

@@ -1,7 +1,7 @@
 """Program: call one function in a process that can be abandoned.
 
-stdin: two pickles: the search path for modules (empty: unchanged), and (function, arguments). The function may also be
-given by its name, ``module.name``. stdout: a pickle, (True, result) or (False, exception).
+stdin: a pickle of the search path for modules (empty: unchanged), and a pickle (function, arguments). The function may
+also be given by its name, ``module.name``. stdout: a pickle, (True, result) or (False, exception).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     gc.disable()  # the collector would search a history of thousands of runs many times
-    answers = os.fdopen(os.dup(1), "wb")
+    output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what the function prints goes to stderr, not into the answer
-    path = pickle.load(sys.stdin.buffer)
-    if path:
-        sys.path[:] = path
+    search_path = pickle.load(sys.stdin.buffer)
+    if search_path:
+        sys.path[:] = search_path
     function, arguments = pickle.load(sys.stdin.buffer)
     if isinstance(function, str):
         module, _, name = function.rpartition(".")
@@ -32,8 +32,8 @@ def main() -> None:
         answer = True, function(*arguments)
     except Exception as error:
         answer = False, error
-    pickle.dump(answer, answers)
-    answers.close()
+    pickle.dump(answer, output)
+    output.close()
 
 
 if __name__ == "__main__":

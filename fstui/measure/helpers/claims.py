@@ -2,7 +2,7 @@
 
 stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a line of
 JSON for each answer as it arrives: "command" as a shell command, and "output" or "error". On a dead device a command
-may hang in the kernel, where it cannot even be killed. It is left behind, and does not delay the others.
+may hang in the kernel, where it cannot even be killed. Such a command is left behind and does not delay the others.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 from fstui.measure.wire.stdio import say
 
-AT_ONCE = 8
-EACH_S = 4.0
-ALL_S = 6.0
+MAX_PARALLEL = 8
+COMMAND_TIMEOUT_S = 4.0
+TOTAL_TIMEOUT_S = 6.0
 MAX_BYTES = 100_000
 """Maximum length of an output. The parent reads lines of at most 256 KiB."""
-PRINTING = threading.Lock()
-REPLACED = {"nvme": "nvme_admin.py"}
-"""Programs that need not be installed, because fstui has its own."""
+OUTPUT_LOCK = threading.Lock()
+OWN_PROGRAMS = {"nvme": "nvme_admin.py"}
+"""Programs that fstui runs instead of the tool of that name, which need not be installed."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run. The callers use them only to read."""
 SMARTCTL_FAILED = 0b11
@@ -37,14 +37,14 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def main() -> None:
     say()
     commands = [[str(word) for word in command] for command in json.loads(sys.stdin.readline() or "[]")]
-    pool = ThreadPoolExecutor(AT_ONCE)
-    wait([pool.submit(report, command) for command in commands], ALL_S)
+    pool = ThreadPoolExecutor(MAX_PARALLEL)
+    wait([pool.submit(report, command) for command in commands], TOTAL_TIMEOUT_S)
     os._exit(0)  # sys.exit would wait for a thread that waits for a stuck tool
 
 
 def report(command: list[str]) -> None:
     answer = run(command)
-    with PRINTING:
+    with OUTPUT_LOCK:
         say(command=shlex.join(command), **answer)
 
 
@@ -52,11 +52,11 @@ def run(command: list[str]) -> dict[str, str]:
     if command[0] not in PROGRAMS:
         return {"error": f"fstui does not run {command[0]}"}
     installed = shutil.which(command[0], path=PATH)
-    if installed is None and command[0] not in REPLACED:
+    if installed is None and command[0] not in OWN_PROGRAMS:
         return {"error": f"{command[0]} is not installed"}
     try:
         child = subprocess.Popen(
-            [*(replacement(command[0]) if command[0] in REPLACED else [installed or ""]), *command[1:]],
+            [*(own_program(command[0]) if command[0] in OWN_PROGRAMS else [installed or ""]), *command[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -65,10 +65,10 @@ def run(command: list[str]) -> dict[str, str]:
     except OSError as error:
         return {"error": str(error.strerror)}
     try:
-        data, _ = child.communicate(timeout=EACH_S)
+        data, _ = child.communicate(timeout=COMMAND_TIMEOUT_S)
     except subprocess.TimeoutExpired:
         child.kill()  # do not wait: it may be stuck in the kernel
-        return {"error": f"no answer for {EACH_S:.0f} s"}
+        return {"error": f"no answer for {COMMAND_TIMEOUT_S:.0f} s"}
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
     failed = child.returncode & SMARTCTL_FAILED if command[0] == "smartctl" else child.returncode
     if failed:
@@ -77,9 +77,9 @@ def run(command: list[str]) -> dict[str, str]:
     return {"output": output}
 
 
-def replacement(name: str) -> list[str]:
-    """Return the command line of fstui's program, with its source, because its file may be in a zip file."""
-    source = pkgutil.get_data("fstui.measure.helpers", REPLACED[name])
+def own_program(name: str) -> list[str]:
+    """Return a command line that contains the program's source, because its file may be in a zip file."""
+    source = pkgutil.get_data("fstui.measure.helpers", OWN_PROGRAMS[name])
     assert source is not None, "it is part of the package"
     return [sys.executable, "-I", "-S", "-c", source.decode()]
 

@@ -4,9 +4,9 @@
 Programs:
 ``space``  stdin: a line for each mount point; stdout: an empty object at the start, then a line of JSON for each answer
            as it arrives
-``keep``   stdin: the path of a directory that does not exist yet. The program makes it (mode 0700), holds it open, and
-           prints ``ready`` and its ``identity`` (device and inode). When stdin closes, the program removes the
-           directory and then its entry in the ledger (an argument): fstui may have been killed
+``keep``   stdin: the path of a directory that does not exist yet. The program makes the directory (mode 0700), holds it
+           open, and prints ``ready`` and its ``identity`` (device and inode). When stdin closes, because the run has
+           ended or fstui was killed, the program removes the directory and then its entry in the ledger (an argument)
 Paths are JSON strings with surrogate escapes, so names that are not UTF-8 survive.
 """
 
@@ -34,18 +34,19 @@ from fstui.measure.wire.own_directory import MARK, NotOwn
 PREFIX = ".fstui-"
 COVERED = "another filesystem is mounted over it, and no path leads to it"
 ELSEWHERE = (
-    "leads to what is not mounted here: in another mount namespace (nsenter -m -t PID runs fstui there), or unmounted"
+    "leads to a filesystem that is not mounted here: it is in another mount namespace (run fstui there with "
+    "nsenter -m -t PID), or it was unmounted"
 )
-MIN_THREADS, LOOK_S = 4, 0.05
+MIN_THREADS, POLL_INTERVAL_S = 4, 0.05
 IPC_RMID = 0
-REMOVE_S = 8.0
-STOPPED = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
-"""Errors of a filesystem that has stopped: trying again does not help."""
+REMOVAL_TIMEOUT_S = 8.0
+STOPPED_ERRNOS = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
+"""Errors of a filesystem that has stopped. To try again does not help."""
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
-"""By letter of lsattr(1). S (FS_SYNC_FL): every write is synced. C (FS_NOCOW_FL): btrfs overwrites the file in place,
-without checksums. A new file inherits them from its directory."""
+"""Bits of file flags by letter of lsattr(1). S (FS_SYNC_FL): every write is synced. C (FS_NOCOW_FL): btrfs overwrites
+the file in place, without checksums. A new file inherits both flags from its directory."""
 STATX = {"x86_64": 332, "aarch64": 291, "riscv64": 291, "ppc64le": 383, "s390x": 379}
 """System call numbers of statx, from the kernel's syscall tables."""
 
@@ -60,23 +61,23 @@ def failure(error: OSError) -> dict[str, Any]:
 
 
 def space(mount_points: list[str]) -> None:
-    """Print the space of each mount point. A dead server blocks only one of the threads that call statvfs.
+    """Print the space of each mount point, read by several threads, because statvfs hangs if a file server is dead.
 
     While there are no new answers, double the number of threads.
     """
-    waiting = iter(mount_points)
-    taking = threading.Lock()
+    remaining = iter(mount_points)
+    lock = threading.Lock()
     answered, finished = 0, threading.Event()
 
     def work() -> None:
         nonlocal answered
         while True:
-            with taking:
-                mount_point = next(waiting, None)
+            with lock:
+                mount_point = next(remaining, None)
             if mount_point is None:
                 return
-            ask(mount_point)
-            with taking:
+            print_space(mount_point)
+            with lock:
                 answered += 1
                 if answered == len(mount_points):
                     finished.set()
@@ -84,17 +85,17 @@ def space(mount_points: list[str]) -> None:
     threads: list[threading.Thread] = []
     while not finished.is_set() and len(threads) < len(mount_points):
         before = answered
-        new = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), MIN_THREADS))]
-        for thread in new:
+        new_threads = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), MIN_THREADS))]
+        for thread in new_threads:
             thread.start()
-        threads += new
-        while not finished.wait(LOOK_S) and answered != before:
+        threads += new_threads
+        while not finished.wait(POLL_INTERVAL_S) and answered != before:
             before = answered
     for thread in threads:
         thread.join()
 
 
-def ask(mount_point: str) -> None:
+def print_space(mount_point: str) -> None:
     try:
         sizes = os.statvfs(mount_point)
     except OSError as error:
@@ -107,7 +108,7 @@ def ask(mount_point: str) -> None:
 def inspect(path: str) -> dict[str, Any]:
     """Return where a path leads, whether it is a writable directory, and how much space there is. Raises OSError."""
     real = os.path.realpath(path, strict=True)
-    # they differ if no path leads to the /proc/PID/root, /proc/PID/cwd or working directory with which the path begins
+    # both differ if no path leads to the /proc/PID/root, /proc/PID/cwd or working directory with which ``path`` begins
     if not os.path.samestat(os.stat(path), os.stat(real)):
         raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
     sizes = os.statvfs(real)
@@ -135,10 +136,10 @@ def is_mounted(path: str) -> bool:
 
 
 def renamers(path: str) -> str | None:
-    """Return who, besides root and this user, can replace this directory or what is made in it; None: no user.
+    """Return which users besides root and this user can replace this directory or what is made in it; None: no user.
 
-    Entries of a directory can be renamed by its owner and by all who may write to it; with the sticky bit, only by the
-    owner of the directory or of the entry (rename(2), EPERM).
+    The owner of a directory and all users who may write to it can rename its entries. If the sticky bit is set, only
+    the owner of the directory and the owner of the entry can (rename(2), EPERM).
     """
     while True:
         status = os.stat(path)
@@ -157,7 +158,7 @@ def renamers(path: str) -> str | None:
 
 
 def has_acl(path: str) -> bool:
-    """Return whether an ACL names further users or groups. The group bits limit their rights (acl(5))."""
+    """Return whether an ACL grants rights to further users or groups. The group bits limit these rights (acl(5))."""
     try:
         return len(os.getxattr(path, "system.posix_acl_access")) > 0
     except OSError:
@@ -173,7 +174,7 @@ def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
 
 
 def statx(directory: int, name: str) -> bytes:
-    """Return what statx(2) reports for a file, with the fields for O_DIRECT; zeros if there is no such call."""
+    """Return what statx(2) reports about a file, with the fields for O_DIRECT; zeros if there is no such call."""
     import ctypes  # noqa: PLC0415  only needed here
 
     answer = ctypes.create_string_buffer(256)
@@ -183,8 +184,8 @@ def statx(directory: int, name: str) -> bytes:
 
 
 def dio_alignment(answer: bytes) -> int | None:
-    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: no O_DIRECT here; None: not reported
-    (before Linux 6.1, and on many filesystems)."""
+    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: O_DIRECT is not supported; None: not
+    reported (before Linux 6.1, and on many filesystems)."""
     mask = int.from_bytes(answer[0:4], sys.byteorder)
     return int.from_bytes(answer[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
@@ -198,20 +199,20 @@ def untorn_bytes(answer: bytes) -> int:
 def keep(path: str, entry: str | None) -> None:
     """Make a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
     try:
-        held = own_directory.make(path)
+        fd = own_directory.make(path)
     except OSError as error:
         say(**failure(error))
         return
-    status = os.fstat(held)
-    say(ready=True, identity=[status.st_dev, status.st_ino], **properties_of_file(held, MARK))
+    status = os.fstat(fd)
+    say(ready=True, identity=[status.st_dev, status.st_ino], **properties_of_file(fd, MARK))
     while os.read(0, 4096):
         pass
-    # if the disk hangs, the child is left behind and continues when the disk does
+    # if the disk hangs, the child is left behind, and continues when the disk works again
     if child := os.fork():
         os.waitpid(child, 0)
         return
     try:
-        remove_held(held)
+        remove_directory(fd)
     except OSError as error:
         say(**failure(error))
         return
@@ -222,7 +223,7 @@ def keep(path: str, entry: str | None) -> None:
 
 
 def properties_of_file(directory: int, name: str) -> dict[str, Any]:
-    """Write to a file, and return what the kernel then reports about O_DIRECT, RWF_ATOMIC and the file's flags."""
+    """Write to a file. Return what the kernel then reports about O_DIRECT, RWF_ATOMIC and the flags of the file."""
     try:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
@@ -240,7 +241,7 @@ def properties_of_file(directory: int, name: str) -> dict[str, Any]:
 
 
 def file_flags(fd: int) -> str:
-    """Return the letters of those FLAGS that a file has (ioctl_iflags(2))."""
+    """Return the letters of the file's FLAGS (ioctl_iflags(2))."""
     flags = bytearray(8)
     try:
         fcntl.ioctl(fd, GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else GETFLAGS, flags)
@@ -250,27 +251,27 @@ def file_flags(fd: int) -> str:
     return "".join(letter for letter, bit in FLAGS.items() if bits & bit)
 
 
-def remove_held(held: int) -> None:
-    """Remove a directory. Retry for some seconds, because an ending probe or server may use it. Raises OSError."""
-    until = time.monotonic() + REMOVE_S
-    free_shared_memory(held)
+def remove_directory(fd: int) -> None:
+    """Remove a directory. Retry for some seconds, because a probe or server may still be using it. Raises OSError."""
+    deadline_s = time.monotonic() + REMOVAL_TIMEOUT_S
+    free_shared_memory(fd)
     while True:
         try:
-            return own_directory.remove(held)
+            return own_directory.remove(fd)
         except NotOwn:
             raise
         except OSError as error:
-            if error.errno in STOPPED or time.monotonic() > until:
+            if error.errno in STOPPED_ERRNOS or time.monotonic() > deadline_s:
                 raise
             time.sleep(0.05)
 
 
-def free_shared_memory(held: int) -> None:
-    """Remove the System V shared memory of killed PostgreSQL servers with data in this directory, unless it is in use.
+def free_shared_memory(fd: int) -> None:
+    """Remove the unused System V shared memory of killed PostgreSQL servers with data in this directory.
 
     Line 7 of postmaster.pid has the key and id of the segment (src/include/utils/pidfile.h).
     """
-    for path in glob.glob(f"/proc/self/fd/{held}/*/postmaster.pid"):
+    for path in glob.glob(f"/proc/self/fd/{fd}/*/postmaster.pid"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
                 owner = os.fstat(file.fileno()).st_uid
@@ -285,7 +286,7 @@ def free_shared_memory(held: int) -> None:
 
 
 def remove(path: str) -> dict[str, Any]:
-    """Remove a directory that an earlier run left: only if it has fstui's name, this user as owner, and the mark.
+    """Remove a directory that an earlier run left. Its name must begin with PREFIX.
 
     Returns what ``dismantle`` returns. Raises OSError.
     """
@@ -295,17 +296,17 @@ def remove(path: str) -> dict[str, Any]:
 
 
 def dismantle(path: str) -> dict[str, Any]:
-    """Remove a directory with fstui's mark, whatever its name.
+    """Remove a directory that belongs to this user and contains fstui's mark.
 
-    Returns an empty dict. If there is no such directory: ``absent``, and inode and f_fsid of the directory above it.
+    Returns an empty dict. If there is no such directory: ``absent``, and inode and f_fsid of its parent directory.
     Raises OSError.
     """
     try:
-        held = own_directory.hold(path)
+        fd = own_directory.open_left_behind(path)
     except FileNotFoundError:
-        above = os.path.dirname(path)
-        return {"absent": True, "above": inode(above), "fsid": fsid(above)}
-    remove_held(held)
+        parent = os.path.dirname(path)
+        return {"absent": True, "above": inode(parent), "fsid": fsid(parent)}
+    remove_directory(fd)
     return {}
 
 
@@ -318,7 +319,7 @@ def inode(path: str) -> int:
 
 
 def fsid(path: str) -> int:
-    """Return f_fsid of the filesystem on which the path is or would be; 0 if that cannot be read."""
+    """Return f_fsid of the filesystem on which the path is or would be; 0 if f_fsid cannot be read."""
     try:
         return os.statvfs(path).f_fsid
     except FileNotFoundError:

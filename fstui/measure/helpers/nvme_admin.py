@@ -21,17 +21,17 @@ COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
 GET_FEATURES, IDENTIFY, GET_LOG_PAGE = 0x0A, 0x06, 0x02
 CONTROLLER, VOLATILE_WRITE_CACHE = 1, 6
 """The data structure to return (CNS), and the number of the feature."""
-VWC_AT = 525
+VWC_OFFSET = 525
 """Offset of the volatile write cache in Identify Controller (NVM Express base specification)."""
-HEALTH, HEALTH_BYTES, EVERY_NAMESPACE = 2, 512, 0xFFFFFFFF
-"""Number and size of the log page on health, and the namespace ID that means all."""
-HEALTH_AT = {
+HEALTH, HEALTH_BYTES, ALL_NAMESPACES = 2, 512, 0xFFFFFFFF
+"""Number and size of the log page on health, and the namespace ID that means all namespaces."""
+HEALTH_FIELDS = {
     "critical_warning": (0, 1),
     "percent_used": (5, 1),
     "unsafe_shutdowns": (144, 16),
     "media_errors": (160, 16),
 }
-"""Offset and length of each value, little-endian."""
+"""Offset and length of each little-endian value."""
 IDENTIFY_BYTES, TIMEOUT_MS = 4096, 3000
 
 
@@ -41,13 +41,14 @@ def main() -> None:
     if action == "smart-log":
         data = ctypes.create_string_buffer(HEALTH_BYTES)
         # cdw10: the size in 4-byte words minus 1, and the number of the log page
-        submit(fd, GET_LOG_PAGE, (HEALTH_BYTES // 4 - 1) << 16 | HEALTH, data, EVERY_NAMESPACE)
-        values = {name: int.from_bytes(data.raw[start:][:size], "little") for name, (start, size) in HEALTH_AT.items()}
+        submit(fd, GET_LOG_PAGE, (HEALTH_BYTES // 4 - 1) << 16 | HEALTH, data, ALL_NAMESPACES)
+        fields = HEALTH_FIELDS.items()
+        values = {name: int.from_bytes(data.raw[offset:][:size], "little") for name, (offset, size) in fields}
         print(json.dumps(values))
     elif action == "id-ctrl":
         data = ctypes.create_string_buffer(IDENTIFY_BYTES)
         submit(fd, IDENTIFY, CONTROLLER, data)
-        print(f'{{"vwc": {data.raw[VWC_AT]}}}')
+        print(f'{{"vwc": {data.raw[VWC_OFFSET]}}}')
     else:
         print(f"Current value:{submit(fd, GET_FEATURES, VOLATILE_WRITE_CACHE):#010x}")
 

@@ -1,19 +1,19 @@
-"""Program: keep one throwaway database server, and end it when stdin closes, so that kill -9 of fstui also ends it.
+"""Program: run one throwaway database server, and end it when stdin closes, so that kill -9 of fstui also ends it.
 
 stdout: a line of JSON with ``started`` (the server's pid) and ``data`` (the path that the server uses for its data
-directory), or with ``error``; later one with ``ended``, if the server ends by itself. stdin: a line of JSON, and later
-one with a new ``argv`` for each restart on the same data. The first line contains:
+directory), or with ``error``; later a line with ``ended``, if the server ends by itself. stdin: a line of JSON, and
+later a line with a new ``argv`` for each restart on the same data. The first line contains:
 ``directory``, ``identity``  the run's directory, which this program enters
 ``name``       the data directory to make there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
 ``socket``     the name of the server's unix socket in the data directory
 ``user``       the user to run as, if this program is root
-``prepare``    commands to run first: ``argv``, and what they read on stdin: ``text`` and then ``files``
+``prepare``    commands to run first: each has ``argv``, and reads ``text`` and then ``files`` on stdin
 ``argv``       the server's command line; here and in ``prepare``, ``{data}`` stands for the data directory
 ``program``    the first word of ``argv``
 ``ready``      a file in the data directory, and a word: the server is ready when the last line of the file begins with
-               the word (PostgreSQL); null: it is ready when its socket accepts connections
+               the word (PostgreSQL); null: the server is ready when its socket accepts connections
 ``signal``     the signal that ends the server; SIGKILL follows after five seconds
-``restart_signal``  the signal that ends the server before a restart, without loss of what was committed
+``restart_signal``  the signal that ends the server before a restart, without the loss of commits
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import subprocess
 import sys
 from typing import Any
 
-from fstui.measure.helpers.server_process import LOOK_S, ServerProcess, is_confined, is_full
+from fstui.measure.helpers.server_process import EXIT_POLL_S, ServerProcess, is_confined, is_full
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import Trouble, read_line, say
 
@@ -47,43 +47,43 @@ def next_line() -> bytes:
     raise HungUp
 
 
-def ended_children() -> int:
+def make_child_ended_fd() -> int:
     """Return a descriptor that becomes readable when a child ends (signal(7), SIGCHLD)."""
-    reading, writing = os.pipe()
-    os.set_blocking(writing, False)
-    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    read_fd, write_fd = os.pipe()
+    os.set_blocking(write_fd, False)
+    signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    return reading
+    return read_fd
 
 
 class Keeper:
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.name: str = request["name"]
-        self.made = False
-        self.woken = ended_children()
+        self.has_data_directory = False
+        self.child_ended_fd = make_child_ended_fd()
         user = request["user"] if os.geteuid() == 0 else None
         self.server = ServerProcess(self.name, f"{self.name}.log", user, self.read_request)
 
     def make_data_directory(self) -> None:
         enter(self.request["directory"], self.request["identity"])
         os.mkdir(self.name, 0o700)
-        self.made = True
+        self.has_data_directory = True
         self.server.hand_over()
 
     def serve(self) -> None:
-        """Start the server and wait until it answers; fstui enforces the time limit. Raises Trouble."""
+        """Start the server and wait until it is ready; fstui enforces the time limit. Raises Trouble."""
         self.server.start(
-            self.request["argv"], lambda: self.server.answers(self.request["socket"], self.request["ready"])
+            self.request["argv"], lambda: self.server.is_ready(self.request["socket"], self.request["ready"])
         )
         assert self.server.process is not None
-        say(started=self.server.process.pid, data=self.server.inside)
+        say(started=self.server.process.pid, data=self.server.data_path)
 
     def read_request(self, timeout_s: float | None = None) -> bytes:
-        """Return a line from fstui; an empty one after ``timeout_s`` or when a child has ended. Raises HungUp."""
-        ready = select.select([0, self.woken], [], [], timeout_s)[0]
-        if self.woken in ready:
-            os.read(self.woken, PIPE_BYTES)
+        """Return a line from fstui; an empty line after ``timeout_s`` or when a child has ended. Raises HungUp."""
+        ready = select.select([0, self.child_ended_fd], [], [], timeout_s)[0]
+        if self.child_ended_fd in ready:
+            os.read(self.child_ended_fd, PIPE_BYTES)
         return next_line() if 0 in ready else b""
 
     def watch(self) -> None:
@@ -95,7 +95,7 @@ class Keeper:
                 reported = False
             assert self.server.process is not None
             if not reported and self.server.process.poll() is not None:
-                say(ended=self.server.process.returncode, complaint=self.with_hint(self.server.complaint()))
+                say(ended=self.server.process.returncode, complaint=self.with_hint(self.server.last_error()))
                 reported = True
 
     def restart(self, request: dict[str, Any]) -> None:
@@ -103,13 +103,13 @@ class Keeper:
         self.server.signal(self.request["restart_signal"])
         assert self.server.process is not None
         while self.server.process.poll() is None:
-            self.server.pause(LOOK_S)
+            self.server.pause(EXIT_POLL_S)
         self.request |= request
         self.serve()
 
     def with_hint(self, complaint: str) -> str:
-        """Name the AppArmor profile as the likely cause of a refusal. Permissions cannot be the cause, because the data
-        directory belongs to the server's user."""
+        """Return the complaint. If the server was refused access, add its AppArmor profile as the likely cause:
+        permissions cannot be the cause, because the data directory belongs to the server's user."""
         name = os.path.basename(self.request["program"])
         if "ermission denied" not in complaint or not is_confined(name):
             return complaint
@@ -125,12 +125,12 @@ class Keeper:
                 self.server.signal("SIGKILL")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self.server.process.wait(GRACE_S)
-        if self.made:
+        if self.has_data_directory:
             shutil.rmtree(self.name, ignore_errors=True)
 
 
 def main() -> None:
-    # fstui ends this program by closing stdin. These signals have a handler, because a server inherits ignored ones
+    # fstui ends this program by closing stdin. The handler is empty, because the server would inherit SIG_IGN
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):

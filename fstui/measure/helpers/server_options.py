@@ -16,72 +16,73 @@ from itertools import pairwise
 
 MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
 MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
-DEEPEST = 4
-"""Maximum number of levels of files that include files, because files may include each other."""
+MAX_DEPTH = 4
+"""Maximum depth of includes, because files may include each other."""
 MAX_BYTES = 1 << 20
 OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 """The system call has the same number on every architecture (openat2(2), Linux 5.6)."""
 
 
-def options(driver: str, words: list[str], data: str, root: str) -> dict[str, str]:
-    """Return the options of a server by name, from its command line and files. ``root``: the root of all its paths."""
+def options(driver: str, argv: list[str], data: str, root: str) -> dict[str, str]:
+    """Return the options of a server by name, from its command line (``argv``) and its files. ``root``: the root
+    directory of the server."""
     if driver == "mysql":
-        return mysql(words, root)
-    return postgresql(words, data, root) if driver == "pgsql" else {}
+        return mysql(argv, root)
+    return postgresql(argv, data, root) if driver == "pgsql" else {}
 
 
-def mysql(words: list[str], root: str) -> dict[str, str]:
-    given = dict(long_options(words[1:]))
-    files = [given["defaults_file"]] if "defaults_file" in given else list(MYSQL_FILES)
-    files += [given["defaults_extra_file"]] if "defaults_extra_file" in given else []
+def mysql(argv: list[str], root: str) -> dict[str, str]:
+    from_argv = dict(long_options(argv[1:]))
+    files = [from_argv["defaults_file"]] if "defaults_file" in from_argv else list(MYSQL_FILES)
+    files += [from_argv["defaults_extra_file"]] if "defaults_extra_file" in from_argv else []
     values: dict[str, str] = {}
-    if "no_defaults" not in given:
+    if "no_defaults" not in from_argv:
         for file in files:
             values |= dict(in_server_groups(root, file, 0))
-    return values | given
+    return values | from_argv
 
 
 def in_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the options in the server's groups of a file and of the files that it includes."""
+    """Yield the options in the server's groups of a file and of the included files."""
     group = ""
     for line in lines(root, file):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
-        elif line.startswith("!include") and depth < DEEPEST:
+        elif line.startswith("!include") and depth < MAX_DEPTH:
             word, _, path = line.partition(" ")
             files = option_files(root, path.strip()) if word == "!includedir" else [path.strip()]
             for included in files:
                 yield from in_server_groups(root, included, depth + 1)
         elif MYSQL_GROUPS.match(group):
             name, _, value = line.partition("=")
-            yield plain(name), unquoted(value.partition("#")[0])
+            yield normalized(name), unquoted(value.partition("#")[0])
 
 
-def postgresql(words: list[str], data: str, root: str) -> dict[str, str]:
-    given = dict(long_options(words[1:]))
-    for flag, word in pairwise(words):
+def postgresql(argv: list[str], data: str, root: str) -> dict[str, str]:
+    from_argv = dict(long_options(argv[1:]))
+    for flag, word in pairwise(argv):
         if flag == "-c":
             name, _, value = word.partition("=")
-            given[plain(name)] = value
-    if "-F" in words:  # short for fsync=off
-        given["fsync"] = "off"
+            from_argv[normalized(name)] = value
+    if "-F" in argv:  # short for fsync=off
+        from_argv["fsync"] = "off"
     values: dict[str, str] = {}
-    for file in (given.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
+    for file in (from_argv.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
         for line in lines(root, file):
             name, value = re.match(r"(\w*)\s*=?\s*(.*)", line).groups()  # type: ignore[union-attr]
-            values[plain(name)] = unquoted(value.partition("#")[0])
-    return values | given
+            values[normalized(name)] = unquoted(value.partition("#")[0])
+    return values | from_argv
 
 
-def long_options(words: list[str]) -> Iterator[tuple[str, str]]:
+def long_options(argv: list[str]) -> Iterator[tuple[str, str]]:
     """Yield name and value of each ``--name=value``. The value of ``--name`` is ON."""
-    for word in words:
+    for word in argv:
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
-            yield plain(name), value if equals else "ON"
+            yield normalized(name), value if equals else "ON"
 
 
-def plain(name: str) -> str:
+def normalized(name: str) -> str:
     return name.strip().lower().replace("-", "_").removeprefix("loose_")
 
 
@@ -91,11 +92,11 @@ def unquoted(value: str) -> str:
 
 def option_files(root: str, directory: str) -> list[str]:
     try:
-        held = open_in_root(root, directory)
+        fd = open_in_root(root, directory)
         try:
-            names = sorted(os.listdir(f"/proc/self/fd/{held}"))
+            names = sorted(os.listdir(f"/proc/self/fd/{fd}"))
         finally:
-            os.close(held)
+            os.close(fd)
     except OSError:
         return []
     return [f"{directory}/{name}" for name in names if name.endswith(".cnf")]
@@ -103,14 +104,14 @@ def option_files(root: str, directory: str) -> list[str]:
 
 def lines(root: str, file: str) -> list[str]:
     try:
-        held = open_in_root(root, file)
+        fd = open_in_root(root, file)
         try:
-            if not stat.S_ISREG(os.fstat(held).st_mode):  # opening a FIFO would hang
+            if not stat.S_ISREG(os.fstat(fd).st_mode):  # opening a FIFO would hang
                 return []
-            with open(f"/proc/self/fd/{held}", "rb") as opened:
+            with open(f"/proc/self/fd/{fd}", "rb") as opened:
                 text = opened.read(MAX_BYTES).decode(errors="replace")
         finally:
-            os.close(held)
+            os.close(fd)
     except OSError:
         return []
     return [line for line in map(str.strip, text.split("\n")) if line and line[0] not in "#;"]
@@ -119,18 +120,18 @@ def lines(root: str, file: str) -> list[str]:
 def open_in_root(root: str, path: str) -> int:
     """Open a path (O_PATH) in the root directory of a container. Raises OSError, also for a relative path.
 
-    Symbolic links never lead out of the container, even if a process inside changes them at that moment. Linux can do
-    this since 5.6; before, the call fails with ENOSYS.
+    Symbolic links never lead out of the container, even if a process in the container changes them at that moment.
+    Before Linux 5.6, the call fails with ENOSYS.
     """
     if not path.startswith("/"):
         raise OSError(errno.EINVAL, "it is relative to an unknown directory", path)
-    top = os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    root_fd = os.open(root or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
         libc = ctypes.CDLL(None, use_errno=True)
-        held: int = libc.syscall(OPENAT2, top, os.fsencode(path), how, ctypes.sizeof(how))
-        if held < 0:
+        fd: int = libc.syscall(OPENAT2, root_fd, os.fsencode(path), how, ctypes.sizeof(how))
+        if fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
-        return held
+        return fd
     finally:
-        os.close(top)
+        os.close(root_fd)

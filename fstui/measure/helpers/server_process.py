@@ -1,7 +1,7 @@
 """A database server as a child process: initialise its data directory, start it, read its log, end it.
 
-The server runs under ``setpriv`` (util-linux). It ends with the program that started it. If that program is root, the
-server runs as a user of its own and without capabilities. It inherits hardly any of the environment.
+The server runs under ``setpriv`` (util-linux) and ends with the program that started it. If that program is root, the
+server runs as a different user and without capabilities. It inherits hardly any environment variables.
 """
 
 from __future__ import annotations
@@ -17,27 +17,25 @@ import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fstui.measure.wire.own_directory import OWN
+from fstui.measure.wire.own_directory import OPEN_FLAGS
 from fstui.measure.wire.stdio import Trouble
 
-POLL_S = 0.01
-LOOK_S = 0.25
+START_POLL_S = 0.01
+EXIT_POLL_S = 0.25
 FULL = "no space left on the filesystem of the run's directory"
-FULL_BYTES = 1 << 20
+MIN_FREE_BYTES = 1 << 20
 LOG_BYTES = 65536
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
-LOADER = ("LD_PRELOAD", "LD_LIBRARY_PATH")
+LOADER_VARIABLES = ("LD_PRELOAD", "LD_LIBRARY_PATH")
 """Variables that the server inherits, because a library that stubs syncs is part of what is measured."""
-NO_SPACE = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
-COMPLAINTS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
+NO_SPACE_WORDS = ("no space left", "errcode: 28", "disk is full", "out of disk space", "with error 28")
+ERROR_MARKS = ("[ERROR]", "ERROR:", "FATAL:", "PANIC:", "error:", "Error:", "[FATAL]")
 MOUNT_POINT = "/media"
-"""Where ``mount_apart`` mounts the data directory. Servers use nothing in it."""
+"""Where ``mount_privately`` mounts the data directory. Servers use nothing in /media."""
 SHARED_MEMORY = "/dev/shm"
-"""Where shm_open(3) makes its files."""
+"""Where shm_open(3) creates its files."""
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
-
-
 DATA_FD = 64
 """The descriptor of the data directory in the server and its children, higher than those of their other files."""
 
@@ -45,7 +43,7 @@ DATA_FD = 64
 def is_full() -> bool:
     """Return whether the filesystem has too little space left for the growth of a log."""
     sizes = os.statvfs(".")  # some filesystems report no sizes
-    return bool(sizes.f_blocks) and sizes.f_bavail * sizes.f_frsize < FULL_BYTES
+    return bool(sizes.f_blocks) and sizes.f_bavail * sizes.f_frsize < MIN_FREE_BYTES
 
 
 class ServerProcess:
@@ -56,8 +54,8 @@ class ServerProcess:
         self.log = log
         self.user = user
         self.wait = wait
-        self.inside = name
-        """The data directory as the server sees it."""
+        self.data_path = name
+        """The path of the data directory that the server uses."""
         self.process: subprocess.Popen[bytes] | None = None
         self._fds: tuple[int, ...] = ()
 
@@ -66,21 +64,21 @@ class ServerProcess:
 
         The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no user can put a link there.
         """
-        data = os.open(self.name, OWN)
+        data = os.open(self.name, OPEN_FLAGS)
         os.dup2(data, DATA_FD)
         os.close(data)
-        self.inside, self._fds = f"/proc/self/fd/{DATA_FD}", (DATA_FD,)
+        self.data_path, self._fds = f"/proc/self/fd/{DATA_FD}", (DATA_FD,)
         if self.user is None:
             return
         account = pwd.getpwnam(self.user)
         os.fchown(DATA_FD, account.pw_uid, account.pw_gid)
-        if mount_apart(self.name):
-            self.inside = MOUNT_POINT
+        if mount_privately(self.name):
+            self.data_path = MOUNT_POINT
             return
         os.chmod(".", 0o711)
-        # servers resolve the real paths of their files, so they must be able to enter each directory on the way
+        # servers resolve the real paths of their files, so they must be able to enter each directory of the path
         real = os.path.realpath(self.name)
-        if subprocess.run([*privileges(self.user), "test", "-d", real], check=False).returncode:
+        if subprocess.run([*setpriv_command(self.user), "test", "-d", real], check=False).returncode:
             raise Trouble(
                 f"it runs as {self.user}, which cannot reach {real}: name a directory that this user can reach"
             )
@@ -91,12 +89,12 @@ class ServerProcess:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(self.log, flags, 0o600), "ab") as log:
                 self.process = subprocess.Popen(
-                    [*privileges(self.user), *(word.replace("{data}", self.inside) for word in argv)],
+                    [*setpriv_command(self.user), *(word.replace("{data}", self.data_path) for word in argv)],
                     stdin=stdin,
                     stdout=log,
                     stderr=log,
                     cwd="/",  # PostgreSQL leaves this directory and must be able to return
-                    env={**ENVIRONMENT, **{name: os.environ[name] for name in LOADER if name in os.environ}},
+                    env={**ENVIRONMENT, **{name: os.environ[name] for name in LOADER_VARIABLES if name in os.environ}},
                     pass_fds=self._fds,
                     process_group=0,
                 )
@@ -106,7 +104,7 @@ class ServerProcess:
 
     def prepare(self, step: dict[str, Any]) -> None:
         """Run a command that initialises the data directory: ``argv``, with ``text`` and then ``files`` on its stdin.
-        Raises Trouble with its error."""
+        Raises Trouble with the error of the command."""
         process = self.run(step["argv"], subprocess.PIPE)
         assert process.stdin is not None
         try:
@@ -118,27 +116,27 @@ class ServerProcess:
         except OSError as error:
             raise Trouble(str(error)) from error
         while process.poll() is None:
-            self.pause(LOOK_S)
+            self.pause(EXIT_POLL_S)
         if process.returncode:
-            raise Trouble(self.reason(f"{step['argv'][0]} ended with status {process.returncode}"))
+            raise Trouble(self.failure_reason(f"{step['argv'][0]} ended with status {process.returncode}"))
 
-    def start(self, argv: Iterable[str], answers: Callable[[], bool]) -> None:
-        """Start the server and wait until it answers. Raises Trouble."""
+    def start(self, argv: Iterable[str], is_ready: Callable[[], bool]) -> None:
+        """Start the server and wait until it is ready. Raises Trouble."""
         process = self.run(argv)
-        while not answers():
-            self.pause(POLL_S)
+        while not is_ready():
+            self.pause(START_POLL_S)
             if process.poll() is not None:
-                raise Trouble(self.reason(f"it ended with status {process.returncode} at once"))
+                raise Trouble(self.failure_reason(f"it ended with status {process.returncode} at once"))
 
     def pause(self, seconds: float) -> None:
         """Wait. Raises Trouble if the disk is full, because MariaDB waits until a user frees space."""
         self.wait(seconds)
         if is_full():
-            raise Trouble(self.reason("the server waits for space"))
+            raise Trouble(self.failure_reason("the server waits for space"))
 
-    def answers(self, socket_name: str, ready: Sequence[str] | None) -> bool:
-        """Return whether the server is ready: its socket accepts connections or, if ``ready`` names a file in the data
-        directory and a word, the last line of the file begins with the word."""
+    def is_ready(self, socket_name: str, ready: Sequence[str] | None) -> bool:
+        """Return whether the socket accepts connections or, if ``ready`` is a file in the data directory and a word,
+        whether the last line of the file begins with the word."""
         if not ready:
             return self.takes_connections(socket_name)
         name, word = ready
@@ -154,19 +152,19 @@ class ServerProcess:
 
     def signal(self, name: str) -> None:
         """Send SIGKILL to the whole process group, any other signal to the server, which passes it on."""
-        # not after it was reaped: its pid may belong to another process by then
+        # a server that was reaped gets no signal, because its pid may belong to another process
         if self.process is not None and self.process.poll() is None:
-            number = signal.Signals[name]
+            send = os.killpg if name == "SIGKILL" else os.kill
             with contextlib.suppress(ProcessLookupError):
-                (os.killpg if name == "SIGKILL" else os.kill)(self.process.pid, number)
+                send(self.process.pid, signal.Signals[name])
 
-    def reason(self, otherwise: str) -> str:
+    def failure_reason(self, otherwise: str) -> str:
         """Return the server's last error, or ``otherwise``, after FULL if the disk is full."""
-        complaint = self.complaint() or otherwise
-        full = is_full() or any(word in complaint.lower() for word in NO_SPACE)
+        complaint = self.last_error() or otherwise
+        full = is_full() or any(word in complaint.lower() for word in NO_SPACE_WORDS)
         return f"{FULL}: {complaint}" if full else complaint
 
-    def complaint(self) -> str:
+    def last_error(self) -> str:
         """Return the last error in the log without its timestamp, or the last one about a full disk, which explains
         those after it."""
         try:
@@ -179,29 +177,29 @@ class ServerProcess:
         lines = ["".join(letter for letter in line if letter.isprintable()) for line in lines]
         # "Aborting" adds nothing: the error is in the line before it
         lines = [line for line in lines if not line.endswith("[ERROR] Aborting")]
-        full = [line for line in lines if any(word in line.lower() for word in NO_SPACE)]
+        full = [line for line in lines if any(word in line.lower() for word in NO_SPACE_WORDS)]
         for line in reversed(full or lines):
-            for mark in COMPLAINTS:
+            for mark in ERROR_MARKS:
                 if mark in line:
                     return line.partition(mark)[2].strip()[:600]
         return lines[-1][:600] if lines else ""
 
 
-def privileges(user: str | None) -> list[str]:
-    """Return the words before a command with which it ends with this process and, if given, runs as ``user``."""
-    words = ["setpriv", "--pdeathsig", "KILL"]
+def setpriv_command(user: str | None) -> list[str]:
+    """Return the beginning of a command line. The command ends with this process and, if given, runs as ``user``."""
+    argv = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:
         account = pwd.getpwnam(user)
-        words += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups", "--inh-caps=-all"]
-    return words
+        argv += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups", "--inh-caps=-all"]
+    return argv
 
 
-def mount_apart(directory: str) -> bool:
+def mount_privately(directory: str) -> bool:
     """Mount the directory at MOUNT_POINT, visible only to this process and its children (mount_namespaces(7)).
 
-    There the server's user reaches it without access to root's directories, and no user can rename it. Later mounts and
-    unmounts on the host stay visible. The server also gets shared memory of its own, which is freed when this process
-    ends. Returns False if root is not allowed to mount, as in a container.
+    At MOUNT_POINT, the server's user reaches the directory without access to root's directories, and no user can rename
+    it. Later mounts and unmounts on the host stay visible. The server also gets its own shared memory, which is freed
+    when this process ends. Returns False if root is not allowed to mount, as in a container.
     """
     libc = ctypes.CDLL(None)
     libc.unshare(CLONE_NEWIPC)

@@ -36,13 +36,13 @@ class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):
         return msgspec.structs.asdict(self)
 
     def as_sync_writes(self) -> SyncWrites | None:
-        """Return the settings of ``sync_writes`` with the same writes and syncs. If there are none, return None: then
-        the number of flushes that an operation should cause is unknown."""
+        """Return settings of ``sync_writes`` that do the same writes and syncs. They show how many flushes an operation
+        should cause. Return None if that number is unknown."""
         return None
 
 
 class StepFigures(Figures, Base, frozen=True, kw_only=True, tag_field=TAG):
-    """What one kind of step reports besides samples."""
+    """What one kind of step reports in addition to samples."""
 
 
 _Kind = TypeVar("_Kind", StepSettings, StepFigures)
@@ -50,12 +50,12 @@ _Kind = TypeVar("_Kind", StepSettings, StepFigures)
 
 @cache
 def settings_kinds() -> dict[str, type[StepSettings]]:
-    return _kinds(StepSettings)
+    return _find_kinds(StepSettings)
 
 
 @cache
 def figures_kinds() -> dict[str, type[StepFigures]]:
-    return _kinds(StepFigures)
+    return _find_kinds(StepFigures)
 
 
 def settings_from(fields: Mapping[str, Any]) -> Settings:
@@ -73,7 +73,7 @@ def figures_from(fields: Mapping[str, Any]) -> Figures:
 
 def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSettings:
     """Return the settings of step ``name`` in a scenario file. Raises Refused, which names the step and the mistake."""
-    kinds = {known: kind for known, kind in settings_kinds().items() if kind.in_scenarios}
+    kinds = {tag: kind for tag, kind in settings_kinds().items() if kind.in_scenarios}
     kind = kinds.get(probe)
     if kind is None:
         raise Refused(f"step {name!r}: no probe {probe!r}. Choose one of: {', '.join(kinds)}.")
@@ -82,7 +82,7 @@ def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSe
     try:
         settings = msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
-        raise Refused(f"step {name!r}: {with_key(error)}{_allowed(kind, error)}") from None
+        raise Refused(f"step {name!r}: {message_with_key(error)}{_allowed_words(kind, error)}") from None
     for mistake in settings.mistakes():
         raise Refused(f"step {name!r}: {mistake}")
     return settings
@@ -94,14 +94,14 @@ def takes_server(probe: str) -> bool:
     return kind is not None and {"server", "options"} <= set(kind.__struct_fields__)
 
 
-def with_key(error: Exception) -> str:
+def message_with_key(error: Exception) -> str:
     """Return msgspec's message ``… - at `$.server.kind``` as ``server.kind: …``."""
-    what, _, key = str(error).partition(" - at `$.")
-    return f"{key.rstrip('`')}: {what}" if key else what
+    message, _, key = str(error).partition(" - at `$.")
+    return f"{key.rstrip('`')}: {message}" if key else message
 
 
-def _allowed(kind: type[StepSettings], error: Exception) -> str:
-    """Return a sentence with the allowed words of the setting that the error names; empty if it takes other values."""
+def _allowed_words(kind: type[StepSettings], error: Exception) -> str:
+    """Return a sentence with the words that the setting in the error can have; empty if it does not take words."""
     key = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
     hint = get_type_hints(kind).get(key)
     # the type of a list of words contains the Literal
@@ -110,7 +110,7 @@ def _allowed(kind: type[StepSettings], error: Exception) -> str:
     return f". It takes {', '.join(words)}" if words else ""
 
 
-def _kinds(base: type[_Kind]) -> dict[str, type[_Kind]]:
+def _find_kinds(base: type[_Kind]) -> dict[str, type[_Kind]]:
     return {
         module.name: kind
         for module in iter_modules(__path__)

@@ -12,10 +12,10 @@ from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
-_TIMES = 10
+_MAX_FILE_TIMES = 10
 """A step writes at most this × file_bytes. For 32 MiB: (1 + 4 + 16 + 32) MiB × 2 patterns × 3 rounds = 318 MiB."""
-_MAX = 1e18
-"""Largest time in ns, about 30 years. If a document has a longer time, it is damaged."""
+_MAX_NS = 1e18
+"""Longest time that is accepted, about 30 years. A document with a longer time is damaged."""
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
@@ -31,7 +31,7 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
         return True
 
     def amounts(self) -> Amounts:
-        return Amounts(self.file_bytes * (1 + _TIMES), self.file_bytes)
+        return Amounts(self.file_bytes * (1 + _MAX_FILE_TIMES), self.file_bytes)
 
     def mistakes(self) -> Iterator[str]:
         if not 0 < self.seconds <= MAX_SECONDS:
@@ -48,35 +48,35 @@ class GrowthPoint(Base, frozen=True, kw_only=True):
     arrived_share: Share | None = None
     """Share of the amount that had reached the lowest devices before the flush."""
     flush_ms: dict[str, Amount] | None = None
-    """By lowest device: the time that it spent on flushes."""
+    """Time that each lowest device spent on flushes."""
     rounds: Count = 1
 
 
 class Growth(Base, frozen=True, kw_only=True):
     """The flush times by amount, and the straight line through them."""
 
-    slope_ns_per_mib: Annotated[float, Meta(ge=-_MAX, le=_MAX)]
-    intercept_ns: Annotated[float, Meta(ge=-_MAX, le=_MAX)]
+    slope_ns_per_mib: Annotated[float, Meta(ge=-_MAX_NS, le=_MAX_NS)]
+    intercept_ns: Annotated[float, Meta(ge=-_MAX_NS, le=_MAX_NS)]
     points: tuple[GrowthPoint, ...] = ()
 
     @property
     def slope(self) -> str:
-        """``+400 µs/MiB``: the growth from the smallest to the largest amount, as in the finding; without points, the
-        slope of the line. More data never makes a flush shorter, so a negative growth is noise."""
+        """``+400 µs/MiB``: the growth from the smallest to the largest amount, or without points the slope of the line.
+        More data never makes a flush shorter, so negative growth is noise."""
         per_mib_ns = round(self.slope_ns_per_mib)
         by_amount = {point.bytes: point for point in self.points}
         if len(by_amount) > 1:
-            per_mib_ns = round(per_mib(by_amount[min(by_amount)], by_amount[max(by_amount)]))
+            per_mib_ns = round(growth_ns_per_mib(by_amount[min(by_amount)], by_amount[max(by_amount)]))
         return f"+{duration_ns(per_mib_ns)}/MiB" if per_mib_ns > 0 else "no growth"
 
 
-def per_mib(first: GrowthPoint, last: GrowthPoint) -> float:
-    """Return by how many ns per MiB the flush grows from one amount to another."""
+def growth_ns_per_mib(first: GrowthPoint, last: GrowthPoint) -> float:
+    """Return the growth of the flush from one amount to another."""
     return (last.sync_ns - first.sync_ns) / ((last.bytes - first.bytes) / (1 << 20))
 
 
 class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):
-    """The growth in each pattern of writes; None: not measured."""
+    """The growth of flushes for each pattern of writes; None: not measured."""
 
     sequential: Growth | None = None
     scattered: Growth | None = None
@@ -89,10 +89,10 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def words(self) -> str:
-        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``; ``flush 1 µs, no growth`` if both are alike."""
+        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``; ``flush 1 µs, no growth`` if both patterns agree."""
         if not self.patterns:
             return ""
         (_, first), *others = self.patterns.items()
         start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
-        grown = [f"{pattern} {growth.slope}" for pattern, growth in others if growth.slope != first.slope]
-        return ", ".join([f"{start} {first.slope}", *grown])
+        growths = [f"{pattern} {growth.slope}" for pattern, growth in others if growth.slope != first.slope]
+        return ", ".join([f"{start} {first.slope}", *growths])

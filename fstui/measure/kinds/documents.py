@@ -1,8 +1,8 @@
 """Read run documents, and return their schema.
 
-In ``fstui.run/2``, the ``settings`` and ``figures`` of a step contain its kind as the tag ``probe``; in ``fstui.run/1``
-the kind is next to them. Settings and figures of an unknown kind keep all their fields; elsewhere, unknown fields are
-ignored.
+In ``fstui.run/2``, the kind of a step is the tag ``probe`` in its ``settings`` and ``figures``. In ``fstui.run/1`` the
+kind is a field of the step. Settings and figures of an unknown kind keep all their fields. In all other places, unknown
+fields are ignored.
 """
 
 from __future__ import annotations
@@ -13,58 +13,59 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fstui.measure import kinds as measures
+from fstui.measure import kinds
 from fstui.model.errors import Refused
 from fstui.model.run import SCHEMA, Run
 from fstui.model.settings import Figures, Settings, UnknownFigures, UnknownSettings
 
-READABLE = ("fstui.run/1", SCHEMA)
-CHECK = "fstui.check/1"
+READABLE_SCHEMAS = ("fstui.run/1", SCHEMA)
+CHECK_SCHEMA = "fstui.check/1"
 """The schema of the result of ``fstui check``, which contains run documents."""
-_DEFINED = "#/$defs/{name}"
+_REFERENCE = "#/$defs/{name}"
 _Fields = TypeVar("_Fields", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
     """Return the run in a document of any version. Raises Refused, which names the error."""
-    with _refusing():
+    with _refuse_decode_errors():
         return _run_from(msgspec.json.decode(data))
 
 
 def split_file(data: bytes) -> list[bytes]:
-    """Return the run documents in a file: one, or those of a check. Raises Refused if the file is damaged."""
-    with _refusing():
-        if data.lstrip().startswith(b"["):  # the result of a check by an older version
+    """Return the run documents in a file: one, or several from a check. Raises Refused if the file is damaged."""
+    with _refuse_decode_errors():
+        if data.lstrip().startswith(b"["):  # the result of a check by an older version of fstui
             return [bytes(run) for run in msgspec.json.decode(data, type=list[msgspec.Raw])]
-        if msgspec.json.decode(data, type=Version).schema == CHECK:
+        if msgspec.json.decode(data, type=Version).schema == CHECK_SCHEMA:
             return [bytes(run) for run in msgspec.json.decode(data, type=_Check).runs]
     return [data]
 
 
 def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
     """Decode only these fields, which documents of all versions have. Raises Refused."""
-    with _refusing():
+    with _refuse_decode_errors():
         try:
             decoded = msgspec.json.decode(data, type=fields)
         except msgspec.ValidationError:
-            _check(msgspec.json.decode(data, type=Version).schema)  # report an unknown schema rather than a field
+            # report an unknown schema rather than a field
+            _check_schema(msgspec.json.decode(data, type=Version).schema)
             raise
-        _check(decoded.schema)
+        _check_schema(decoded.schema)
         return decoded
 
 
 def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the JSON Schema of a document of one of these types, and the definitions to which it refers."""
-    settings, figures = measures.settings_kinds().values(), measures.figures_kinds().values()
+    """Return the JSON Schema of a document that has one of these types, and the definitions to which it refers."""
+    settings, figures = kinds.settings_kinds().values(), kinds.figures_kinds().values()
     extensible: set[type] = set()  # Settings and Figures in the documents: one of the known kinds, or any object
 
     def any_known_kind(kind: type) -> dict[str, Any]:
         extensible.add(kind)
         known = [fields.__name__ for fields in (settings if kind is Settings else figures)]
-        return {"anyOf": [*({"$ref": _DEFINED.format(name=name)} for name in known), {"type": "object"}]}
+        return {"anyOf": [*({"$ref": _REFERENCE.format(name=name)} for name in known), {"type": "object"}]}
 
     def components(types: Sequence[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-        return msgspec.json.schema_components(types, schema_hook=any_known_kind, ref_template=_DEFINED)
+        return msgspec.json.schema_components(types, schema_hook=any_known_kind, ref_template=_REFERENCE)
 
     schemas, definitions = components(documents)
     if extensible:
@@ -81,20 +82,20 @@ class _Check(Version, frozen=True):
     runs: tuple[msgspec.Raw, ...] = ()
 
 
-def _check(schema: str) -> str:
-    if schema not in READABLE:
+def _check_schema(schema: str) -> str:
+    if schema not in READABLE_SCHEMAS:
         raise Refused(f"its schema is '{schema}', not '{SCHEMA}'")
     return schema
 
 
 def _run_from(document: Any) -> Run:
-    if _check(msgspec.convert(document, Version).schema) == SCHEMA:
-        return msgspec.convert(document, Run, dec_hook=_typed)
-    return _with_edges(msgspec.convert(_from_v1(document), Run, dec_hook=_typed_or_kept))
+    if _check_schema(msgspec.convert(document, Version).schema) == SCHEMA:
+        return msgspec.convert(document, Run, dec_hook=_decode_kind)
+    return _with_edges(msgspec.convert(_from_v1(document), Run, dec_hook=_decode_kind_or_keep))
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def _refuse_decode_errors() -> Iterator[None]:
     try:
         yield
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -102,7 +103,7 @@ def _refusing() -> Iterator[None]:
 
 
 class _StepV1(msgspec.Struct, frozen=True):
-    """The fields of a step in ``fstui.run/1`` that are elsewhere in ``fstui.run/2``."""
+    """The fields of a step in ``fstui.run/1`` that have another place in ``fstui.run/2``."""
 
     probe: str
     settings: dict[str, Any] = {}
@@ -116,7 +117,7 @@ def _from_v1(document: dict[str, Any]) -> dict[str, Any]:
 
 def _step_from_v1(step: dict[str, Any]) -> dict[str, Any]:
     fields = msgspec.convert(step, _StepV1)
-    tag = {measures.TAG: fields.probe}
+    tag = {kinds.TAG: fields.probe}
     return {
         **step,
         "settings": {**fields.settings, **tag},
@@ -136,15 +137,15 @@ def _with_edges(run: Run) -> Run:
     return msgspec.structs.replace(run, target=msgspec.structs.replace(run.target, stack=stack))
 
 
-def _typed(kind: type, fields: Any) -> Settings | Figures:
+def _decode_kind(kind: type, fields: Any) -> Settings | Figures:
     if not isinstance(fields, dict):
         raise msgspec.ValidationError(f"Expected `object`, got `{type(fields).__name__}`")
-    return measures.settings_from(fields) if kind is Settings else measures.figures_from(fields)
+    return kinds.settings_from(fields) if kind is Settings else kinds.figures_from(fields)
 
 
-def _typed_or_kept(kind: type, fields: dict[str, Any]) -> Settings | Figures:
-    """Like ``_typed``, but keep fields that do not fit as they are: ``fstui.run/1`` did not check them."""
+def _decode_kind_or_keep(kind: type, fields: dict[str, Any]) -> Settings | Figures:
+    """Like ``_decode_kind``, but keep fields that do not fit their kind, because ``fstui.run/1`` did not check them."""
     try:
-        return _typed(kind, fields)
+        return _decode_kind(kind, fields)
     except msgspec.ValidationError:
         return UnknownSettings(fields) if kind is Settings else UnknownFigures(fields)

@@ -21,7 +21,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
     file_bytes: int = 67108864
     offsets: Literal["random", "same"] = "random"
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written this × its seconds. The plan shows that product as its limit."""
+    """The step ends early when it has written max_bytes_per_s × seconds, which the plan shows as the limit."""
 
     @property
     def rewrites_one_block(self) -> bool:
@@ -34,7 +34,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
         return timed_ops * self.block_bytes
 
     def as_sync_writes(self) -> SyncWrites:
-        """msync(MS_SYNC) is an fdatasync of a range for the filesystem (mm/msync.c: vfs_fsync_range, datasync)."""
+        """To the filesystem, msync(MS_SYNC) is an fdatasync of a range (mm/msync.c: vfs_fsync_range, datasync)."""
         return SyncWrites(
             seconds=self.seconds,
             block_bytes=self.block_bytes,

@@ -49,7 +49,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     rebooted: bool = False
     """The writing host has another boot id than during the writes."""
     storage_was_cut: bool = False
-    """According to the user, the storage lost power and the host did not."""
+    """According to the user, the storage lost power but the host did not."""
     cut_kind: CutKind = "power"
     simulated: bool = False
     unmountable: bool = False
@@ -57,7 +57,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     gone: bool = False
     """The filesystem is mounted, but the run's directory does not exist."""
     ended: str | None = None
-    """Why the writer ended without a power cut; None if it did not."""
+    """Why the writer ended without a power cut; None if the writer did not end by itself."""
     read_only: bool = False
     log_cut_off: bool = False
     """The log's last line was incomplete and was ignored."""
@@ -66,23 +66,23 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """Acknowledged records that must exist, because no newer record was written in their place."""
     present: Count = 0
     newer: Count = 0
-    """Part of ``present``: a newer record is there instead, whose acknowledgement did not arrive."""
+    """The part of ``present`` in whose place is a newer record, the acknowledgement of which did not arrive."""
     missing: Count = 0
     stale: Count = 0
-    """An older record is there instead."""
+    """Lost records in whose place is an older record."""
     torn: Count = 0
-    """The record is damaged."""
+    """Lost records that are damaged."""
     misplaced: Count = 0
-    """A record is there that was written to another place."""
+    """Lost records in whose place is a record that was written to another place."""
     unreadable: Count = 0
     not_recovered: str = ""
     """The end of the log of a database server that did not start again. Its records count as unreadable."""
     reordered: Count = 0
     """Lost records of writers from which a later record exists."""
     in_flight: Count = 0
-    """Places that are damaged because a newer record was being written when the power was cut. That is no loss."""
+    """Places that are damaged because a newer record was being written when the power was cut. This is not a loss."""
     unpromised: Count = 0
-    """Missing new files whose directory was not synced. According to POSIX that is no loss."""
+    """Missing new files whose directory was not synced. According to POSIX, this is not a loss."""
     oldest_lost_s: Amount = 0.0
     """Time from the acknowledgement of the oldest lost record to the last acknowledgement."""
     by_claim: dict[str, dict[str, Count]] = {}

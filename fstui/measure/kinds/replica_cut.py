@@ -15,7 +15,7 @@ from fstui.model.settings import Amounts, Figures
 Durability = Literal["high", "low"]
 MAX_CLIENTS = 64
 _BYTES_PER_S = 16 << 20
-"""The logs of both servers grow by this at 20 000 small transactions per second."""
+"""Growth of the logs of both servers at 20 000 small transactions per second."""
 _IMAGES = 3
 """The template of a server's filesystem, and a copy for each server."""
 
@@ -54,7 +54,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
         return Amounts(held_bytes + self.pair.held_bytes, held_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """No syncs are counted: two servers share the devices, and their clients share syncs."""
+        """Count no syncs, because two servers share the devices and their clients share syncs."""
         return 0
 
     def mistakes(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
     title: str = ""
     """``MariaDB 10.11.19``."""
     primary_settings: tuple[str, ...] = ()
-    """``name = value`` of those that decide durability, before the cut."""
+    """The settings that decided durability before the cut: ``name = value``."""
     replica_settings: tuple[str, ...] = ()
     acknowledged: Count = 0
     on_primary: Count | None = None
@@ -99,6 +99,6 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
         return self.on_primary is not None and self.on_replica is not None
 
     @property
-    def promised(self) -> bool:
-        """Whether acknowledged commits survive a power cut according to the primary's settings: each must be 1."""
+    def primary_is_durable(self) -> bool:
+        """Whether acknowledged commits survive a power cut according to the primary's settings. All must be 1."""
         return bool(self.primary_settings) and all(setting.endswith(" = 1") for setting in self.primary_settings)

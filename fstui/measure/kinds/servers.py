@@ -1,4 +1,4 @@
-"""The supported database servers, and which of their settings make a commit durable.
+"""The supported database servers, and the settings that make their commits durable.
 
 To add a server, see *Adding something* in contributing.md. ``fstui.databases`` has one module per driver of sysbench.
 """
@@ -24,12 +24,12 @@ class Risk(NamedTuple):
     variable: str
     lossy: frozenset[str] = frozenset()
     safe: frozenset[str] = frozenset()
-    """If given, all other values are lossy."""
+    """If given, all values except these are lossy."""
     only_with: str = ""
     """The risk exists only if this variable is on."""
 
-    def exists(self, variables: Mapping[str, str]) -> bool:
-        """Return whether the server has a lossy value. ``variables`` may lack the variable."""
+    def is_present(self, variables: Mapping[str, str]) -> bool:
+        """Return whether the variable has a lossy value; False if it is not in ``variables``."""
         if self.variable not in variables:
             return False
         if self.only_with and variables.get(self.only_with, "off").lower() in OFF:
@@ -44,7 +44,7 @@ class ReplicaPair(NamedTuple):
     image_bytes: int
     """Size of the sparse file with the filesystem of one server."""
     held_bytes: int
-    """Space that a server needs there, without its logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7 (du)."""
+    """Space for one server in the file, without its logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7 (du)."""
     prepare_s: float
     """Approximate time that a step needs in addition to its measured time, on two processors."""
 
@@ -58,16 +58,19 @@ class ServerKind(NamedTuple):
     directories: tuple[str, ...]
     """Directories to search besides PATH, as glob patterns."""
     driver: Driver
-    durable: tuple[str, ...]
-    methods: tuple[str, ...]
+    durability_variables: tuple[str, ...]
+    """The variables that decide whether a commit is durable."""
+    method_variables: tuple[str, ...]
     """The variables that decide how a commit becomes durable: calls, open flags, and protection against torn pages."""
     risks: tuple[Risk, ...]
-    logs_bytes: int
-    """Largest space for the logs of a throwaway server. It purges the binary log, or recycles the WAL."""
+    max_log_bytes: int
+    """Maximum size of the logs of a throwaway server, which purges the binary log or recycles the WAL."""
     version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
     """Without --no-defaults, MySQL would first read option files in the home directory, which may hang."""
     version_word: str = ""
-    login: str = "login path"
+    """A word in the version of this kind, which tells it from other servers with the same driver."""
+    login_term: str = "login path"
+    """What the server's documentation calls saved options for a connection."""
     keeps_old_rows: bool = False
     """An update keeps the old row until a vacuum."""
     schemas_in_database: bool = False
@@ -75,12 +78,12 @@ class ServerKind(NamedTuple):
     log_off_by_default: bool = False
     """The binary log is off by default; fstui turns it on in a throwaway server."""
     pair: ReplicaPair | None = None
-    """None: ``replica-cut`` does not support it."""
+    """None: ``replica-cut`` does not support this kind."""
     pages_twice_in_data: bool = False
     """The doublewrite pages are in the file of the system tablespace."""
 
-    def lossy(self, variables: Mapping[str, str]) -> list[str]:
-        return [risk.variable for risk in self.risks if risk.exists(variables)]
+    def lossy_variables(self, variables: Mapping[str, str]) -> list[str]:
+        return [risk.variable for risk in self.risks if risk.is_present(variables)]
 
 
 _ON = frozenset({"1"})
@@ -96,10 +99,10 @@ MARIADB = ServerKind(
     programs=("mariadbd", "mysqld"),
     directories=(*_SBIN, "/opt/mariadb/bin"),
     driver="mysql",
-    durable=("sync_binlog", "innodb_flush_log_at_trx_commit"),
-    methods=("innodb_flush_method", "innodb_doublewrite"),
+    durability_variables=("sync_binlog", "innodb_flush_log_at_trx_commit"),
+    method_variables=("innodb_flush_method", "innodb_doublewrite"),
     risks=_INNODB,
-    logs_bytes=256 << 20,
+    max_log_bytes=256 << 20,
     version_word="MariaDB",
     pair=ReplicaPair(image_bytes=512 << 20, held_bytes=40 << 20, prepare_s=6.0),
     log_off_by_default=True,
@@ -111,10 +114,10 @@ MYSQL = ServerKind(
     programs=("mysqld",),
     directories=(*_SBIN, "/opt/mysql/bin", "/opt/percona/bin"),
     driver="mysql",
-    durable=MARIADB.durable,
-    methods=MARIADB.methods,
+    durability_variables=MARIADB.durability_variables,
+    method_variables=MARIADB.method_variables,
     risks=_INNODB,
-    logs_bytes=256 << 20,
+    max_log_bytes=256 << 20,
     pair=ReplicaPair(image_bytes=1 << 30, held_bytes=180 << 20, prepare_s=16.0),
 )
 POSTGRESQL = ServerKind(
@@ -123,13 +126,13 @@ POSTGRESQL = ServerKind(
     programs=("postgres",),
     directories=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/usr/local/pgsql/bin", "/usr/libexec/postgresql*"),
     driver="pgsql",
-    durable=("fsync", "synchronous_commit"),
-    methods=("wal_sync_method", "full_page_writes"),
+    durability_variables=("fsync", "synchronous_commit"),
+    method_variables=("wal_sync_method", "full_page_writes"),
     # https://www.postgresql.org/docs/current/wal-async-commit.html
     risks=(Risk("fsync", lossy=OFF), Risk("synchronous_commit", lossy=OFF)),
-    logs_bytes=1280 << 20,
+    max_log_bytes=1280 << 20,
     version_arguments=("--version",),
-    login="service",
+    login_term="service",
     keeps_old_rows=True,
     schemas_in_database=True,
 )
@@ -149,17 +152,19 @@ COMMANDS = {
 }
 """The programs that store and sync data for other programs: command name → kind. /proc/PID/comm shows at most 15
 characters of a command name."""
-DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durable)
+DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durability_variables)
 """Options that decide whether a commit is durable, and nothing else."""
-DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.methods} | {"log_bin"}
+DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.method_variables} | {"log_bin"}
 """Options that decide whether and how a commit becomes durable."""
-_OPENED_TO_SYNC = frozenset({"o_dsync", "open_datasync", "open_sync"})
+_SYNCED_BY_FLAG = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
 
-def kind_of(driver: Driver, version: str) -> str:
+def kind_of_version(driver: Driver, version: str) -> str:
     kinds = {name: kind for name, kind in KINDS.items() if kind.driver == driver}
-    named = [name for name, kind in kinds.items() if kind.version_word and kind.version_word.lower() in version.lower()]
-    return named[0] if named else next(name for name, kind in kinds.items() if not kind.version_word)
+    for name, kind in kinds.items():
+        if kind.version_word and kind.version_word.lower() in version.lower():
+            return name
+    return next(name for name, kind in kinds.items() if not kind.version_word)
 
 
 class ServerSettings(StepSettings, frozen=True, kw_only=True):
@@ -181,9 +186,9 @@ class Server(Base, frozen=True, kw_only=True):
     """``socket /run/mysqld/mysqld.sock`` or ``db7:3306``."""
     data_directory: str | None = None
     on_target: bool = True
-    """Its data is on the measured filesystem, so the devices below count its I/O."""
+    """Its data is on the measured filesystem, so the devices below that filesystem count its I/O."""
     located: bool = True
-    """False: its process was not found on this host, so it is not known where its data is stored."""
+    """False: its process was not found on this host, so the place of its data is unknown."""
     variables: dict[str, str] = {}
     preloads: tuple[str, ...] = ()
     """Libraries that stub syncs, in the memory map of its process."""
@@ -204,24 +209,24 @@ class Server(Base, frozen=True, kw_only=True):
     @property
     def binary_log_turned_on(self) -> bool:
         """Whether fstui turned on the binary log, which a throwaway server of this kind does not have by default.
-        Without it, sync_binlog would have no effect."""
+        Without the binary log, sync_binlog would have no effect."""
         return self._kind.log_off_by_default and self.where == "throwaway"
 
     @property
     def logs_for_replicas(self) -> bool:
-        """Whether replicas may repeat what the step does: an existing server has a binary log."""
+        """Whether replicas may repeat what the step does, because an existing server has a binary log."""
         return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property
     def durability(self) -> tuple[str, ...]:
         """The settings that decide whether commits are durable: ``name = value``."""
-        return self._stated(self._kind.durable)
+        return self._assignments(self._kind.durability_variables)
 
     @property
     def commit_settings(self) -> tuple[str, ...]:
-        return self._stated((*self._kind.durable, *self._kind.methods))
+        return self._assignments((*self._kind.durability_variables, *self._kind.method_variables))
 
-    def _stated(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _assignments(self, names: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(f"{name} = {self.variables[name]}" for name in names if name in self.variables)
 
     @property
@@ -245,25 +250,26 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def lossy(self) -> tuple[str, ...]:
-        return tuple(f"{name} = {self.variables[name]}" for name in self._kind.lossy(self.variables))
+        return tuple(f"{name} = {self.variables[name]}" for name in self._kind.lossy_variables(self.variables))
 
     @property
     def log_flags(self) -> tuple[OpenFlag, ...]:
         """The open flags of the log for which a commit waits (binary log or WAL); empty if a call syncs the log."""
-        have = self.variables
-        logged = have.get("log_bin", "off").lower() == "on"
-        method = have.get("wal_sync_method") or ("" if logged else have.get("innodb_flush_method", ""))
-        if method.lower() not in _OPENED_TO_SYNC:
+        variables = self.variables
+        has_binary_log = variables.get("log_bin", "off").lower() == "on"
+        # a commit waits for the binary log if there is one, and innodb_flush_method does not apply to that log
+        innodb_method = "" if has_binary_log else variables.get("innodb_flush_method", "")
+        if (variables.get("wal_sync_method") or innodb_method).lower() not in _SYNCED_BY_FLAG:
             return ()
-        unbuffered = have.get("innodb_log_file_buffering", "on").lower() == "off"
+        unbuffered = variables.get("innodb_log_file_buffering", "on").lower() == "off"
         return ("direct", "dsync") if unbuffered else ("dsync",)
 
     @property
     def synced_by_writes(self) -> frozenset[str]:
-        """The files, named as in FileWaits, that are opened with O_DSYNC or O_SYNC: each write is also a sync."""
-        have = {name: value.lower() for name, value in self.variables.items()}
-        written_through = have.get("innodb_log_file_write_through", "off") == "on"
-        files = {"redo log"} if written_through or have.get("innodb_flush_method") == "o_dsync" else set()
-        if have.get("wal_sync_method") in _OPENED_TO_SYNC:
+        """The files, named as in FileWaits, that are opened with O_DSYNC or O_SYNC, so each write is also a sync."""
+        values = {name: value.lower() for name, value in self.variables.items()}
+        writes_through = values.get("innodb_log_file_write_through", "off") == "on"
+        files = {"redo log"} if writes_through or values.get("innodb_flush_method") == "o_dsync" else set()
+        if values.get("wal_sync_method") in _SYNCED_BY_FLAG:
             files.add("WAL")
         return frozenset(files)

@@ -21,7 +21,7 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
     rows: int = 10_000
     row_bytes: int = 100
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written this × its seconds."""
+    """The step ends early when it has written max_bytes_per_s × seconds."""
 
     operations: ClassVar[str | None] = "commits"
 
@@ -31,18 +31,18 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
         return self.synchronous in {"FULL", "EXTRA"}
 
     def amounts(self) -> Amounts:
-        table = self.rows * self.row_bytes
-        return Amounts(int(self.seconds * self.max_bytes_per_s) + table, 2 * table + _LOG_BYTES)
+        table_bytes = self.rows * self.row_bytes
+        return Amounts(int(self.seconds * self.max_bytes_per_s) + table_bytes, 2 * table_bytes + _LOG_BYTES)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.durable else 0
 
     def commit_settings(self, figures: Figures) -> CommitSettings:
-        stated = (f"synchronous = {self.synchronous}",)
+        settings = (f"synchronous = {self.synchronous}",)
         return CommitSettings(
             database=f"SQLite {figures.sqlite if isinstance(figures, SqliteCommitsFigures) else ''}".strip(),
-            settings=stated,
-            lossy=() if self.durable else stated,
+            settings=settings,
+            lossy=() if self.durable else settings,
             durable=self.durable,
         )
 

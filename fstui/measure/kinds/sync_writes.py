@@ -24,7 +24,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     """Of all writers together; 0: no limit."""
     prefill: Literal["written", "fallocate", "none"] = "written"
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written this × its seconds. The plan shows that product as its limit."""
+    """The step ends early when it has written max_bytes_per_s × seconds, which the plan shows as the limit."""
     enough_ops: int = 0
     """The step ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
 
@@ -53,19 +53,20 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
         return self.file_bytes if self.prefill == "written" and self.offsets != "append" else 0
 
     def limited_to(self, bytes_per_s: int) -> SyncWrites:
-        pace = bytes_per_s / self.block_bytes
-        return msgspec.structs.replace(self, ops_per_s=min(self.ops_per_s or MAX_OPS_PER_S, pace, MAX_OPS_PER_S))
+        ops_per_s = min(self.ops_per_s or MAX_OPS_PER_S, bytes_per_s / self.block_bytes, MAX_OPS_PER_S)
+        return msgspec.structs.replace(self, ops_per_s=ops_per_s)
 
     def as_sync_writes(self) -> SyncWrites:
         return self
 
     def amounts(self) -> Amounts:
-        pace = self.ops_per_s * self.block_bytes if self.ops_per_s else self.max_bytes_per_s
-        measured = int(self.seconds * min(pace, self.max_bytes_per_s))
-        measured = min(measured, self.enough_ops * self.block_bytes) if self.enough_ops else measured
+        bytes_per_s = self.ops_per_s * self.block_bytes if self.ops_per_s else self.max_bytes_per_s
+        written_bytes = int(self.seconds * min(bytes_per_s, self.max_bytes_per_s))
+        if self.enough_ops:
+            written_bytes = min(written_bytes, self.enough_ops * self.block_bytes)
         if self.offsets == "append":
-            return Amounts(measured, measured)
-        return Amounts(measured + self.prefill_bytes, self.file_bytes)
+            return Amounts(written_bytes, written_bytes)
+        return Amounts(written_bytes + self.prefill_bytes, self.file_bytes)
 
     def written_bytes(self, timed_ops: int, figures: Figures) -> int:
         return timed_ops * self.block_bytes

@@ -19,26 +19,26 @@ from fstui.model.steps import Latency, TimelinePoint
 
 MAX_THREADS = 1024
 PROCESSOR_BOUND = 0.85
-"""The processor limits a step that uses at least this share of the processor time that its clients can use."""
+"""A step is limited by the processor if it uses at least this share of the processor time that its clients can use."""
 CROWDED = 0.9
 """If at least this share of the host's processor time is used, processes wait for a processor."""
 HOST_BOUND, SHARED = 0.95, 0.3
-"""The processor also limits a step if all processes use at least the share HOST_BOUND of the host's processor time, and
-the step at least the share SHARED of the time that its clients can use."""
+"""A step is also limited by the processor if all processes use at least the share HOST_BOUND of the host's processor
+time, and the step uses at least the share SHARED of the time that its clients can use."""
 SILENT_TIMES = 10
-"""A time without a transaction is a silence if it is as long as this many transactions usually take."""
+"""A time without a transaction is a silence if this many transactions are usually done in that time."""
 _READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
-_ROW_BYTES_HELD = 240
+_STORED_ROW_BYTES = 240
 _SERVER_BYTES = 256 << 20
 """Space for an empty server: system tables, redo logs, temporary tablespaces. It is 170 MiB for MariaDB, 220 MiB for
 MySQL 9 and 40 MiB for PostgreSQL."""
-_LOGS_BYTES_PER_S = 32 << 20
-"""Growth of the binary log or WAL of a server that does not wait for its disk: 30 000 small transactions per second."""
-_ROWS_PER_S, _ROWS_PER_S_OF_ONE = 30_000, 12_000
+_LOG_BYTES_PER_S = 32 << 20
+"""Growth of the binary log or WAL at 30 000 small transactions per second, if the server does not wait for its disk."""
+_MAX_NEW_ROWS_PER_S, _MAX_NEW_ROWS_PER_CLIENT = 30_000, 12_000
 """Maximum number of rows that all clients, and that one client, add per second."""
 _GROWING = frozenset({"oltp_insert"})
-_OPTION = re.compile(r"[a-z][a-z0-9_]*")
+_OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
@@ -69,8 +69,8 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     login_path: str = ""
     """A group of ~/.my.cnf, a login path, or a service of PostgreSQL, with host, port, socket and user."""
     session: Literal["own", "shared"] = "own"
-    """Whether server and clients have sessions of their own or share that of fstui. The kernel first divides CPU time
-    among sessions (sched(7), autogroup)."""
+    """Whether server and clients have their own sessions or share the session of fstui. The kernel first divides CPU
+    time among sessions (sched(7), autogroup)."""
 
     @property
     def kind(self) -> ServerKind:
@@ -97,7 +97,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         """``mariadb at db7:3306, as app``."""
         if not (self.host or self.port or self.socket or self.login_path):
             return None
-        path = f"{self.kind.login} {self.login_path}" if self.login_path else "127.0.0.1"
+        path = f"{self.kind.login_term} {self.login_path}" if self.login_path else "127.0.0.1"
         where = f"socket {self.socket}" if self.socket else self.host or path
         port = f":{self.port}" if self.port else ""
         return f"{self.server} at {where}{port}{f', as {self.user}' if self.user else ''}"
@@ -113,8 +113,8 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         return self.pool_bytes, self.options
 
     @property
-    def data(self) -> tuple[int, int, int]:
-        """Steps with the same data can use the same tables."""
+    def table_counts(self) -> tuple[int, int, int]:
+        """Schemas, tables per schema, and rows per table. Steps with the same numbers can use the same tables."""
         return self.schemas, self.tables, self.rows
 
     @property
@@ -128,15 +128,15 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     def amounts(self) -> Amounts:
         """Return estimates, because the server decides what it writes."""
-        data_bytes = self.schemas * self.tables * self.rows * _ROW_BYTES_HELD
+        data_bytes = self.schemas * self.tables * self.rows * _STORED_ROW_BYTES
         running_s = self.seconds + self.warmup_s
-        logged_bytes = int(running_s * _LOGS_BYTES_PER_S)
-        kept_bytes = logged_bytes if self.existing_server else min(logged_bytes, self.kind.logs_bytes)
+        log_bytes = int(running_s * _LOG_BYTES_PER_S)
+        stored_log_bytes = log_bytes if self.existing_server else min(log_bytes, self.kind.max_log_bytes)
         grows = self.workload in _GROWING or (self.kind.keeps_old_rows and not self.read_only)
-        new_rows = int(running_s * min(_ROWS_PER_S, self.threads * _ROWS_PER_S_OF_ONE)) if grows else 0
-        left_bytes = new_rows * _ROW_BYTES_HELD
-        held_bytes = _SERVER_BYTES + data_bytes * 3 // 2 + kept_bytes + left_bytes
-        return Amounts(_SERVER_BYTES + 2 * data_bytes + 3 * logged_bytes, held_bytes, left_bytes)
+        new_rows_per_s = min(_MAX_NEW_ROWS_PER_S, self.threads * _MAX_NEW_ROWS_PER_CLIENT) if grows else 0
+        left_bytes = int(running_s * new_rows_per_s) * _STORED_ROW_BYTES
+        held_bytes = _SERVER_BYTES + data_bytes * 3 // 2 + stored_log_bytes + left_bytes
+        return Amounts(_SERVER_BYTES + 2 * data_bytes + 3 * log_bytes, held_bytes, left_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.commit_settings(figures).durable else 0
@@ -163,7 +163,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
             yield f"seconds must be between 1 and {MAX_SECONDS}, not {self.seconds}"
         if not 1 <= self.threads <= MAX_THREADS:
             yield f"threads must be between 1 and {MAX_THREADS}, not {self.threads}"
-        if min(self.data) < 1 or prod(self.data) * _ROW_BYTES > MAX_BYTES:
+        if min(self.table_counts) < 1 or prod(self.table_counts) * _ROW_BYTES > MAX_BYTES:
             yield f"schemas, tables and rows must be at least 1, together at most {MAX_BYTES // _ROW_BYTES} rows"
         if self.schemas > 1 and self.existing_server is not None and not self.kind.schemas_in_database:
             yield "schemas: in MySQL a schema is a database, and fstui uses one on an existing server: set schemas=1"
@@ -172,7 +172,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         if not 8 << 20 <= self.pool_bytes <= MAX_BYTES:
             yield f"pool_bytes must be between 8 MiB and {MAX_BYTES}, not {self.pool_bytes}"
         for name in self.options:
-            if not _OPTION.fullmatch(name):
+            if not _OPTION_NAME.fullmatch(name):
                 yield f"options: {name!r} is not a valid option name"
 
 
@@ -204,7 +204,7 @@ class Interval(Base, frozen=True, kw_only=True):
     """One line of ``--report-interval=1``."""
 
     t_s: Amount
-    """Its end, in seconds since the start."""
+    """End of the interval, in seconds since the start."""
     tps: Amount
     qps: Amount
     p95_ms: Amount
@@ -241,14 +241,14 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     """Empty if the server does not report them."""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
-    """Processor time of server and clients, as a share of what these clients can use."""
+    """Processor time of server and clients, as a share of the time that these clients can use."""
     host_cpu_share: Share | None = msgspec.field(default=None, name="box_cpu_share")
-    """Processor time of all processes, as a share of what the host has."""
+    """Processor time of all processes, as a share of the host's processor time."""
     others_cpu_share: Share | None = None
     """The part of ``host_cpu_share`` of processes other than server and clients."""
     autogroup: bool | None = None
-    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). Then programs in one session get
-    less of it when other sessions are busy."""
+    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). If so, a program gets less CPU
+    time when other sessions are busy."""
 
     @property
     def ops(self) -> int:
@@ -256,7 +256,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def newest(self) -> tuple[float, str] | None:
-        """Of the last interval: transactions per second, and ``1 260 qps, p95 2.4 ms``."""
+        """Transactions per second of the last interval, and ``1 260 qps, p95 2.4 ms``."""
         if not self.intervals:
             return None
         last = self.intervals[-1]
@@ -265,9 +265,9 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def limited_by_processor(self) -> bool:
-        """Whether clients and server nearly always used a processor or waited for one, and hardly ever for storage."""
-        own, host = self.cpu_share or 0.0, self.host_cpu_share or 0.0
-        return own >= PROCESSOR_BOUND or (host >= HOST_BOUND and own >= SHARED)
+        """Whether clients and server rarely waited for storage, because they used or waited for a processor."""
+        step_share, host_share = self.cpu_share or 0.0, self.host_cpu_share or 0.0
+        return step_share >= PROCESSOR_BOUND or (host_share >= HOST_BOUND and step_share >= SHARED)
 
     @property
     def crowded(self) -> bool:
@@ -277,30 +277,32 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         """Return the intervals. Their p50 is sysbench's p95, because sysbench prints a p50 only at the end."""
         return tuple(
             TimelinePoint(
-                t_s=part.t_s - part.length_s, ops=round(part.tps * part.length_s), p50_ns=round(part.p95_ms * 1e6)
+                t_s=interval.t_s - interval.length_s,
+                ops=round(interval.tps * interval.length_s),
+                p50_ns=round(interval.p95_ms * 1e6),
             )
-            for part in self.intervals
+            for interval in self.intervals
         )
 
     def silences(self) -> tuple[Silence, ...]:
         """Return the times without a transaction that are too long for a disk that is only slow."""
-        groups = [(moves, list(parts)) for moves, parts in groupby(self.intervals, lambda part: part.tps > 0)]
-        busy_s = sum(part.length_s for moves, parts in groups for part in parts if moves)
-        least_s = SILENT_TIMES * busy_s / max(self.transactions, 1)
-        silent = [
-            Silence(parts[0].t_s - parts[0].length_s, parts[-1].t_s, lasts=parts[-1] is self.intervals[-1])
-            for moves, parts in groups
-            if not moves
+        busy_s = sum(interval.length_s for interval in self.intervals if interval.tps > 0)
+        min_s = SILENT_TIMES * busy_s / max(self.transactions, 1)
+        groups = [list(group) for _, group in groupby(self.intervals, lambda interval: interval.tps > 0)]
+        gaps = [
+            Silence(group[0].t_s - group[0].length_s, group[-1].t_s, lasts=group[-1] is self.intervals[-1])
+            for group in groups
+            if group[0].tps <= 0
         ]
-        return tuple(gap for gap in silent if gap.until_s - gap.since_s >= least_s)
+        return tuple(gap for gap in gaps if gap.until_s - gap.since_s >= min_s)
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
         """Return sysbench's minimum, mean, maximum and p95, and the other percentiles from its histogram."""
         total = sum(count for _, count in histogram)
-        stated = self.latency_ms.in_ns() if self.latency_ms else None
-        if stated is None or not total:
+        reported = self.latency_ms.in_ns() if self.latency_ms else None
+        if reported is None or not total:
             return None
-        low, mean, high, p95 = stated
+        low, mean, high, p95 = reported
         return Latency(
             min=low,
             mean=mean,
@@ -314,5 +316,5 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
 
 def _percentile(histogram: Sequence[tuple[int, int]], rank: float) -> int:
-    reached = accumulate(count for _, count in histogram)
-    return next(value for (value, _), total in zip(histogram, reached, strict=True) if total >= rank)
+    totals = accumulate(count for _, count in histogram)
+    return next(value for (value, _), total in zip(histogram, totals, strict=True) if total >= rank)

@@ -1,10 +1,12 @@
 """The bytes between a probe and the engine, the fstui process that started it.
 
 A probe sends frames: a header (payload length, kind) and a payload, which is JSON, or binary for ``samples``. A frame
-never exceeds PIPE_BUF. Such a write is atomic (pipe(7)), so the writers of a probe share its stdout without a lock.
+never exceeds PIPE_BUF bytes, so its write is atomic (pipe(7)), and the writers of a probe share stdout without a lock.
 
 The kinds of frames, in the usual order: ``facts`` ``preparing`` ``ready`` ``samples`` ``inflight`` ``figures``
 ``error`` ``done``. The engine sends the settings as one line of JSON, then the lines ``go`` and ``stop``.
+
+Samples are readings of the monotonic clock in ns. A mark is the reading at the end of a part of an operation.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
 _TIME = "n" if struct.calcsize("n") == 8 else "q"
-"""A time in ns. Packing a native word takes a third of the time of a ``q``."""
+"""The format of a time in ns. Packing a native word takes a third of the time of a ``q``."""
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 # an even number, so that a write and its sync are in the same frame
@@ -25,7 +27,7 @@ _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done")
 _NO_FRAME = "not a frame: the probe printed something else"
-_NUMBER = {kind: number for number, kind in enumerate(KINDS)}
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class BadFrame(ValueError):  # noqa: N818  reported to the user
@@ -38,26 +40,25 @@ class Frame(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Operations of one writer in order. Each has one part, or two: a write and its sync."""
+    """Operations of one writer in order. An operation has one part, or two: a write and its sync."""
 
     writer: int
     parts: int
-    apart: bool
-    """Whether there are pauses between operations. If not, an operation begins when the one before it ends, so both
-    share a clock reading."""
+    has_pauses: bool
+    """Whether there are pauses between operations. If not, the end of an operation is also the start of the next."""
     readings_ns: memoryview
-    """The monotonic clock at the start of the operations, and at the end of each part."""
+    """The start of the first operation (with pauses: of each operation), and the marks."""
     spans_ns: tuple[int, ...]
     """The time from each reading to the next."""
 
     @classmethod
-    def of(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
-        """``marks``: when each part ended. Raises BadFrame if the last part ended before the first."""
-        return _samples(memoryview(_packed(writer, parts, False, start_ns, marks)))
+    def from_marks(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
+        """Return samples without pauses. Raises BadFrame if the last mark is earlier than the first."""
+        return _decode_samples(memoryview(_pack(writer, parts, False, start_ns, marks)))
 
     @property
     def _stride(self) -> int:
-        return self.parts + self.apart
+        return self.parts + self.has_pauses
 
     @property
     def begins_ns(self) -> memoryview:
@@ -68,51 +69,51 @@ class Samples(NamedTuple):
         return self.readings_ns[self.parts :: self._stride]
 
     def durations_ns(self, part: int) -> tuple[int, ...]:
-        """Return the durations of that part (0 or 1) of each operation."""
+        """Return the durations of part 0 or 1 of each operation."""
         return self.spans_ns[part :: self._stride]
 
 
 def encode(kind: str, **fields: Any) -> bytes:
-    """Return a JSON frame. Raises ValueError if it would exceed PIPE_BUF."""
+    """Return a JSON frame. Raises ValueError if the frame would exceed PIPE_BUF."""
     payload = json.dumps(fields, separators=(",", ":")).encode()
     if len(payload) + _HEADER.size > PIPE_BUF:
         raise ValueError(f"a {kind} frame of {len(payload)} bytes exceeds {PIPE_BUF}")
-    return _HEADER.pack(len(payload), _NUMBER[kind]) + payload
+    return _HEADER.pack(len(payload), _KIND_NUMBERS[kind]) + payload
 
 
 def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Iterator[bytes]:
     """Yield samples without pauses in frames that fit into PIPE_BUF."""
     for first in range(0, len(marks), _MARKS_PER_FRAME):
-        begun_ns = start_ns if first == 0 else marks[first - 1]
-        yield _samples_frame(writer, parts, False, begun_ns, marks[first : first + _MARKS_PER_FRAME])
+        frame_start_ns = start_ns if first == 0 else marks[first - 1]
+        yield _encode_frame(writer, parts, False, frame_start_ns, marks[first : first + _MARKS_PER_FRAME])
 
 
 def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
-    """Yield samples with pauses. ``readings``: of each operation, the start and the end of each part."""
+    """Yield samples with pauses. ``readings``: the start and the marks of each operation."""
     readings_per_op = parts + 1
-    most = (_MARKS_PER_FRAME + 1) // readings_per_op * readings_per_op
-    for first in range(0, len(readings), most):
-        yield _samples_frame(writer, parts, True, readings[first], readings[first + 1 : first + most])
+    max_readings = (_MARKS_PER_FRAME + 1) // readings_per_op * readings_per_op
+    for first in range(0, len(readings), max_readings):
+        yield _encode_frame(writer, parts, True, readings[first], readings[first + 1 : first + max_readings])
 
 
-def _samples_frame(writer: int, parts: int, apart: bool, start_ns: int, marks: Sequence[int]) -> bytes:
-    payload = _packed(writer, parts, apart, start_ns, marks)
-    return _HEADER.pack(len(payload), _NUMBER["samples"]) + payload
+def _encode_frame(writer: int, parts: int, has_pauses: bool, start_ns: int, marks: Sequence[int]) -> bytes:
+    payload = _pack(writer, parts, has_pauses, start_ns, marks)
+    return _HEADER.pack(len(payload), _KIND_NUMBERS["samples"]) + payload
 
 
-def _packed(writer: int, parts: int, apart: bool, start_ns: int, marks: Sequence[int]) -> bytes:
-    # quicker than array("q", marks)
-    return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, int(apart), start_ns, *marks)
+def _pack(writer: int, parts: int, has_pauses: bool, start_ns: int, marks: Sequence[int]) -> bytes:
+    # faster than array("q", marks)
+    return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, int(has_pauses), start_ns, *marks)
 
 
 class Decoder:
-    """Split the bytes of a probe into frames. An incomplete frame is kept for later."""
+    """Split the bytes of a probe into frames. Keep an incomplete frame until more bytes arrive."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._incomplete = b""
 
     def feed(self, data: bytes) -> Iterator[Frame | Samples]:
-        view = memoryview(self._rest + data)
+        view = memoryview(self._incomplete + data)
         offset = 0
         while offset + _HEADER.size <= len(view):
             length, number = _HEADER.unpack_from(view, offset)
@@ -123,14 +124,14 @@ class Decoder:
                 break
             yield _decode(KINDS[number], view[offset + _HEADER.size : end])
             offset = end
-        self._rest = bytes(view[offset:])
+        self._incomplete = bytes(view[offset:])
 
 
 def _decode(kind: str, payload: memoryview) -> Frame | Samples:
     if kind == "samples":
-        return _samples(payload)
+        return _decode_samples(payload)
     try:
-        fields = json.loads(bytes(payload), parse_constant=_no_number)
+        fields = json.loads(bytes(payload), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise BadFrame(_NO_FRAME) from None
     if not isinstance(fields, dict):
@@ -138,20 +139,21 @@ def _decode(kind: str, payload: memoryview) -> Frame | Samples:
     return Frame(kind, fields)
 
 
-def _samples(payload: memoryview) -> Samples:
-    count, odd = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
-    if count < 0 or odd:
+def _decode_samples(payload: memoryview) -> Samples:
+    mark_count, odd_bytes = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
+    if mark_count < 0 or odd_bytes:
         raise BadFrame(_NO_FRAME)
-    writer, parts, apart, _ = _SAMPLES_HEADER.unpack_from(payload)
+    writer, parts, has_pauses, _ = _SAMPLES_HEADER.unpack_from(payload)
     readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")  # the header ends with the first reading
-    is_complete = parts in (1, 2) and apart in (0, 1) and (count + apart) % (parts + apart) == 0
-    if not is_complete or (count and not readings[0] <= readings[1] <= readings[-1]):
+    is_complete = parts in (1, 2) and has_pauses in (0, 1) and (mark_count + has_pauses) % (parts + has_pauses) == 0
+    if not is_complete or (mark_count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NO_FRAME)
     spans = tuple(map(sub, readings[1:], readings))
     if min(spans, default=0) < 0:  # the clock went back
         spans = tuple(max(0, span) for span in spans)
-    return Samples(writer, parts, bool(apart), readings, spans)
+    return Samples(writer, parts, bool(has_pauses), readings, spans)
 
 
-def _no_number(name: str) -> None:
+def _refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which are not JSON."""
     raise ValueError(name)

@@ -1,8 +1,7 @@
 """Make, enter and remove the directories of fstui, without following the path of a directory twice.
 
 A user who owns a directory on the path may rename its contents at any moment and put something else there. So a path is
-used only once. After that a descriptor holds the directory, or it is the working directory, and names are relative to
-it.
+used only once. Afterwards, names are relative to an open descriptor of the directory, or to the working directory.
 """
 
 from __future__ import annotations
@@ -16,58 +15,58 @@ from fstui import proc
 
 MARK = "made-by-fstui"
 """A file in every directory that fstui makes on a target. fstui empties only directories with this file."""
-OWN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open such a directory, but not a link to it."""
-ABOVE = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-OTHER = "it is not a directory of this user's"
+OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Flags to open such a directory, but not a symbolic link to the directory."""
+PARENT_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+NOT_OWN_REASON = "it is not a directory of this user's"
 
 
 class NotOwn(OSError):  # noqa: N818  an expected outcome
-    """fstui or this user did not make the directory."""
+    """The directory was not made by fstui, or does not belong to this user."""
 
 
 def make(path: str) -> int:
-    """Make a private directory and return its descriptor. Raises OSError: NotOwn if a user replaced it."""
+    """Make a private directory and return its descriptor. Raises NotOwn if a user replaced it at once, or OSError."""
     home, name = os.path.split(path)
-    above = os.open(home, ABOVE)
+    parent_fd = os.open(home, PARENT_FLAGS)
     try:
-        os.mkdir(name, 0o700, dir_fd=above)
-        held = os.open(name, OWN, dir_fd=above)
+        os.mkdir(name, 0o700, dir_fd=parent_fd)
+        fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
         try:
-            if os.fstat(held).st_dev != os.fstat(above).st_dev or os.listdir(held) or not is_own(held):
+            if os.fstat(fd).st_dev != os.fstat(parent_fd).st_dev or os.listdir(fd) or not is_own(fd):
                 raise NotOwn(errno.ESTALE, "another directory has taken its place", path)
-            os.close(os.open(MARK, NEW, 0o600, dir_fd=held))
+            os.close(os.open(MARK, CREATE_FLAGS, 0o600, dir_fd=fd))
         except BaseException:
-            os.close(held)
+            os.close(fd)
             raise
     finally:
-        os.close(above)
-    return held
+        os.close(parent_fd)
+    return fd
 
 
-def is_own(held: int) -> bool:
+def is_own(fd: int) -> bool:
     """Return whether the directory belongs to this user.
 
-    Some filesystems show another owner (vfat, NFS with squashed users). There, the owner of a new file in the directory
-    must be that of the directory.
+    Some filesystems report another owner (vfat, NFS with squashed users). There, a new file in the directory must have
+    the owner of the directory.
     """
-    owner = os.fstat(held).st_uid
+    owner = os.fstat(fd).st_uid
     if owner == os.geteuid():
         return True
     try:
-        made = os.open("owner", NEW, 0o600, dir_fd=held)
+        file_fd = os.open("owner", CREATE_FLAGS, 0o600, dir_fd=fd)
     except OSError:
         return False
     try:
-        return os.fstat(made).st_uid == owner
+        return os.fstat(file_fd).st_uid == owner
     finally:
-        os.close(made)
-        os.unlink("owner", dir_fd=held)
+        os.close(file_fd)
+        os.unlink("owner", dir_fd=fd)
 
 
 def enter(directory: str, identity: Sequence[int]) -> None:
-    """Make a directory the working directory. ``identity``: its device and inode; if they differ, raises OSError."""
+    """Change to a directory. Raises OSError if its device and inode are not those in ``identity``."""
     try:
         os.chdir(directory)
     except FileNotFoundError:
@@ -77,65 +76,65 @@ def enter(directory: str, identity: Sequence[int]) -> None:
         raise OSError(errno.ESTALE, "another directory has taken its place", directory)
 
 
-def hold(path: str) -> int:
-    """Open a directory that an earlier run left. Raises FileNotFoundError, NotOwn, other OSError."""
+def open_left_behind(path: str) -> int:
+    """Open a directory that an earlier run left. Raises FileNotFoundError, NotOwn or another OSError."""
     home, name = os.path.split(path)
-    above = os.open(home, ABOVE)
+    parent_fd = os.open(home, PARENT_FLAGS)
     try:
-        held = os.open(name, OWN, dir_fd=above)
+        fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
     except NotADirectoryError:  # also for a link
-        raise NotOwn(None, OTHER) from None
+        raise NotOwn(None, NOT_OWN_REASON) from None
     finally:
-        os.close(above)
-    if not is_own(held):
-        os.close(held)
-        raise NotOwn(None, OTHER)
-    return held
+        os.close(parent_fd)
+    if not is_own(fd):
+        os.close(fd)
+        raise NotOwn(None, NOT_OWN_REASON)
+    return fd
 
 
-def remove(held: int) -> None:
-    """Remove the directory with its contents, wherever it was moved to. Raises OSError.
+def remove(fd: int) -> None:
+    """Remove the directory with its contents, even if it was moved. Raises OSError.
 
     A directory without the mark is removed only if it is empty: fstui may have been killed before it made the mark.
     """
-    names = names_in(held)
+    names = names_in(fd)
     if names and MARK not in names:
         raise NotOwn(
             None, f"it contains no file {MARK!r}, so fstui did not make it and leaves it alone: check its contents"
         )
-    _empty(held, proc.mount_id(held))
-    here = os.readlink(f"/proc/self/fd/{held}")
-    if here.endswith(" (deleted)"):
+    _empty(fd, proc.mount_id(fd))
+    path = os.readlink(f"/proc/self/fd/{fd}")
+    if path.endswith(" (deleted)"):
         return
-    above = os.open("..", ABOVE, dir_fd=held)
+    parent_fd = os.open("..", PARENT_FLAGS, dir_fd=fd)
     try:
-        name = os.path.basename(here)
-        if os.path.samestat(os.stat(name, dir_fd=above, follow_symlinks=False), os.fstat(held)):
-            os.rmdir(name, dir_fd=above)
+        name = os.path.basename(path)
+        if os.path.samestat(os.stat(name, dir_fd=parent_fd, follow_symlinks=False), os.fstat(fd)):
+            os.rmdir(name, dir_fd=parent_fd)
     finally:
-        os.close(above)
+        os.close(parent_fd)
 
 
-def _empty(held: int, mount: int | None) -> None:
-    """Remove the contents, the mark last. Raises OSError if something is mounted below.
+def _empty(fd: int, mount_id: int | None) -> None:
+    """Remove the contents, the mark last. Raises OSError if something is mounted on a subdirectory.
 
-    ``mount``: the mount number of the directory. The device number does not tell a second mount of the same filesystem.
+    The mount ID of a subdirectory shows that. Its device number is the same if the same filesystem is mounted there.
     """
-    for name in sorted(names_in(held), key=lambda name: name == MARK):
-        if not stat.S_ISDIR(os.stat(name, dir_fd=held, follow_symlinks=False).st_mode):
-            os.unlink(name, dir_fd=held)
+    for name in sorted(names_in(fd), key=lambda name: name == MARK):
+        if not stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=fd)
             continue
-        below = os.open(name, OWN, dir_fd=held)
+        child_fd = os.open(name, OPEN_FLAGS, dir_fd=fd)
         try:
-            if proc.mount_id(below) != mount:
+            if proc.mount_id(child_fd) != mount_id:
                 raise OSError(errno.EBUSY, f"something is mounted on {name!r} in it")
-            _empty(below, mount)
+            _empty(child_fd, mount_id)
         finally:
-            os.close(below)
-        os.rmdir(name, dir_fd=held)
+            os.close(child_fd)
+        os.rmdir(name, dir_fd=fd)
 
 
-def names_in(held: int) -> list[str]:
-    """Return the names in the directory. Open it anew, because on CIFS (Linux 6.12) a descriptor that was read before
-    returns the old names."""
-    return os.listdir(f"/proc/self/fd/{held}")
+def names_in(fd: int) -> list[str]:
+    """Return the names in the directory. Open the directory again, because on CIFS (Linux 6.12) a descriptor from which
+    names were read before returns the old names."""
+    return os.listdir(f"/proc/self/fd/{fd}")

@@ -1,4 +1,4 @@
-"""How a probe communicates with the engine: settings and commands on stdin, frames on stdout."""
+"""The communication of a probe with the engine: settings and commands on stdin, frames on stdout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class CallError(Exception):
-    """A system call failed: its name and errno."""
+    """A failed system call: its name and errno."""
 
     def __init__(self, call: str, error: OSError) -> None:
         super().__init__(str(error))
@@ -47,7 +47,7 @@ def write_whole(fd: int, block: Any, offset: int) -> None:
 
 
 def cut_short(fd: int, block: Any, offset: int, written: int) -> OSError:
-    """Return why a write was short. Write the rest for that, because the kernel reports the error only then."""
+    """Return why a write was short. Write the rest, because the kernel reports the error only at the next write."""
     try:
         os.pwrite(fd, block[written:], offset + written)
     except OSError as error:
@@ -94,20 +94,20 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 def interrupted() -> bool:
-    """Return whether stdin has input or is closed. Unless a probe waits for ``go``, that is ``stop`` or a hang-up."""
+    """Return whether stdin has input or is closed. While a probe does not wait for ``go``, input is ``stop``."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
 
 
 def exit_if_interrupted() -> None:
-    """Raises SystemExit if the engine has hung up or sent ``stop``."""
+    """Raise SystemExit if the engine has closed stdin or sent ``stop``."""
     if interrupted():
         raise SystemExit(1)
 
 
 def die_with_parent() -> None:
-    """Let the kernel kill this process when its parent ends, even by kill -9 (prctl(2))."""
+    """Make the kernel kill this process when its parent ends, even by kill -9 (prctl(2))."""
     import ctypes  # noqa: PLC0415  few programs need it
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -127,7 +127,7 @@ def read_settings() -> dict[str, Any]:
 
 
 def enter_run_directory(settings: dict[str, Any]) -> None:
-    """Enter the run's directory, to which all names in the settings are relative. Raises CallError."""
+    """Change to the run's directory, to which all names in the settings are relative. Raises CallError."""
     calling("chdir", enter, settings["directory"], settings["identity"])
 
 
@@ -135,12 +135,12 @@ def run_probe(
     measure: Callable[[dict[str, Any]], object],
     call: str,
     program: str = "",
-    errno_of: Callable[[str], int | None] = lambda words: None,
+    errno_of: Callable[[str], int | None] = lambda message: None,
 ) -> NoReturn:
-    """Read the settings, enter the run's directory, call ``measure`` and exit. Send the error if that fails.
+    """Read the settings, enter the run's directory, call ``measure`` and exit. Send the error if there is one.
 
-    A CallError names its call; any other OSError is reported as a failure of ``call``, and Trouble as one of
-    ``program``. ``errno_of``: finds an errno in the words of a Trouble.
+    A CallError contains the name of its call. Any other OSError is reported as a failure of ``call``, and a Trouble as
+    a failure of ``program``. ``errno_of`` finds an errno in the text of a Trouble.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the app
     settings = read_settings()
@@ -155,43 +155,43 @@ def run_probe(
     except OSError as error:
         send("error", call=call, errno=error.errno, message=str(error), writer=0)
     except Trouble as trouble:
-        words = str(trouble)
-        send("error", call=program, errno=errno_of(words), message=words[:1000], writer=0)
+        message = str(trouble)
+        send("error", call=program, errno=errno_of(message), message=message[:1000], writer=0)
     sys.exit(0)
 
 
 class CommandLines:
-    """The engine's commands on stdin. A closed stdin means stop."""
+    """The engine's commands on stdin: ``go`` and ``stop``. A closed stdin also means stop."""
 
     def __init__(self) -> None:
-        self._words: list[str] = []
+        self._received: list[str] = []
         self._closed = False
 
     @property
     def stop_wanted(self) -> bool:
-        return self._closed or "stop" in self._words
+        return self._closed or "stop" in self._received
 
-    def wait_for(self, word: str) -> bool:
-        """Wait for the word. Return False if ``stop`` or the end of stdin arrives instead."""
-        while word not in self._words and not self.stop_wanted:
+    def wait_for(self, command: str) -> bool:
+        """Wait for the command. Return False if ``stop`` or the end of stdin arrives instead."""
+        while command not in self._received and not self.stop_wanted:
             self._read()
-        return word in self._words and not self.stop_wanted
+        return command in self._received and not self.stop_wanted
 
     def wait_for_end(self) -> None:
-        """Wait until the engine closes stdin: it has read the devices' counters, so files may be removed."""
+        """Wait until the engine has read the devices' counters and closes stdin, so that files may be removed."""
         while not self._closed:
             self._read()
 
-    def wait_until_closed(self, watched: int, timeout_s: float) -> bool:
-        """Read commands for ``timeout_s``. Return True as soon as the other end of the pipe ``watched`` is closed."""
-        return self.wait_until_readable(watched, timeout_s) and not os.read(watched, 1)
+    def wait_until_closed(self, fd: int, timeout_s: float) -> bool:
+        """Wait until the other end of the pipe ``fd`` is closed, or a command arrives. Return whether it is closed."""
+        return self.wait_until_readable(fd, timeout_s) and not os.read(fd, 1)
 
-    def wait_until_readable(self, watched: int, timeout_s: float) -> bool:
-        """Read commands for ``timeout_s``. Return True as soon as ``watched`` has data or is at its end."""
-        readable, _, _ = select.select([watched] if self._closed else [watched, 0], [], [], timeout_s)
+    def wait_until_readable(self, fd: int, timeout_s: float) -> bool:
+        """Wait until ``fd`` has data, ends, or a command arrives. Return whether ``fd`` can be read."""
+        readable, _, _ = select.select([fd] if self._closed else [fd, 0], [], [], timeout_s)
         if 0 in readable:
             self._read()
-        return watched in readable
+        return fd in readable
 
     def poll(self) -> None:
         if not self._closed and interrupted():
@@ -200,4 +200,4 @@ class CommandLines:
     def _read(self) -> None:
         data = os.read(0, 4096)
         self._closed = not data
-        self._words += data.decode().split()
+        self._received += data.decode().split()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fstui.measure.children import CALL_S, Child, NoAnswer, in_child
+from fstui.measure.children import CALL_TIMEOUT_S, Child, NoAnswer, in_child
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
@@ -132,7 +132,7 @@ class LocalMachine(Machine):
         if pids:
             try:
                 self._guests = await in_child(
-                    guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.TIMEOUT_S + CALL_S
+                    guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.TIMEOUT_S + CALL_TIMEOUT_S
                 )
             except (OSError, Refused) as reason:
                 self._guests = tuple(Guest(pid=pid, hypervisor="qemu", trouble=str(reason)) for pid in pids)
@@ -350,8 +350,8 @@ async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
     """Yield the answers of a child until it ends or is silent. Its first line says that it has started."""
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
-            await child.answer(START_S, "", "target")
-            async for line in child.answers(timeout_s, "", "target"):
+            await child.read_answer(START_S, "", "target")
+            async for line in child.read_answers(timeout_s, "", "target"):
                 yield json.loads(line)
         await child.reap(0.1)
     finally:  # even if the caller was cancelled

@@ -198,4 +198,4 @@ def _as_samples(begun_ns: int, now_ns: int, values: list[int], sync_share: float
         if sync_share is not None:
             marks.append(end_ns - max(1, int(value * sync_share)))
         marks.append(end_ns)
-    return Samples.of(0, 1 if sync_share is None else 2, start_ns, marks)
+    return Samples.from_marks(0, 1 if sync_share is None else 2, start_ns, marks)

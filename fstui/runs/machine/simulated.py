@@ -26,7 +26,7 @@ from fstui.model.watch import Watched
 from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
 from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
-from fstui.simulate.programs import SimulatedProgram, program
+from fstui.simulate.programs import SimulatedProgram, new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
 from fstui.state.workspace import RunDirectory, TargetDirectory
@@ -84,7 +84,7 @@ class SimulatedMachine(Machine):
 
     async def start(self, probe: ProbeRequest) -> SimulatedProbe:
         settings = probe.step.settings
-        work = program(self.host, settings) if isinstance(settings, StepSettings) else None
+        work = new_program(self.host, settings) if isinstance(settings, StepSettings) else None
         if work is None:
             raise OSError(95, f"a simulated host has no {settings.probe}")
         self._measuring, self._began_ns = settings, self.host.now_ns
@@ -134,18 +134,18 @@ class SimulatedProbe(RunningProbe):
         yield Frame("ready", {})
         await self._started.wait()
         work.begin()
-        while not (work.over or self._stopped):
+        while not (work.has_ended or self._stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
             for done in work.run_until(until_ns):
-                yield Samples.of(done.writer, done.parts, done.start_ns, done.marks)
-            await machine.pass_time(work.ended_ns if work.over else max(until_ns, work.ended_ns))
+                yield Samples.from_marks(done.writer, done.parts, done.start_ns, done.marks)
+            await machine.pass_time(work.ended_ns if work.has_ended else max(until_ns, work.ended_ns))
         if work.failed_call:
             eio = errno.EIO
             yield Frame("error", {"call": work.failed_call, "errno": eio, "message": os.strerror(eio), "writer": 0})
             return
         if work.figures:
             yield Frame("figures", work.figures)
-        end_ns = work.ended_ns if work.over else machine.host.now_ns
+        end_ns = work.ended_ns if work.has_ended else machine.host.now_ns
         yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
 
     def _sync_path(self) -> dict[str, object]:

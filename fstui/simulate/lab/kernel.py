@@ -1,7 +1,7 @@
 """Create and remove the loop devices, the mounts and the cgroup of one laboratory.
 
-Each has a mark with the laboratory's run id: the file name of a loop device, the source of a mount, the name of a
-cgroup. The mark identifies them even if the laboratory's directory was renamed or its files were deleted.
+Each of these is marked with the laboratory's run id: a loop device in its file name, a mount in its source, a cgroup in
+its name. The marks remain when the laboratory's directory is renamed or its files are deleted.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ _INFO = struct.Struct("=5Q4I64s64s32s2Q")
 """struct loop_info64 (uapi/linux/loop.h)."""
 _CONFIG = struct.Struct(f"=2I{_INFO.size}s8Q")
 UMOUNT_NOFOLLOW = 8
-BUSY_S = 3.0
-"""Time for which umount2(2) is repeated. It fails with EBUSY while another program examines the mount."""
-_POLL_S = 0.05
+BUSY_TIMEOUT_S = 3.0
+"""How long to retry umount2(2), which fails with EBUSY while another program examines the mount."""
+_RETRY_INTERVAL_S = 0.05
 _CGROUP_V1, _CGROUP_V2 = Path("/sys/fs/cgroup/blkio"), Path("/sys/fs/cgroup")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class LabLoop(NamedTuple):
-    """A loop device: its kernel name, and a descriptor that keeps it until it is mounted."""
+    """A loop device: its kernel name, and a descriptor that keeps the device until it is mounted."""
 
     name: str
     fd: int
@@ -48,11 +48,11 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
     """Create a sparse file with an ext4 in the directory; return its descriptor. Raises Refused, OSError."""
     fd = os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=directory)
     os.ftruncate(fd, size_bytes)
-    # so that the kernel initialises nothing during a measurement
+    # no lazy initialisation, so that the kernel initialises nothing during a measurement
     options = ["-q", "-F", "-b", "4096", "-m", "0", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"]
-    words = ["mke2fs", "-t", "ext4", *options, f"/proc/self/fd/{fd}"]
+    argv = ["mke2fs", "-t", "ext4", *options, f"/proc/self/fd/{fd}"]
     try:
-        process = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(fd,))
+        process = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, pass_fds=(fd,))
     except FileNotFoundError:
         raise Refused("mke2fs is missing: apt-get install e2fsprogs") from None
     if process.returncode:
@@ -60,16 +60,17 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
     return fd
 
 
-def attach(file: int, run: str) -> LabLoop:
-    """Attach a loop device with its cache on. It detaches itself when its last user closes it. Raises OSError."""
-    with _opened("loop-control") as control:
+def attach(file_fd: int, run: str) -> LabLoop:
+    """Attach a loop device with its write cache on. The device detaches itself when its last user closes it. Raises
+    OSError."""
+    with _open_device("loop-control") as control:
         for _ in range(16):  # another process may take the free device first
             name = f"loop{fcntl.ioctl(control.fileno(), LOOP_CTL_GET_FREE)}"
             fd = os.open(f"/dev/{name}", os.O_RDWR | os.O_CLOEXEC)
             for flags in (LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, LO_FLAGS_AUTOCLEAR):
                 info = _INFO.pack(*[0] * 8, flags, mark(run).encode(), b"", b"", 0, 0)
                 try:
-                    fcntl.ioctl(fd, LOOP_CONFIGURE, _CONFIG.pack(file, 0, info, *[0] * 8))
+                    fcntl.ioctl(fd, LOOP_CONFIGURE, _CONFIG.pack(file_fd, 0, info, *[0] * 8))
                 except OSError as error:
                     if error.errno == errno.EBUSY:
                         break
@@ -77,15 +78,15 @@ def attach(file: int, run: str) -> LabLoop:
                         os.close(fd)
                         raise
                 else:
-                    # a value that an earlier user of this device wrote there is still in effect
+                    # the value that an earlier user of this device wrote is still in effect
                     Path(f"/sys/block/{name}/queue/write_cache").write_text("write back")
                     return LabLoop(name, fd)
             os.close(fd)
     raise OSError(errno.EBUSY, "no loop device is free")
 
 
-def mount(source: str, point: int, fstype: str, options: str = "") -> None:
-    _call(_libc.mount, source.encode(), f"/proc/self/fd/{point}".encode(), fstype.encode(), 0, options.encode())
+def mount(source: str, point_fd: int, fstype: str, options: str = "") -> None:
+    _call(_libc.mount, source.encode(), f"/proc/self/fd/{point_fd}".encode(), fstype.encode(), 0, options.encode())
 
 
 def mount_points(run: str) -> list[str]:
@@ -94,20 +95,20 @@ def mount_points(run: str) -> list[str]:
 
 def remove(run: str) -> None:
     """Remove the mounts, loop devices and cgroup of that laboratory. Raises Refused if one of them is in use."""
-    until = time.monotonic() + BUSY_S
-    while mounted := _mounts_of(run):
-        point = mounted[0].mount_point
+    deadline_s = time.monotonic() + BUSY_TIMEOUT_S
+    while remaining := _mounts_of(run):
+        point = remaining[0].mount_point
         try:
             _call(_libc.umount2, os.fsencode(point), UMOUNT_NOFOLLOW)
         except OSError as error:
-            # EINVAL, ENOENT: it was unmounted or renamed since the kernel's table was read
+            # EINVAL, ENOENT: the mount was unmounted or renamed since the kernel's table was read
             if error.errno not in (errno.EBUSY, errno.EINVAL, errno.ENOENT):
                 raise
-            if time.monotonic() > until:
+            if time.monotonic() > deadline_s:
                 raise Refused(f"{point} is in use. End the programs and shells that use it, and try again") from None
-            time.sleep(_POLL_S)
+            time.sleep(_RETRY_INTERVAL_S)
     for name in _loops_of(run):
-        with suppress(OSError), _opened(name) as loop:
+        with suppress(OSError), _open_device(name) as loop:
             fcntl.ioctl(loop.fileno(), LOOP_CLR_FD)
     for root in (_CGROUP_V1, _CGROUP_V2):
         group = root / mark(run)
@@ -137,7 +138,7 @@ def join_cgroup(run: str) -> None:
     (root / mark(run) / "cgroup.procs").write_text(str(os.getpid()))
 
 
-def _opened(device: str) -> BinaryIO:
+def _open_device(device: str) -> BinaryIO:
     return cast(BinaryIO, Path("/dev", device).open("r+b", buffering=0))
 
 
@@ -157,7 +158,7 @@ def _loops_of(run: str) -> list[str]:
     loops = []
     for directory in sorted(Path("/sys/block").glob("loop*/loop")):
         name = directory.parent.name
-        with suppress(OSError), _opened(name) as loop:
+        with suppress(OSError), _open_device(name) as loop:
             info = _INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_INFO.size)))
             file_name = info[9]  # lo_file_name
             if file_name.rstrip(b"\0").decode(errors="replace") == mark(run):

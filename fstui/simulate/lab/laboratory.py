@@ -1,6 +1,6 @@
-"""The laboratory of this host: its kinds of storage, how it is made, used and removed.
+"""The laboratory of this host: its kinds of storage, and how it is made, used and removed.
 
-Functions that may hang run in a child process.
+The callers run functions that may hang in a child process.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ from fstui.state.ledger import LedgerEntry
 from fstui.storage.mounts import mount_of_path
 
 SIZE_BYTES = 256 << 20
-ROOM_BYTES = 2 << 30
+MIN_FREE_BYTES = 2 << 30
 TIMEOUT_S = 20.0
 _FILE = "lab.json"
-"""The record of the laboratory. It is in the state directory, so that 'rm -rf' in the laboratory does not remove it."""
+"""The record of the laboratory. It is in the state directory, because 'rm -rf' in the laboratory must not remove it."""
 _BACKING = "backing"
 """The directory of the images and of the overlay's layers."""
 _LIBRARIES = ("/usr/lib/*/libeatmydata.so*", "/usr/lib*/libeatmydata.so*", "/usr/lib/*/libeatmydata/libeatmydata.so*")
 
-Name = Literal["barriers", "volatile", "memory", "preload", "limited"]
+KindName = Literal["barriers", "volatile", "memory", "preload", "limited"]
 WRITES_PER_S = 100
 
 
 class LabKind(NamedTuple):
-    """One kind of storage, and its envelope: the answer, opened after the students have guessed."""
+    """One kind of storage, with the answer in its envelope, which is opened after the students have guessed."""
 
     title: str
     truth: str
     verdict: Verdict
     rule: str
     seen: str
-    """Where the fault can be seen without fstui."""
+    """Where the fault is visible without fstui."""
 
 
-KINDS: dict[Name, LabKind] = {
+KINDS: dict[KindName, LabKind] = {
     "barriers": LabKind(
         "barriers off",
         "An ext4 on a loop device, mounted with barrier=0: it writes what is synced and never asks the disk to flush "
@@ -93,12 +93,12 @@ KINDS: dict[Name, LabKind] = {
     ),
 }
 NAMES = ("alder", "birch", "cedar", "elm", "hazel", "linden", "maple", "oak", "rowan", "willow")
-"""The assignment of names is random, so that no name tells the kind."""
+"""Names of volumes. They are assigned at random, so that no name reveals the kind."""
 
 
 class LabVolume(Base, frozen=True, kw_only=True):
     name: str
-    kind: Name
+    kind: KindName
     opened: bool = False
 
     @property
@@ -113,60 +113,61 @@ class Lab(Base, frozen=True, kw_only=True):
     directory: str
     identity: tuple[int, int]
     """Device and inode of the directory."""
-    storages: tuple[LabVolume, ...] = ()
+    volumes: tuple[LabVolume, ...] = msgspec.field(default=(), name="storages")
     complete: bool = False
-    """Whether all of it was made and its removal has not begun."""
+    """Whether all volumes were made and the removal of the laboratory has not begun."""
 
-    def mount_point(self, storage: LabVolume) -> str:
-        return str(Path(self.directory, storage.name))
+    def mount_point(self, volume: LabVolume) -> str:
+        return str(Path(self.directory, volume.name))
 
-    def named(self, name: str) -> LabVolume:
-        for storage in self.storages:
-            if name in (storage.name, self.mount_point(storage)):
-                return storage
-        known = ", ".join(storage.name for storage in self.storages)
+    def find(self, name: str) -> LabVolume:
+        for volume in self.volumes:
+            if name in (volume.name, self.mount_point(volume)):
+                return volume
+        known = ", ".join(volume.name for volume in self.volumes)
         raise Refused(f"The laboratory has no filesystem '{name}'. It has {known}")
 
-    def with_storage(self, changed: LabVolume) -> Lab:
-        others = [storage for storage in self.storages if storage.name != changed.name]
-        return msgspec.structs.replace(self, storages=tuple(sorted([*others, changed], key=lambda entry: entry.name)))
+    def with_volume(self, volume: LabVolume) -> Lab:
+        """Return the laboratory with that volume added, or put in place of the volume with its name."""
+        volumes = {known.name: known for known in self.volumes} | {volume.name: volume}
+        return msgspec.structs.replace(self, volumes=tuple(volumes[name] for name in sorted(volumes)))
 
 
-class Made(NamedTuple):
-    """A new laboratory, and why some kinds are missing on this host: title → reason."""
+class NewLab(NamedTuple):
+    """A new laboratory, and the kinds that are missing on this host: title → reason."""
 
     lab: Lab
     missing: dict[str, str]
 
 
-def make(parent: str, name: str) -> Made:
-    """Make the laboratory in a new directory of ``parent``, which the caller has checked. Raises Refused, OSError."""
+def make(parent: str, name: str) -> NewLab:
+    """Make the laboratory in the new directory ``name`` of ``parent``. Raises Refused, OSError."""
     directory = _new(parent, name)
     run = secrets.token_hex(3)
     entry = ledger.enter(run, "lab", directory)
     try:
-        top = own_directory.make(directory)
+        directory_fd = own_directory.make(directory)
     except OSError as error:
         ledger.strike_out(entry)
         raise Refused(f"Cannot make {directory}: {error.strerror}") from None
-    os.fchmod(top, 0o755)  # so that students can enter it; only root can reach the backing files
-    status = os.fstat(top)
+    os.fchmod(directory_fd, 0o755)  # so that students can enter the directory; only root can reach the backing files
+    status = os.fstat(directory_fd)
     lab = Lab(run=run, directory=directory, identity=(status.st_dev, status.st_ino))
     _write(lab)
-    os.mkdir(_BACKING, 0o700, dir_fd=top)
+    os.mkdir(_BACKING, 0o700, dir_fd=directory_fd)
     missing: dict[str, str] = {}
-    for kind, called in zip(KINDS, random.SystemRandom().sample(NAMES, len(KINDS)), strict=True):
-        storage = LabVolume(name=called, kind=kind)
+    for kind, volume_name in zip(KINDS, random.SystemRandom().sample(NAMES, len(KINDS)), strict=True):
+        volume = LabVolume(name=volume_name, kind=kind)
         try:
-            _build(lab, storage, top)
+            _build(lab, volume, directory_fd)
         except (Refused, OSError) as problem:
-            missing[storage.truth.title] = str(problem)
+            missing[volume.truth.title] = str(problem)
         else:
-            lab = lab.with_storage(storage)
+            lab = lab.with_volume(volume)
         _write(lab)
     lab = msgspec.structs.replace(lab, complete=True)
     _write(lab)
-    return Made(lab, missing)
+    return NewLab(lab, missing)
 
 
 def current() -> Lab:
@@ -178,7 +179,7 @@ def current() -> Lab:
 
 
 def is_complete(entry: LedgerEntry) -> bool:
-    """Return whether students can use it: it was made completely, since the last boot, and not deleted."""
+    """Return whether students can use the laboratory: it was made since the last boot, completely, and not deleted."""
     lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
     if lab is None or lab.run != entry.run or not lab.complete:
         return False
@@ -192,41 +193,42 @@ def entries() -> list[LedgerEntry]:
 
 def open_envelope(name: str) -> LabVolume:
     lab = current()
-    opened = msgspec.structs.replace(lab.named(name), opened=True)
-    _write(lab.with_storage(opened))
+    opened = msgspec.structs.replace(lab.find(name), opened=True)
+    _write(lab.with_volume(opened))
     return opened
 
 
 def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> NoReturn:
-    """Replace this process by the command, started as that kind of storage requires. Raises Refused, OSError."""
+    """Replace this process by the command, in the environment of that volume. Raises Refused, OSError."""
     lab = current()
-    storage, changed = lab.named(name), dict(environment)
-    if storage.kind == "preload":
-        changed["LD_PRELOAD"] = _library()
-    if storage.kind == "limited":
+    volume, variables = lab.find(name), dict(environment)
+    if volume.kind == "preload":
+        variables["LD_PRELOAD"] = _library()
+    if volume.kind == "limited":
         kernel.join_cgroup(lab.run)
     try:
-        os.execvpe(command[0], command, changed)
+        os.execvpe(command[0], command, variables)
     except OSError as error:
         raise Refused(f"Cannot start {command[0]}: {error.strerror}") from None
 
 
 def take_down(entry: LedgerEntry) -> str:
-    """Remove mounts, loop devices and the cgroup. Return the directory that is left. Raises Refused, OSError."""
+    """Remove mounts, loop devices and the cgroup. Return the directory, which the caller must remove. Raises Refused,
+    OSError."""
     lab = _read()
     lab = lab if lab and lab.run == entry.run else None
     if lab:
         _write(msgspec.structs.replace(lab, complete=False))
-    # the mount points show where it is if a user has renamed it
+    # if a user has renamed the directory, the mount points show its new path
     directories = [entry.what, *{str(Path(point).parent) for point in kernel.mount_points(entry.run)}]
     kernel.remove(entry.run)
     for directory in directories if lab else ():
-        with suppress(OSError), ExitStack() as opened:
-            top = _opened(opened, directory)
-            status = os.fstat(top)
+        with suppress(OSError), ExitStack() as fds:
+            directory_fd = _open_directory(fds, directory)
+            status = os.fstat(directory_fd)
             if lab and (status.st_dev, status.st_ino) == lab.identity:
-                if own_directory.MARK not in os.listdir(top):  # noqa: PTH208  'rm -rf' may have removed it
-                    os.close(os.open(own_directory.MARK, own_directory.NEW, 0o600, dir_fd=top))
+                if own_directory.MARK not in os.listdir(directory_fd):  # noqa: PTH208  'rm -rf' may have removed it
+                    os.close(os.open(own_directory.MARK, own_directory.CREATE_FLAGS, 0o600, dir_fd=directory_fd))
                 return directory
     return entry.what
 
@@ -236,7 +238,7 @@ def forget() -> None:
 
 
 async def remove_left_behind(entry: LedgerEntry) -> str | None:
-    """Remove the laboratory. Returns None, or a sentence with the reason why it could not be removed."""
+    """Remove the laboratory. Return None, or a sentence with the reason why it could not be removed."""
     return await ledger.remove(entry, _remove(entry))
 
 
@@ -249,61 +251,62 @@ async def _remove(entry: LedgerEntry) -> None:
 def _new(parent: str, name: str) -> str:
     """Return the path of the new directory. Raises Refused."""
     for entry in entries():
-        way = "fstui lab remove" if is_complete(entry) else "fstui clean"
-        raise Refused(f"There is a laboratory in {entry.what} already. '{way}' removes it")
+        command = "fstui lab remove" if is_complete(entry) else "fstui clean"
+        raise Refused(f"There is a laboratory in {entry.what} already. '{command}' removes it")
     directory = Path(parent, name)
     if os.path.lexists(directory):
         raise Refused(f"{directory} exists. Name a new directory: fstui makes and removes it")
-    below = mount_of_path(str(directory), {mount.mount_point: mount for mount in proc.mounts()})
-    if below is not None and below.fstype in {"tmpfs", "ramfs"}:
-        raise Refused(f"{directory} would be in memory ({below.fstype}). Name a directory on a disk")
-    room = os.statvfs(parent)
-    if room.f_bavail * room.f_frsize < ROOM_BYTES:
-        raise Refused(f"{parent} is too full: the laboratory needs {size(ROOM_BYTES)}")
+    mount = mount_of_path(str(directory), {mount.mount_point: mount for mount in proc.mounts()})
+    if mount is not None and mount.fstype in {"tmpfs", "ramfs"}:
+        raise Refused(f"{directory} would be in memory ({mount.fstype}). Name a directory on a disk")
+    sizes = os.statvfs(parent)
+    if sizes.f_bavail * sizes.f_frsize < MIN_FREE_BYTES:
+        raise Refused(f"{parent} is too full: the laboratory needs {size(MIN_FREE_BYTES)}")
     return str(directory)
 
 
-def _build(lab: Lab, storage: LabVolume, top: int) -> None:
-    """Mount that storage below the held directory. Raises Refused, OSError."""
-    with ExitStack() as opened:
-        backing = _opened(opened, _BACKING, top)
-        os.mkdir(storage.name, dir_fd=top)
-        point = _opened(opened, storage.name, top)
-        if storage.kind == "preload":
+def _build(lab: Lab, volume: LabVolume, directory_fd: int) -> None:
+    """Mount that volume in the directory of the laboratory. Raises Refused, OSError."""
+    with ExitStack() as fds:
+        backing_fd = _open_directory(fds, _BACKING, directory_fd)
+        os.mkdir(volume.name, dir_fd=directory_fd)
+        point_fd = _open_directory(fds, volume.name, directory_fd)
+        if volume.kind == "preload":
             _library()
-        if storage.kind == "memory":
-            kernel.mount(kernel.mark(lab.run), point, "tmpfs", f"size={SIZE_BYTES},mode=1777")
+        if volume.kind == "memory":
+            kernel.mount(kernel.mark(lab.run), point_fd, "tmpfs", f"size={SIZE_BYTES},mode=1777")
             return
-        if storage.kind == "volatile":
-            _mount_overlay(lab, point, backing)
+        if volume.kind == "volatile":
+            _mount_overlay(lab, point_fd, backing_fd)
             return
-        image = kernel.make_ext4(backing, storage.name, SIZE_BYTES)
-        opened.callback(os.close, image)
+        image = kernel.make_ext4(backing_fd, volume.name, SIZE_BYTES)
+        fds.callback(os.close, image)
         loop = kernel.attach(image, lab.run)
-        opened.callback(os.close, loop.fd)  # by then the mount keeps the device
-        if storage.kind == "limited":
+        fds.callback(os.close, loop.fd)  # at that time the mount keeps the device
+        if volume.kind == "limited":
             kernel.make_cgroup(lab.run, loop.name, WRITES_PER_S)
-        kernel.mount(f"/dev/{loop.name}", point, "ext4", "barrier=0" if storage.kind == "barriers" else "")
-        os.fchmod(_opened(opened, storage.name, top), 0o1777)  # opened again: now the root of the mounted filesystem
+        kernel.mount(f"/dev/{loop.name}", point_fd, "ext4", "barrier=0" if volume.kind == "barriers" else "")
+        # opened again, because the name now leads to the root of the mounted filesystem
+        os.fchmod(_open_directory(fds, volume.name, directory_fd), 0o1777)
 
 
-def _mount_overlay(lab: Lab, point: int, backing: int) -> None:
+def _mount_overlay(lab: Lab, point_fd: int, backing_fd: int) -> None:
     names = ("lower", "upper", "work")
     for name in names:
-        os.mkdir(name, dir_fd=backing)
-    with ExitStack() as opened:
-        os.fchmod(_opened(opened, "upper", backing), 0o1777)
-    os.fchdir(backing)  # the kernel resolves the relative names from there
+        os.mkdir(name, dir_fd=backing_fd)
+    with ExitStack() as fds:
+        os.fchmod(_open_directory(fds, "upper", backing_fd), 0o1777)
+    os.fchdir(backing_fd)  # the kernel resolves the relative names from there
     options = ",".join(f"{name}dir={name}" for name in names)
     try:
-        kernel.mount(kernel.mark(lab.run), point, "overlay", f"{options},volatile")
+        kernel.mount(kernel.mark(lab.run), point_fd, "overlay", f"{options},volatile")
     finally:
         os.chdir("/")
 
 
-def _opened(opened: ExitStack, name: str, within: int | None = None) -> int:
-    fd = os.open(name, own_directory.OWN, dir_fd=within)
-    opened.callback(os.close, fd)
+def _open_directory(fds: ExitStack, name: str, parent_fd: int | None = None) -> int:
+    fd = os.open(name, own_directory.OPEN_FLAGS, dir_fd=parent_fd)
+    fds.callback(os.close, fd)
     return fd
 
 

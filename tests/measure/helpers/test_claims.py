@@ -52,7 +52,7 @@ def test_tool_that_hangs_delays_no_other_answer(tmp_path: Path) -> None:
     fake.chmod(0o755)
     program = f"""
 import fstui.measure.helpers.claims as claims
-claims.PATH, claims.EACH_S = "{tmp_path}:/usr/bin:/bin", 0.3
+claims.PATH, claims.COMMAND_TIMEOUT_S = "{tmp_path}:/usr/bin:/bin", 0.3
 claims.main()
 """
     asked = json.dumps([["zpool", "hang"], ["zpool", "answer"]])

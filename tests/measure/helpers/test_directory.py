@@ -103,7 +103,7 @@ def test_directory_in_another_mount_namespace_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("then", "path", "said"), [("true", ".", "mounted over it"), ("umount -l .", "/proc/$$/cwd", "or unmounted")]
+    ("then", "path", "said"), [("true", ".", "mounted over it"), ("umount -l .", "/proc/$$/cwd", "it was unmounted")]
 )
 def test_directory_below_another_mount_is_refused(tmp_path: Path, then: str, path: str, said: str) -> None:
     """The working directory is covered: its path leads to the mount above it."""
@@ -408,7 +408,7 @@ def test_removal_from_a_stopped_filesystem_fails_at_once(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(own_directory, "remove", remove)
     with pytest.raises(OSError, match=os.strerror(code)):
-        directory.remove_held(7)
+        directory.remove_directory(7)
     assert tries == [7]
 
 
@@ -420,7 +420,7 @@ def test_removal_is_tried_again_while_a_program_ends(monkeypatch: pytest.MonkeyP
             raise trouble
 
     monkeypatch.setattr(own_directory, "remove", remove)
-    directory.remove_held(7)
+    directory.remove_directory(7)
     assert answers == []
 
 
@@ -430,5 +430,5 @@ def test_a_directory_that_is_not_own_leaves_no_descriptor(tmp_path: Path, monkey
     with pytest.raises(NotOwn):
         make(str(tmp_path / "new"))
     with pytest.raises(NotOwn):
-        own_directory.hold(str(tmp_path / "new"))
+        own_directory.open_left_behind(str(tmp_path / "new"))
     assert os.listdir("/proc/self/fd") == before

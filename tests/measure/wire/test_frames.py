@@ -67,7 +67,7 @@ def test_samples_are_split_into_frames_of_pipe_buf(
     assert all(len(piece) <= PIPE_BUF for piece in pieces)
     back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
     assert [mark for samples in back for mark in samples.readings_ns[1:]] == list(marks)
-    assert {(samples.writer, samples.parts, samples.apart) for samples in back} <= {(writer, parts, False)}
+    assert {(samples.writer, samples.parts, samples.has_pauses) for samples in back} <= {(writer, parts, False)}
     spans = [span for samples in back for span in samples.spans_ns]
     assert spans == [after - before for before, after in pairwise([start_ns, *marks])]
 
@@ -88,17 +88,17 @@ def test_pauses_between_operations_are_not_decoded(parts: int, times: list[int],
     for part in range(parts):
         lengths = [length for samples in back for length in samples.durations_ns(part)]
         assert lengths == [op[part + 1] - op[part] for op in ops]
-    assert {(samples.writer, samples.parts, samples.apart) for samples in back} <= {(7, parts, True)}
+    assert {(samples.writer, samples.parts, samples.has_pauses) for samples in back} <= {(7, parts, True)}
 
 
 @pytest.mark.parametrize("marks", [[20, 19, 30, 40], [20, 30, 40, 38], [20, 2**61, 40, 50]])
 def test_clock_that_goes_back_counts_as_zero(marks: list[int]) -> None:
-    samples = Samples.of(0, 1, 10, marks)
+    samples = Samples.from_marks(0, 1, 10, marks)
     assert list(samples.spans_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
 
 
 def test_operation_begins_when_the_previous_one_ended() -> None:
-    samples = Samples.of(3, 2, 10, [12, 17, 18, 40])
+    samples = Samples.from_marks(3, 2, 10, [12, 17, 18, 40])
     assert (samples.durations_ns(0), samples.durations_ns(1)) == ((2, 1), (5, 22))
     assert (list(samples.begins_ns), list(samples.ends_ns)) == ([10, 17], [17, 40])
 

@@ -52,7 +52,7 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
         for step in case.evidence.steps
         if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered and step.figures.acknowledged
     ]
-    if broken := [cut for cut in cuts if cut.figures.promised and cut.figures.lost_on_primary]:
+    if broken := [cut for cut in cuts if cut.figures.primary_is_durable and cut.figures.lost_on_primary]:
         yield _broken(broken)
     if others := [cut for cut in cuts if cut not in broken]:
         yield _note(others)
