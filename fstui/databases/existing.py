@@ -1,4 +1,4 @@
-"""A server that is already running. It gets one database for the run; nothing else on it is changed."""
+"""A server that is already running. fstui makes one database for the run and changes nothing else on the server."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ _TRIAL = (
     "DELETE FROM fstui_trial",
     "DROP TABLE fstui_trial",
 )
-"""Every kind of statement in sysbench's scripts: a missing privilege is reported before the tables are filled."""
-_FILES_S = 5.0
+"""Every kind of statement in sysbench's scripts, so that a missing privilege is reported before tables are filled."""
+_READ_TIMEOUT_S = 5.0
 
 
 def connection_to(settings: Sysbench) -> Connection:
     """Return the connection to the server's maintenance database. Raises Refused.
 
-    What the settings leave open comes from the user's option or service file, then from defaults. FSTUI_DB_PASSWORD
-    overrides the password of the file.
+    Fields that the settings do not state come from the user's option or service file, or else from defaults.
+    FSTUI_DB_PASSWORD overrides the password of the file.
     """
     driver = settings.kind.driver
     family = FAMILIES[driver]
     options = family.options_of(settings.login_path)
-    is_named = settings.socket or settings.host or settings.port
+    has_address = settings.socket or settings.host or settings.port
     host = settings.host or options.get("host", "")
     directory = host if family.socket_name_has_port and host.startswith("/") else ""  # as in libpq
-    socket = settings.socket or directory or ("" if is_named else options.get("socket", ""))
+    socket = settings.socket or directory or ("" if has_address else options.get("socket", ""))
     stated_port = options.get("port", "")
     port = settings.port or (int(stated_port) if stated_port.isdecimal() else 0)
     connection = Connection(
@@ -74,7 +74,7 @@ def _connection_and_pid(settings: Sysbench) -> tuple[Connection, int | None]:
 
 async def _read_files(function: Callable[..., Result], *arguments: object) -> Result:
     """Call a function that reads the user's files, which may hang. Raises Refused."""
-    return await in_child(function, *arguments, timeout_s=_FILES_S, where="the home directory")
+    return await in_child(function, *arguments, timeout_s=_READ_TIMEOUT_S, where="the home directory")
 
 
 async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
@@ -89,8 +89,8 @@ async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> 
 def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
     message = str(error)
     # 1045: ER_ACCESS_DENIED_ERROR of MySQL and MariaDB
-    refused = any(words in message for words in ("1045", "password authentication", "no password supplied"))
-    hint = f". Give the password in {PASSWORD_VARIABLE}" if refused else ""
+    is_denied = any(text in message for text in ("1045", "password authentication", "no password supplied"))
+    hint = f". Give the password in {PASSWORD_VARIABLE}" if is_denied else ""
     return DatabaseError(f"{address(connection)}: {message}{hint}{family_of(connection).hint(connection, message)}")
 
 
@@ -107,10 +107,10 @@ class Existing:
     @classmethod
     async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
         """Make the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
-        name = name_of(run_id)
+        name = database_name(run_id)
         maintenance, pid = await _read_files(_connection_and_pid, settings)
         own = msgspec.structs.replace(maintenance, database=name)
-        # a person can drop the database by hand with this
+        # the entry without the password is enough to drop the database by hand
         stored = msgspec.json.encode(msgspec.structs.replace(own, password="")).decode()
         entry = await enter_in_child(run_id, "database", stored)
         try:
@@ -122,7 +122,7 @@ class Existing:
                 raise _with_hint(maintenance, error) from None
             raise
         try:
-            for statement in _TRIAL:  # one at a time, each with its own timeout: making a table takes many syncs
+            for statement in _TRIAL:  # each with a timeout of its own, because making a table takes many syncs
                 await query(sysbench, own, [statement])
         except BaseException as error:
             await drop(sysbench, own, entry)
@@ -145,7 +145,8 @@ async def _make(sysbench: str, maintenance: Connection, name: str) -> None:
     family = family_of(maintenance)
     if await _exists(sysbench, maintenance, name):
         raise DatabaseError(f"it already has a database {name}, which fstui leaves alone")
-    # DROP first: MySQL checks the privilege even if there is no such database. In PostgreSQL every owner may drop
+    # DROP first, because MySQL then checks that privilege although the database does not exist. In PostgreSQL, an owner
+    # may always drop a database
     quoted = _quoted(family.quote, name)
     await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
 
@@ -160,7 +161,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     what = f"database {connection.database} on {address(connection)}"
     maintenance = msgspec.structs.replace(connection, database=family.maintenance)
     try:
-        if not await _made_by_fstui(sysbench, connection, maintenance):
+        if not await _is_made_by_fstui(sysbench, connection, maintenance):
             return f"{what} was not dropped: it holds tables, and no {MARK} among them, so fstui did not make it"
         quoted = _quoted(family.quote, connection.database)
         await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
@@ -170,8 +171,8 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     return None
 
 
-async def _made_by_fstui(sysbench: str, connection: Connection, maintenance: Connection) -> bool:
-    """Return whether the database is absent, empty or marked: its run may have been killed before it made the mark."""
+async def _is_made_by_fstui(sysbench: str, connection: Connection, maintenance: Connection) -> bool:
+    """Return whether the database is absent, empty or marked. A run that was killed early leaves an empty database."""
     if not await _exists(sysbench, maintenance, connection.database):
         return True
     statement, from_inside = family_of(connection).tables(connection.database)
@@ -179,7 +180,7 @@ async def _made_by_fstui(sysbench: str, connection: Connection, maintenance: Con
     return not tables or MARK in tables
 
 
-def name_of(run_id: str) -> str:
+def database_name(run_id: str) -> str:
     return f"fstui_{run_id}"
 
 

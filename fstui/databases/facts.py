@@ -20,9 +20,9 @@ from fstui.storage.process import mapped_stubs
 
 SERVERS = frozenset(program for kind in KINDS.values() for program in kind.programs) | {"postmaster"}
 """Names of the servers' processes in /proc/PID/comm."""
-_ANSWER_S = 5.0
+_CONNECT_TIMEOUT_S = 5.0
 _UCRED = struct.Struct("3i")
-_SWITCH = {"on": "1", "off": "0", "true": "1", "false": "0", "yes": "1", "no": "0"}
+_BOOLEANS = {"on": "1", "off": "0", "true": "1", "false": "0", "yes": "1", "no": "0"}
 _QUANTITY = re.compile(r"(-?\d+(?:\.\d+)?) ?([a-z]*)")
 _UNITS = {
     "": 1.0, "b": 1.0, "k": 2.0**10, "kb": 2.0**10, "m": 2.0**20, "mb": 2.0**20, "g": 2.0**30, "gb": 2.0**30,
@@ -42,17 +42,17 @@ async def read_facts(
     workspace: str,
     title: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
-    within: Sequence[str] = (),
+    enter_directory: Sequence[str] = (),
     first: Sequence[str] = (),
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``where``: throwaway or existing; ``workspace``: the run's directory; ``options``: those of the server's command
-    line; ``first``: statements to execute before the queries; ``within``: see ``query``. Raises DatabaseError, also if
-    an option is not in force or the server is of another kind.
+    ``where``: throwaway or existing. ``workspace``: the run's directory. ``options``: the options on the server's
+    command line. ``first``: statements to execute before the queries. ``enter_directory``: see ``query``. Raises
+    DatabaseError, also if an option is not in force or the server is of another kind.
     """
     family = family_of(connection)
-    rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], within)
+    rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], enter_directory)
     variables = {name.lower(): value for name, value in rows}
     if ignored := list(differences(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
@@ -60,7 +60,7 @@ async def read_facts(
     actual = kind_of_version(connection.driver, f"{version} {variables.get('version_comment', '')}")
     if actual != kind:
         raise DatabaseError(f"the server is {KINDS[actual].title}, not {KINDS[kind].title}: use --set server={actual}")
-    # PostgreSQL reports its data directory only to an administrator; it is also its working directory
+    # PostgreSQL reports its data directory only to an administrator, but works in that directory
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     is_located = bool(data and pid)
     return Server(
@@ -70,7 +70,7 @@ async def read_facts(
         reached=address(connection),
         data_directory=data or None,
         on_target=where == "throwaway"
-        or (is_located and _one_filesystem(_directories(family, pid, data, variables), workspace)),
+        or (is_located and _is_one_filesystem(_directories(family, pid, data, variables), workspace)),
         located=pid is not None,
         variables=dict(sorted(variables.items())),
         preloads=tuple(library.value for library in mapped_stubs(pid)) if pid else (),
@@ -97,18 +97,18 @@ def probe_settings(sysbench: str, connection: Connection, server: Server) -> dic
 def peer_of(connection: Connection) -> int | None:
     """Return the pid of the server that answers at the unix socket (unix(7), SO_PEERCRED) or at a port of this host.
 
-    None if it is on another host, if this user is not allowed to see it, or if the process that answers only forwards
-    the connection, to a container or through a tunnel.
+    Return None if the server is on another host, if this user is not allowed to see it, or if the process that answers
+    only forwards the connection, to a container or through a tunnel.
     """
     if connection.socket:
-        pid = _owner(family_of(connection).socket_path(connection))
+        pid = _socket_owner(family_of(connection).socket_path(connection))
     else:
         pid = _listener(connection.host, connection.port or family_of(connection).port)
     stat = proc.stat(pid) if pid else None
     return pid if stat and stat.name in SERVERS else None
 
 
-def _owner(path: str) -> int | None:
+def _socket_owner(path: str) -> int | None:
     try:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path)
@@ -122,18 +122,18 @@ def _listener(host: str, port: int) -> int | None:
     import psutil  # noqa: PLC0415  only needed for a server that is reached by a port
 
     try:
-        with socket.create_connection((host, port), _ANSWER_S) as client:
+        with socket.create_connection((host, port), _CONNECT_TIMEOUT_S) as client:
             address = client.getpeername()[0]
             # a connection to this host has the same address at both ends
             if address != client.getsockname()[0]:
                 return None
-        listening = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
+        listeners = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
     except (OSError, psutil.Error):
         return None
-    by_address = {tuple(socket.laddr): socket.pid for socket in listening}
+    by_address = {tuple(socket.laddr): socket.pid for socket in listeners}
     # the kernel prefers the listener at the exact address
     addresses = ((address, port), ("0.0.0.0", port), ("::", port))
-    return next((by_address[name] for name in addresses if name in by_address), None)
+    return next((by_address[candidate] for candidate in addresses if candidate in by_address), None)
 
 
 def _working_directory(pid: int | None) -> str | None:
@@ -146,8 +146,8 @@ def _working_directory(pid: int | None) -> str | None:
 def _directories(family: Family, pid: int | None, data: str, variables: Mapping[str, str]) -> list[str]:
     """Return the directories of the server's data and of the logs that a commit waits for.
 
-    A server in a container has other paths than this host, so they lead through /proc/PID. Without the right to look
-    into the process, its paths are taken for paths of this host.
+    The paths of a server in a container differ from those of this host, so the returned paths lead through /proc/PID.
+    If fstui is not permitted to do that, it assumes that the server's paths are paths of this host.
     """
     cwd, root = f"/proc/{pid}/cwd", f"/proc/{pid}/root"
     paths = [data, *(os.path.normpath(Path(data, log)) for log in family.log_directories(variables))]
@@ -160,7 +160,7 @@ def _is_in(path: str, directory: str) -> bool:
     return path == directory or path.startswith(f"{directory}/")
 
 
-def _one_filesystem(directories: Iterable[str], workspace: str) -> bool:
+def _is_one_filesystem(directories: Iterable[str], workspace: str) -> bool:
     try:
         here = Path(workspace).stat().st_dev
         return all(Path(directory).stat().st_dev == here for directory in directories)
@@ -172,13 +172,13 @@ def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iter
     """Yield a phrase for each option that is not in force: servers clamp and ignore options without an error."""
     for name, value in options.items():
         current = in_force.get(name.lower())
-        if current is not None and not _same(str(value).lower(), current.lower()):
+        if current is not None and not _is_same(str(value).lower(), current.lower()):
             yield f"{name} = {value} was requested, {current} is in force"
 
 
-def _same(requested: str, current: str) -> bool:
-    """Return whether two values are equal or cannot be compared: -1 lets the server choose, units may be unknown."""
-    requested, current = _SWITCH.get(requested, requested), _SWITCH.get(current, current)
+def _is_same(requested: str, current: str) -> bool:
+    """Return whether two values are equal or not comparable: -1 lets the server choose, and a unit may be unknown."""
+    requested, current = _BOOLEANS.get(requested, requested), _BOOLEANS.get(current, current)
     requested_size, current_size = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
     if not requested_size or not current_size or {requested_size[2], current_size[2]} - _UNITS.keys():
         return requested == current

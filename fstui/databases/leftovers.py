@@ -20,7 +20,7 @@ from fstui.trace import child as tracing
 async def remove(entry: ledger.LedgerEntry) -> str | None:
     """Remove what an entry of the ledger names. Return None, or a sentence with the reason why it was not removed."""
     if not _belongs_to_run(entry):
-        return f"{named(entry)}: left alone: its name is not one that run {entry.run} would have given it"
+        return f"{label(entry)}: left alone: its name is not one that run {entry.run} would have given it"
     if entry.kind == "database":
         return await _drop(entry)
     if entry.kind == "server":
@@ -32,7 +32,7 @@ async def remove(entry: ledger.LedgerEntry) -> str | None:
     return await remove_left_behind(entry)
 
 
-def named(entry: ledger.LedgerEntry) -> str:
+def label(entry: ledger.LedgerEntry) -> str:
     """Return the name for the user: a path, or ``database fstui_k3f9a1 on db7:3306``."""
     if entry.kind != "database":
         return entry.what
@@ -41,12 +41,12 @@ def named(entry: ledger.LedgerEntry) -> str:
 
 
 def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
-    """Return whether the name is one that the run gives. A laboratory's name is chosen by the user."""
+    """Return whether the run makes things with this name. The user chooses the name of a laboratory."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
         case "database":
             connection = _connection(entry)
-            return connection is not None and connection.database == existing.name_of(run)
+            return connection is not None and connection.database == existing.database_name(run)
         case "server":
             return path.parent.name == f"{PREFIX}{run}"
         case "lab":
@@ -80,5 +80,5 @@ async def _drop(entry: ledger.LedgerEntry) -> str | None:
         sysbench = await programs.find_sysbench()
         connection = await existing.with_current_password(connection)
     except Refused as problem:
-        return f"{named(entry)}: not dropped: {problem}"
+        return f"{label(entry)}: not dropped: {problem}"
     return await existing.drop(sysbench, connection, entry)

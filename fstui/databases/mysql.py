@@ -25,15 +25,15 @@ _PRINTED_OPTION = re.compile(r"--([\w-]+)=(.*)")
 _NOT_IN_CONFIG_FILE = re.compile(r"[\s\"'#]")
 """Characters that a value in sysbench's configuration file cannot contain."""
 _SYSTEM_TABLES = ("system_tables.sql", "performance_tables.sql", "system_tables_data.sql")
-_QUICK_END = "--innodb-fast-shutdown=2"
+_FAST_SHUTDOWN = "--innodb-fast-shutdown=2"
 """Do not write the buffer pool at shutdown. The data is removed, or recovered from the log after a restart."""
-_OBSERVED = (
+_FILE_IO_COUNTERS = (
     "--performance-schema=ON",
     "--performance-schema-instrument=%=OFF",
     "--performance-schema-instrument=wait/io/file/%=ON",
 )
 """Options for MariaDB, whose performance schema is off by default. Only file I/O is counted."""
-_BOUNDED = (
+_SMALL_BINARY_LOG = (
     f"--max-binlog-size={BINARY_LOG_BYTES}",
     "--loose-binlog-expire-logs-seconds=1",
     "--loose-slave-connections-needed-for-purge=0",
@@ -43,17 +43,17 @@ _BOUNDED = (
 
 
 class MySQL:
-    """Everything that differs from PostgreSQL. The class ``PostgreSQL`` has the same members."""
+    """Everything that differs between MySQL and PostgreSQL. The class ``PostgreSQL`` has the same members."""
 
     users = ("mysql", "nobody")
     """The users that a throwaway server may run as, the preferred one first."""
     end_signal = restart_signal = "SIGTERM"
-    """The signals that end a throwaway server: quickly before its data is removed, and cleanly before a restart."""
+    """The signals that end a throwaway server quickly before its data is removed, and cleanly before a restart."""
     port = 3306
     socket = "socket"
     """Name of the unix socket in a throwaway server's data directory."""
     ready = None
-    """None: the server is ready when its socket accepts connections."""
+    """The server is ready when its socket accepts connections."""
     create_statements = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
     maintenance = "information_schema"
     """A database that every server has."""
@@ -74,17 +74,17 @@ class MySQL:
 
     def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
         # MariaDB's binary log is off by default, and sync_binlog has no effect without it
-        own = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_BOUNDED, _QUICK_END]
-        own += ["--mysqlx=OFF"] if program.kind == "mysql" else _OBSERVED
+        fixed = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_SMALL_BINARY_LOG, _FAST_SHUTDOWN]
+        fixed += ["--mysqlx=OFF"] if program.kind == "mysql" else _FILE_IO_COUNTERS
         options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
-        return [*base(program, data), f"--socket={socket}", *own, *_rendered(options)]
+        return [*common_argv(program, data), f"--socket={socket}", *fixed, *_rendered(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        """Return the commands that make the data directory. It needs no password: only its user and root connect."""
+        """Return the commands that make the data directory. Only its user and root can connect, without a password."""
         if program.kind == "mysql":
-            return [{"argv": [*base(program, data), "--initialize-insecure", "--skip-log-bin"]}]
+            return [{"argv": [*common_argv(program, data), "--initialize-insecure", "--skip-log-bin"]}]
         text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
-        argv = [*base(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
+        argv = [*common_argv(program, data), "--bootstrap", "--skip-log-bin", "--innodb-flush-log-at-trx-commit=0"]
         return [{"argv": argv, "text": text, "files": _system_tables(program)}]
 
     def connection(self, socket: str) -> Connection:
@@ -101,16 +101,16 @@ class MySQL:
 
         The server counts from its start. An unknown figure is NULL.
         """
-        events = {name: f"SELECT '{name}', {_COUNTED} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
+        events = {name: f"SELECT '{name}', {_COUNTERS} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
         if kind == "mysql":
             return list(events.values())
         # MariaDB's redo log bypasses the performance schema, and its doublewrite pages are in ibdata1
         data = f"{_FILES}innodb/innodb_data_file'"
         redo_syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {data})"
         redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {redo_syncs}, NULL, NULL"
-        columns = _COUNTED.split(", ")
-        in_ibdata1 = ", ".join(map(_SYSTEM.format, columns))
-        not_in_ibdata1 = ", ".join(f"{column} - {_SYSTEM.format(column)}" for column in columns)
+        columns = _COUNTERS.split(", ")
+        in_ibdata1 = ", ".join(map(_IN_IBDATA1.format, columns))
+        not_in_ibdata1 = ", ".join(f"{column} - {_IN_IBDATA1.format(column)}" for column in columns)
         return [
             f"SELECT 'redo log', {redo}",
             events["binary log"],
@@ -150,15 +150,15 @@ class MySQL:
     def sysbench_options(self, connection: Connection) -> list[str]:
         server = {"socket": connection.socket} if connection.socket else {"host": connection.host}
         port = {"port": str(connection.port or self.port)} if connection.port or not connection.socket else {}
-        named = {"user": connection.user, "db": connection.database, **server, **port}
-        secured = ["--mysql-ssl=on"] if connection.tls else []
-        return ["--db-driver=mysql", *secured, *(f"--mysql-{name}={value}" for name, value in named.items())]
+        options = {"user": connection.user, "db": connection.database, **server, **port}
+        tls = ["--mysql-ssl=on"] if connection.tls else []
+        return ["--db-driver=mysql", *tls, *(f"--mysql-{name}={value}" for name, value in options.items())]
 
     def secrets(self, connection: Connection) -> str:
         """Return the password as a line of a configuration file, which sysbench reads from a pipe."""
-        # a password that cannot be written there is only in the environment
-        plain = connection.password and not _NOT_IN_CONFIG_FILE.search(connection.password)
-        return f"mysql-password={connection.password}\n" if plain else ""
+        # a password with other characters is passed only in the environment
+        can_write = connection.password and not _NOT_IN_CONFIG_FILE.search(connection.password)
+        return f"mysql-password={connection.password}\n" if can_write else ""
 
     def socket_path(self, connection: Connection) -> str:
         return connection.socket
@@ -177,13 +177,13 @@ class MySQL:
         return ""
 
 
-def base(program: ServerProgram, data: str) -> list[str]:
-    """Return the first words of every command line. The server reads no option file of this host."""
+def common_argv(program: ServerProgram, data: str) -> list[str]:
+    """Return the start of every command line. The server reads no option file of this host."""
     return [program.path, "--no-defaults", f"--datadir={data}", f"--tmpdir={data}", f"--pid-file={data}/server.pid"]
 
 
 def _system_tables(program: ServerProgram) -> list[str]:
-    """Return the SQL scripts that mariadb-install-db runs. That program itself is in the package of the client."""
+    """Return the SQL scripts that mariadb-install-db would run. It may be missing, as it is in the client's package."""
     prefix = Path(program.path).resolve().parent.parent
     for directory in (prefix, Path("/usr")):
         for name in ("mysql", "mariadb"):
@@ -203,7 +203,7 @@ def _rendered(options: Mapping[str, Any]) -> Iterator[str]:
 
 
 _FILES = "performance_schema.file_summary_by_event_name WHERE event_name = 'wait/io/file/"
-_COUNTED = "count_write, sum_number_of_bytes_write, count_misc, sum_timer_write DIV 1000, sum_timer_misc DIV 1000"
+_COUNTERS = "count_write, sum_number_of_bytes_write, count_misc, sum_timer_write DIV 1000, sum_timer_misc DIV 1000"
 """Timers tick in picoseconds. ``misc`` counts operations other than reads and writes. For a file that stays open, these
 are its syncs (https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""
 _EVENTS = {
@@ -213,7 +213,7 @@ _EVENTS = {
     "data": "innodb/innodb_data_file",
 }
 _STATUS = "(SELECT variable_value FROM information_schema.global_status WHERE variable_name = 'innodb_{}')"
-_SYSTEM = "(SELECT SUM({}) FROM performance_schema.file_summary_by_instance WHERE file_name LIKE '%/ibdata1')"
+_IN_IBDATA1 = "(SELECT SUM({}) FROM performance_schema.file_summary_by_instance WHERE file_name LIKE '%/ibdata1')"
 
 
 def _from_file(group: str) -> dict[str, str]:
@@ -232,12 +232,12 @@ def _from_login_path(name: str) -> dict[str, str]:
     tool = shutil.which("my_print_defaults")
     if tool is None:
         return {}
-    words = [tool, "--no-defaults", f"--login-path={name}", "-s", name]
+    argv = [tool, "--no-defaults", f"--login-path={name}", "-s", name]
     try:
         output = subprocess.check_output(
-            words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, timeout=15
+            argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, timeout=15
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return {}
-    printed = map(_PRINTED_OPTION.fullmatch, output.splitlines())
-    return {match[1].replace("-", "_"): match[2].strip("\"'") for match in printed if match}
+    matches = map(_PRINTED_OPTION.fullmatch, output.splitlines())
+    return {match[1].replace("-", "_"): match[2].strip("\"'") for match in matches if match}

@@ -15,15 +15,16 @@ from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Settings
 
-_START_ESTIMATE_S = 2.0
+_SERVER_START_S = 2.0
 _ROWS_PER_S = 60_000
+"""Estimates of the time to start a server, and of the rows that it inserts per second."""
 
 
-def wants_programs(steps: Iterable[PlannedStep]) -> bool:
+def need_programs(steps: Iterable[PlannedStep]) -> bool:
     return any(step.settings.program for step in steps)
 
 
-def adapted(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
+def adapt(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
     """Return the steps for this host. Each server that is not installed gets one skipped step.
 
     Without sysbench, steps of sysbench fileio are skipped. Other database steps raise Refused if sysbench is missing,
@@ -32,86 +33,87 @@ def adapted(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_u
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:
             return steps
-        why = installed.why_no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need it
+        why = installed.why_no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need sysbench
         return tuple(
             msgspec.structs.replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step
             for step in steps
         )
-    with_server = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
-    if not with_server:
+    server_settings = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
+    if not server_settings:
         return steps
     if installed.why_no_oltp:
         raise Refused(installed.why_no_oltp)
-    kinds = tuple(dict.fromkeys(settings.server for settings in with_server))
-    if any(settings.existing_server for settings in with_server):
-        return tuple(_without(_on_existing(steps, kinds), (), as_root=installed.as_root))
+    kinds = tuple(dict.fromkeys(settings.server for settings in server_settings))
+    if any(settings.existing_server for settings in server_settings):
+        return tuple(_skip(_on_existing(steps, kinds), (), as_root=installed.as_root))
     missing = [kind for kind in kinds if kind not in installed.servers]
     if missing and (chosen_by_user or len(missing) == len(kinds)):
-        raise Refused(f"no database server to run: {'; '.join(map(programs.missing, missing))}")
-    return tuple(_without(steps, missing, as_root=installed.as_root))
+        raise Refused(f"no database server to run: {'; '.join(map(programs.why_missing, missing))}")
+    return tuple(_skip(steps, missing, as_root=installed.as_root))
 
 
 def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
     """Estimate the time to start the servers, fill the tables and warm up."""
-    seconds, before = 0.0, None
+    seconds, previous = 0.0, None
     for settings in (step.settings for step in steps if not step.skip):
         if isinstance(settings, ReplicaCut):
             seconds += settings.pair.prepare_s
         elif isinstance(settings, Sysbench):
             seconds += settings.warmup_s
             start = settings.server_key, settings.start_options
-            if before is None or (before.server_key, before.start_options) != start:
-                seconds += _START_ESTIMATE_S
-            if not _shares_data(before, settings):
+            if previous is None or (previous.server_key, previous.start_options) != start:
+                seconds += _SERVER_START_S
+            if not _shares_data(previous, settings):
                 seconds += settings.schemas * settings.tables * settings.rows / _ROWS_PER_S
-            before = settings
+            previous = settings
     return seconds
 
 
 def room_bytes(steps: Iterable[Settings]) -> int:
     """Return the largest space in use at any time."""
-    # ``kept``: the bytes of rows that earlier steps added; they stay until their tables are dropped
-    most, kept, before = 0, 0, None
+    largest, previous = 0, None
+    added_bytes = 0  # by earlier steps, as rows of tables that are not dropped yet
     for settings in steps:
         amounts = settings.amounts()
         if isinstance(settings, Sysbench):
-            kept = kept if _shares_data(before, settings) else 0
-            before = settings
-        most = max(most, kept + amounts.held)
-        kept += amounts.left
-    return most
+            if not _shares_data(previous, settings):
+                added_bytes = 0
+            previous = settings
+        largest = max(largest, added_bytes + amounts.held)
+        added_bytes += amounts.left
+    return largest
 
 
-def _shares_data(before: Sysbench | None, settings: Sysbench) -> bool:
-    if before is None:
+def _shares_data(previous: Sysbench | None, settings: Sysbench) -> bool:
+    if previous is None:
         return False
-    return (before.server_key, before.table_counts) == (settings.server_key, settings.table_counts)
+    return (previous.server_key, previous.table_counts) == (settings.server_key, settings.table_counts)
 
 
-def _without(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:
+def _skip(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:
     """Replace the steps of each missing server by one skipped step. Without root, skip steps with replicas."""
-    kept: dict[str, PlannedStep] = {}
+    result: dict[str, PlannedStep] = {}
     for step in steps:
         settings = step.settings
         if isinstance(settings, Sysbench | ReplicaCut) and (kind := settings.server) in missing:
-            kept.setdefault(kind, msgspec.structs.replace(step, name=kind, skip=programs.missing(kind)))
+            result.setdefault(kind, msgspec.structs.replace(step, name=kind, skip=programs.why_missing(kind)))
         elif isinstance(settings, ReplicaCut) and not as_root:
-            kept[step.name] = msgspec.structs.replace(step, skip=replicas.NEEDS_ROOT)
+            result[step.name] = msgspec.structs.replace(step, skip=replicas.NEEDS_ROOT)
         else:
-            kept[step.name] = step
-    return list(kept.values())
+            result[step.name] = step
+    return list(result.values())
 
 
 def _on_existing(steps: tuple[PlannedStep, ...], kinds: tuple[str, ...]) -> tuple[PlannedStep, ...]:
-    """Merge steps that differ only in server options: fstui does not change those of an existing server."""
+    """Merge steps that differ only in server options, because fstui does not change an existing server's options."""
     if len(kinds) > 1:
         raise Refused(f"Name the kind of the existing server with --set server=KIND: {', '.join(kinds)}")
-    kept: dict[str, PlannedStep] = {}
+    merged: dict[str, PlannedStep] = {}
     for step in steps:
         if isinstance(step.settings, Sysbench):
             settings = msgspec.structs.replace(step.settings, options={})
             name = settings.workload + (f" threads {settings.threads}" if settings.threads > 1 else "")
-            kept.setdefault(name, msgspec.structs.replace(step, name=name, settings=settings))
+            merged.setdefault(name, msgspec.structs.replace(step, name=name, settings=settings))
         else:
-            kept[step.name] = step
-    return tuple(kept.values())
+            merged[step.name] = step
+    return tuple(merged.values())

@@ -17,7 +17,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 
 ADMINISTRATOR = "fstui"
-_VARIABLES = {
+_LIBPQ_VARIABLES = {
     "sslmode": "PGSSLMODE",
     "sslrootcert": "PGSSLROOTCERT",
     "sslcert": "PGSSLCERT",
@@ -27,12 +27,12 @@ _VARIABLES = {
 }
 """Keywords of a service file that sysbench has no option for, and libpq's environment variables for them
 (https://www.postgresql.org/docs/current/libpq-envars.html)."""
-_WRITTEN = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
+_IO_COUNTERS = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
 _BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
 class PostgreSQL:
-    """Everything that differs from MySQL. The class ``MySQL`` documents the members."""
+    """Everything that differs between PostgreSQL and MySQL. The class ``MySQL`` documents the members."""
 
     users = ("postgres", "nobody")
     end_signal = "SIGQUIT"
@@ -63,8 +63,8 @@ class PostgreSQL:
             "unix_socket_directories": str(Path(socket).parent),
             "port": self.port,
             "shared_buffers": f"{settings.pool_bytes >> 10}kB",
-            # mmap: shared memory in the data directory, which fstui removes. Segments in /dev/shm would outlive a
-            # kill; as root the server has a private /dev/shm.
+            # mmap: shared memory in the data directory, which fstui removes. Segments in /dev/shm would remain after a
+            # kill, except as root, where the server has a private /dev/shm.
             **({} if os.geteuid() == 0 else {"dynamic_shared_memory_type": "mmap"}),
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
@@ -73,7 +73,7 @@ class PostgreSQL:
             os.path.realpath(program.path),
             "-D",
             data,
-            *(word for name, value in options.items() for word in ("-c", f"{name}={_text(value)}")),
+            *(argument for name, value in options.items() for argument in ("-c", f"{name}={_text(value)}")),
         ]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
@@ -103,15 +103,15 @@ class PostgreSQL:
         """
         major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
         if major >= 18:
-            written = _WRITTEN.format("SUM(write_bytes)")
+            counters = _IO_COUNTERS.format("SUM(write_bytes)")
             return [
-                f"SELECT 'WAL', {written} WHERE object = 'wal'",
-                f"SELECT 'data', {written} WHERE object = 'relation'",
+                f"SELECT 'WAL', {counters} WHERE object = 'wal'",
+                f"SELECT 'data', {counters} WHERE object = 'relation'",
             ]
         wal = "SELECT 'WAL', wal_write, wal_bytes, wal_sync, wal_write_time * 1000000, wal_sync_time * 1000000"
         data = f"SELECT 'data', {_BLOCKS}, ({_BLOCKS}) * 8192, NULL, NULL, NULL FROM pg_stat_bgwriter"
         if major >= 16:
-            data = f"SELECT 'data', {_WRITTEN.format('SUM(writes * op_bytes)')} WHERE object = 'relation'"
+            data = f"SELECT 'data', {_IO_COUNTERS.format('SUM(writes * op_bytes)')} WHERE object = 'relation'"
         return [*([f"{wal} FROM pg_stat_wal"] if major >= 14 else []), data]
 
     def log_directories(self, variables: Mapping[str, str]) -> list[str]:
@@ -137,21 +137,21 @@ class PostgreSQL:
 
     def with_client_options(self, connection: Connection, options: Mapping[str, str]) -> Connection:
         """Add the keywords that sysbench has no option for, as variables of libpq: TLS, passfile, connect_timeout."""
-        variables = {_VARIABLES[word]: value for word, value in options.items() if value and word in _VARIABLES}
+        variables = {variable: options[name] for name, variable in _LIBPQ_VARIABLES.items() if options.get(name)}
         return msgspec.structs.replace(connection, libpq=variables)
 
     def sysbench_options(self, connection: Connection) -> list[str]:
-        named = {"user": connection.user, "db": connection.database, "host": connection.socket or connection.host}
+        options = {"user": connection.user, "db": connection.database, "host": connection.socket or connection.host}
         if connection.port or not connection.socket:
-            named["port"] = str(connection.port or self.port)
-        return ["--db-driver=pgsql", *(f"--pgsql-{name}={value}" for name, value in named.items())]
+            options["port"] = str(connection.port or self.port)
+        return ["--db-driver=pgsql", *(f"--pgsql-{name}={value}" for name, value in options.items())]
 
     def secrets(self, connection: Connection) -> str:
         """Return nothing: libpq reads the password from the environment."""
         return ""
 
     def tables(self, database: str) -> tuple[str, bool]:
-        """Return the query for the tables. It must run in their database, as no other one shows them."""
+        """Return the query for the tables. It must run in the given database, because no other database shows them."""
         return "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'", True
 
     def socket_path(self, connection: Connection) -> str:

@@ -15,12 +15,12 @@ from typing import NamedTuple
 from fstui.measure.kinds.servers import KINDS, kind_of_version
 from fstui.model.errors import Refused
 
-ANSWER_S = 15.0
+ANSWER_TIMEOUT_S = 15.0
 MIN_SYSBENCH_VERSION = (1, 0)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
 
-def missing(kind: str) -> str:
+def why_missing(kind: str) -> str:
     return f"{KINDS[kind].title} is not installed (package: {KINDS[kind].package})"
 
 
@@ -67,10 +67,10 @@ def find_installed() -> Installed:
 
 
 async def find_server(kind: str) -> ServerProgram | None:
-    """Return the newest server of that kind, or None. The first name of the program that exists decides."""
+    """Return the newest server of that kind with the first program name that is found, or None."""
     directories = KINDS[kind].directories
-    for name in KINDS[kind].programs:  # not all names, because mysqld --version takes a second
-        if servers := [server for path in _candidates(name, directories) if (server := await _identified(kind, path))]:
+    for name in KINDS[kind].programs:  # stop at the first name found, because mysqld --version takes a second
+        if servers := [server for path in _candidates(name, directories) if (server := await _identify(kind, path))]:
             return max(servers, key=lambda server: server.version)
     return None
 
@@ -79,7 +79,7 @@ async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
     """Return both programs. Raises Refused if one was removed since the run was planned."""
     sysbench, program = await asyncio.gather(find_sysbench(), find_server(kind))
     if program is None:
-        raise Refused(missing(kind))
+        raise Refused(why_missing(kind))
     return program, sysbench
 
 
@@ -90,7 +90,7 @@ async def find_sysbench() -> str:
         raise Refused(NO_SYSBENCH)
     _, text = await output_of(path, "--version")
     shown = next(iter(text.strip().splitlines()), "nothing")
-    version = _version_in(text)
+    version = _version(text)
     if not version:
         raise Refused(f"{path} does not print its version: {shown}")
     if version < MIN_SYSBENCH_VERSION:
@@ -105,8 +105,7 @@ async def output_of(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
 ) -> tuple[int, str]:
-    """Run a tool. Return its status, and stdout and stderr in one text. The status is -1 if it took longer than
-    ANSWER_S."""
+    """Run a tool. Return its status (-1 after ANSWER_TIMEOUT_S), and stdout and stderr in one text."""
     import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:
@@ -125,14 +124,14 @@ async def output_of(
     except sh.CommandNotFound:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
     # awaiting the command itself would poll once a second for the end of a tool that has closed its output
-    ending = asyncio.ensure_future(asyncio.to_thread(running.wait))
+    waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
     try:
-        async with asyncio.timeout(ANSWER_S):
-            await asyncio.shield(ending)
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            await asyncio.shield(waiting)
     except TimeoutError:
-        return -1, f"FATAL: no answer for {ANSWER_S:.0f} s"
+        return -1, f"FATAL: no answer for {ANSWER_TIMEOUT_S:.0f} s"
     finally:
-        if not ending.done():
+        if not waiting.done():
             with contextlib.suppress(ProcessLookupError):
                 running.kill_group()
     return running.exit_code, running.stdout.decode(errors="replace")
@@ -141,26 +140,28 @@ async def output_of(
 def _candidates(name: str, directories: Iterable[str]) -> list[str]:
     """Return the distinct programs of that name: first those on PATH, then those in ``directories`` (glob patterns)."""
     paths: dict[str, str] = {}
-    usual = (match for pattern in directories for match in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True))
-    for directory in (*map(Path, os.get_exec_path()), *usual):
+    usual_directories = (
+        match for pattern in directories for match in sorted(Path("/").glob(pattern.lstrip("/")), reverse=True)
+    )
+    for directory in (*map(Path, os.get_exec_path()), *usual_directories):
         path = directory / name
         if os.access(path, os.X_OK) and path.is_file():
             paths.setdefault(str(path.resolve()), str(path))  # a symbolic link is the same program as its target
     return list(paths)
 
 
-async def _identified(kind: str, path: str) -> ServerProgram | None:
+async def _identify(kind: str, path: str) -> ServerProgram | None:
     status, text = await output_of(path, *KINDS[kind].version_arguments)
     if status:
         return None
-    # MariaDB has a program named mysqld, too; the part before "Ver" is the path
+    # a program named mysqld may be MariaDB's; the text before "Ver" is the path
     if kind_of_version(KINDS[kind].driver, text.partition(" Ver ")[2] or text) != kind:
         return None
-    version = _version_in(text)
+    version = _version(text)
     title = "Percona Server" if "Percona" in text else KINDS[kind].title
     return ServerProgram(kind, path, f"{title} {'.'.join(map(str, version))}", version)
 
 
-def _version_in(text: str) -> tuple[int, ...]:
+def _version(text: str) -> tuple[int, ...]:
     match = _VERSION.search(text)
     return tuple(map(int, match[1].split("."))) if match else ()

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from fstui.databases import programs
-from fstui.databases.mysql import MySQL, base
+from fstui.databases.mysql import MySQL, common_argv
 from fstui.databases.programs import ServerProgram
 from fstui.databases.throwaway import server_user
 from fstui.measure.kinds.replica_cut import ReplicaCut
@@ -27,13 +27,13 @@ _EXPECTED = {
 }
 _TIMEOUT_MS = 86_400_000
 """After this time without its replica, a semi-synchronous primary continues alone. No step takes this long."""
-_BOTH = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size=64M")
+_COMMON_OPTIONS = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size=64M")
 
 
 class Replication(NamedTuple):
     primary: str
     replica: str
-    both: tuple[str, ...]
+    common_options: tuple[str, ...]
     primary_semi: tuple[str, ...]
     replica_semi: tuple[str, ...]
     follow: str
@@ -52,7 +52,7 @@ _KINDS = {
     "mariadb": Replication(
         primary="master",
         replica="slave",
-        both=("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
+        common_options=("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
         primary_semi=("--rpl-semi-sync-master-wait-point=AFTER_SYNC", f"--rpl-semi-sync-master-timeout={_TIMEOUT_MS}"),
         replica_semi=("--rpl-semi-sync-slave-enabled=ON",),
         follow=f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
@@ -64,7 +64,7 @@ _KINDS = {
     "mysql": Replication(
         primary="source",
         replica="replica",
-        both=(
+        common_options=(
             "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=1",
             "--innodb-redo-log-capacity=32M", "--mysqlx=OFF",
         ),
@@ -83,7 +83,7 @@ _KINDS = {
 
 
 async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
-    """Return the further settings of ``measure.probes.replica_cut``. Raises Refused."""
+    """Return the settings that ``measure.probes.replica_cut`` needs in addition to the step's. Raises Refused."""
     program, sysbench = await programs.server_and_sysbench(settings.server)
     kind = _KINDS[settings.server]
     if program.version < kind.least_version:
@@ -94,7 +94,7 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
     expected = {"primary": _EXPECTED[settings.durability], "replica": _EXPECTED[settings.of_replica]}
     expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}
     semi_words = {"primary": kind.primary_semi, "replica": kind.replica_semi}
-    plain = {role: _words(program, kind, role, values) for role, values in expected.items()}
+    plain = {role: _argv(program, kind, role, values) for role, values in expected.items()}
     return {
         "sysbench": sysbench,
         "scripts": {name: files(__package__).joinpath(name).read_text() for name in ("sql.lua", "acknowledged.lua")},
@@ -125,9 +125,9 @@ async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
     }
 
 
-def _words(program: ServerProgram, kind: Replication, role: str, values: Mapping[str, str]) -> list[str]:
+def _argv(program: ServerProgram, kind: Replication, role: str, values: Mapping[str, str]) -> list[str]:
     number = 1 if role == "primary" else 2
-    own = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", f"--socket={{data}}/{MySQL.socket}"]
-    reached = ["--bind-address=127.0.0.1", f"--port={PORT + number - 1}"]
+    identity = [f"--server-id={number}", "--log-bin=binlog", "--relay-log=relay", f"--socket={{data}}/{MySQL.socket}"]
+    address = ["--bind-address=127.0.0.1", f"--port={PORT + number - 1}"]
     durability = [f"--{name.replace('_', '-')}={value}" for name, value in values.items()]
-    return [*base(program, "{data}"), *own, *reached, *_BOTH, *kind.both, *durability]
+    return [*common_argv(program, "{data}"), *identity, *address, *_COMMON_OPTIONS, *kind.common_options, *durability]

@@ -29,16 +29,19 @@ def family_of(connection: Connection) -> Family:
 
 
 async def query(
-    program: str, connection: Connection, statements: Sequence[str], within: Sequence[str] = ()
+    program: str, connection: Connection, statements: Sequence[str], enter_directory: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Run statements, each on one line, and return all rows. ``within``: see ``throwaway``. Raises DatabaseError."""
+    """Run statements of one line each and return all rows. ``enter_directory``: see ``throwaway``.
+
+    Raises DatabaseError.
+    """
     family = family_of(connection)
     with as_file(files(__package__) / "sql.lua") as script:
         async with _tls_directory(connection) as directory:
-            command, *words = (*within, program)
+            command, *arguments = (*enter_directory, program)
             status, text = await output_of(
                 command,
-                *words,
+                *arguments,
                 str(script),
                 *family.sysbench_options(connection),
                 "--config-file=/dev/stdin",
@@ -59,7 +62,7 @@ async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
         yield None
         return
     try:
-        workspace = await Workspace.make_temporary()  # it is in the ledger, and a kill of fstui removes it
+        workspace = await Workspace.make_temporary()  # it is in the ledger, and is removed even if fstui is killed
     except Refused as refusal:
         raise DatabaseError(str(refusal)) from None
     try:
@@ -97,8 +100,8 @@ def tls_files(connection: Connection) -> dict[str, str]:
     tls = connection.tls
     if tls is None:
         return {}
-    named = {"cacert": tls.ca, "client-cert": tls.certificate, "client-key": tls.key}
-    return {f"{name}.pem": str(Path(path).absolute()) for name, path in named.items()}
+    paths = {"cacert": tls.ca, "client-cert": tls.certificate, "client-key": tls.key}
+    return {f"{name}.pem": str(Path(path).absolute()) for name, path in paths.items()}
 
 
 def error_in(text: str) -> str:

@@ -31,11 +31,11 @@ from fstui.state import ledger
 from fstui.state.ledger import enter_in_child, strike_out_if_gone
 from fstui.state.workspace import HeldDirectory
 
-START_S, END_S = 90.0, 15.0
+START_TIMEOUT_S, END_TIMEOUT_S = 90.0, 15.0
 START_SYNCS = 2000
-"""A server needs no more syncs from an empty directory to the first connection: MySQL 9.7 issues 752, one by one."""
+"""More syncs than a server needs from an empty directory to the first connection. MySQL 9.7 issues 752, one by one."""
 CWD = "/proc/self/cwd"
-"""The run's directory, for clients that entered it."""
+"""The run's directory, for clients that have it as their working directory."""
 _ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
   echo "FATAL: $1: another directory has taken its place"; exit 1; }
 shift 2; exec "$@"
@@ -45,28 +45,28 @@ shift 2; exec "$@"
 
 def start_limit_s(sync_s: float) -> float:
     """Return how long a server may take to start where one sync takes ``sync_s``."""
-    return START_S + START_SYNCS * sync_s
+    return START_TIMEOUT_S + START_SYNCS * sync_s
 
 
 class _Keeper(NamedTuple):
     """The keeper's process, and the task that enters its data directory into the ledger."""
 
     child: Child
-    recording: asyncio.Future[ledger.LedgerEntry]
+    entering: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
         """Let the keeper end the server and remove its data. Return None, or the seconds until it was abandoned."""
         self.child.hang_up()
-        await asyncio.wait({self.recording})
-        began, ended = time.monotonic(), False
+        await asyncio.wait({self.entering})
+        start, has_ended = time.monotonic(), False
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(END_S):
-                ended = await self.child.end(END_S, "target") is not None
-        if not ended:
+            async with asyncio.timeout(END_TIMEOUT_S):
+                has_ended = await self.child.end(END_TIMEOUT_S, "target") is not None
+        if not has_ended:
             self.child.abandon()
-            return time.monotonic() - began
-        if not self.recording.cancelled() and self.recording.exception() is None:
-            await strike_out_if_gone(self.recording.result())
+            return time.monotonic() - start
+        if not self.entering.cancelled() and self.entering.exception() is None:
+            await strike_out_if_gone(self.entering.result())
         return None
 
 
@@ -91,34 +91,34 @@ class Throwaway:
         workspace: HeldDirectory,
         run_id: str,
         number: int,
-        begun: Callable[[int], None] = lambda pid: None,
+        on_start: Callable[[int], None] = lambda pid: None,
     ) -> Throwaway:
-        """Start the keeper, call ``begun`` with its pid and find the programs. Raises Refused, OSError."""
+        """Start the keeper, call ``on_start`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
-        recording = asyncio.ensure_future(enter_in_child(run_id, "server", f"{workspace.path}/{name}"))
+        entering = asyncio.ensure_future(enter_in_child(run_id, "server", f"{workspace.path}/{name}"))
         try:
-            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), recording)
+            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), entering)
         except BaseException:
-            recording.cancel()
-            await asyncio.wait({recording})
+            entering.cancel()
+            await asyncio.wait({entering})
             raise
         try:
-            begun(keeper.child.pid)
+            on_start(keeper.child.pid)
             program, sysbench = await programs.server_and_sysbench(settings.server)
         except BaseException:
             await keeper.end()
             raise
         return cls(program, sysbench, workspace, name, keeper)
 
-    async def make(self, settings: Sysbench, limit_s: float = START_S) -> None:
+    async def make(self, settings: Sysbench, limit_s: float = START_TIMEOUT_S) -> None:
         """Make and start the server, and wait until it is ready. Raises Refused, OSError."""
         try:
-            await self._start(settings, limit_s, self._first_request())
+            await self._start(settings, limit_s, self._setup_request())
         except BaseException:
             await self._keeper.end()
             raise
 
-    def _first_request(self) -> dict[str, Any]:
+    def _setup_request(self) -> dict[str, Any]:
         family = self._family
         return {
             **self._workspace.as_settings,
@@ -137,14 +137,17 @@ class Throwaway:
         await self._start(settings, limit_s, {})
 
     async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
-        words = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
-        await asyncio.shield(self._keeper.recording)  # raises OSError if the ledger could not store the entry
-        self._keeper.child.send(json.dumps({**fields, "argv": words}))
-        self.pid, inside = await self._started(limit_s)
-        self.facts = await self._facts(settings, inside)
+        argv = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
+        await asyncio.shield(self._keeper.entering)  # raises OSError if the ledger could not store the entry
+        self._keeper.child.send(json.dumps({**fields, "argv": argv}))
+        self.pid, data_directory = await self._wait_for_start(limit_s)
+        self.facts = await self._read_facts(settings, data_directory)
 
-    async def _facts(self, settings: Sysbench, inside: str) -> Server:
-        """Return what the server reports, with paths for other processes. ``inside``: the server's path of its data."""
+    async def _read_facts(self, settings: Sysbench, data_directory: str) -> Server:
+        """Return what the server reports, with paths that are valid outside the server's mount namespace.
+
+        ``data_directory``: the server's own path of its data.
+        """
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
             connection = msgspec.structs.replace(connection, database=self._family.maintenance)
@@ -157,23 +160,24 @@ class Throwaway:
             workspace=workspace.path,
             title=self._program.title,
             options=settings.options,
-            within=within(workspace),
+            enter_directory=enter_directory(workspace),
             first=self._family.create_statements,
         )
         data = f"{workspace.path}/{self._name}"
         variables = {
-            name: f"{data}{value.removeprefix(inside)}" if value.startswith(inside) else value
+            name: f"{data}{value.removeprefix(data_directory)}" if value.startswith(data_directory) else value
             for name, value in server.variables.items()
         }
-        reached = f"socket {data}/{self._family.socket}"
-        return msgspec.structs.replace(server, reached=reached, data_directory=data, variables=variables)
+        address = f"socket {data}/{self._family.socket}"
+        return msgspec.structs.replace(server, reached=address, data_directory=data, variables=variables)
 
-    async def _started(self, limit_s: float) -> tuple[int, str]:
-        """Wait for the server. Return its process id, and its own name for its data directory."""
+    async def _wait_for_start(self, limit_s: float) -> tuple[int, str]:
+        """Return the server's process id, and its own path of its data directory."""
         try:
             async with asyncio.timeout(limit_s):
-                while "ended" in (answer := await self._answer()):  # that was the server before the restart
-                    pass
+                answer = await self._answer()
+                while "ended" in answer:  # about the server before the restart
+                    answer = await self._answer()
         except TimeoutError:
             raise DatabaseError(f"{self._program.title} did not start within {limit_s:.0f} s") from None
         if "error" in answer:
@@ -189,7 +193,7 @@ class Throwaway:
     async def ended(self) -> str | None:
         """Return why the server ended by itself, or None if it is still running."""
         try:
-            answer = await asyncio.wait_for(self._answer(), 0.3)  # the keeper's line may be on its way
+            answer = await asyncio.wait_for(self._answer(), 0.3)  # the keeper may be about to write its line
         except TimeoutError:
             return None
         status = answer.get("ended", 0)
@@ -199,14 +203,14 @@ class Throwaway:
 
     async def stop(self) -> str | None:
         """End the server and remove its data. Return None, or a sentence about what was not removed."""
-        waited_s = await self._keeper.end()
-        if waited_s is None:
+        abandoned_after_s = await self._keeper.end()
+        if abandoned_after_s is None:
             return None
-        return f"{self._program.title} (process {self.pid}) did not end within {seconds(waited_s)}"
+        return f"{self._program.title} (process {self.pid}) did not end within {seconds(abandoned_after_s)}"
 
 
-def within(workspace: HeldDirectory) -> list[str]:
-    """Return words to put before a command line, so that the program starts in the run's directory."""
+def enter_directory(workspace: HeldDirectory) -> list[str]:
+    """Return the arguments to put before a command line, so that the program starts in the run's directory."""
     return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 

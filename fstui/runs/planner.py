@@ -30,7 +30,7 @@ __all__ = ["EVERYTHING", "PASSWORD_VARIABLE"]
 
 def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
     """Return whether any step runs a program that may not be installed. Raises Refused."""
-    return planning.wants_programs(scenarios.expand(scenario, settings)[1])
+    return planning.need_programs(scenarios.expand(scenario, settings)[1])
 
 
 def plan(
@@ -44,7 +44,7 @@ def plan(
 ) -> Plan:
     """Return the plan. ``called``: the name or the file by which the user named the scenario. Raises Refused."""
     reference, expanded = scenarios.expand(scenario, settings)
-    steps = planning.adapted(expanded, installed, chosen_by_user="server" in settings)
+    steps = planning.adapt(expanded, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
         steps = _limited_to(steps, rate_limit.bytes_per_s)
     measured = [step.settings for step in steps if not step.skip]

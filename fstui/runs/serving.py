@@ -33,11 +33,13 @@ _UNKNOWN_DATA = (0, 0, 0)
 
 
 class Serving(Servers):
-    def __init__(self, run_id: str, workspace: HeldDirectory, begun: Callable[[int], None] = lambda pid: None) -> None:
-        """``begun``: called with the pid of the process that will start a server, before it does."""
+    def __init__(
+        self, run_id: str, workspace: HeldDirectory, on_start: Callable[[int], None] = lambda pid: None
+    ) -> None:
+        """``on_start``: called with the pid of the process that will start a server, before it does."""
         super().__init__()
         self._run_id = run_id
-        self._begun = begun
+        self._on_start = on_start
         self._workspace = workspace
         self._server: Throwaway | Existing | None = None
         self._wanted: Sysbench | None = None
@@ -129,7 +131,7 @@ class Serving(Servers):
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
         self._started += 1
         server = await Throwaway.reserve(
-            settings, workspace=self._workspace, run_id=self._run_id, number=self._started, begun=self._begun
+            settings, workspace=self._workspace, run_id=self._run_id, number=self._started, on_start=self._on_start
         )
         await server.make(settings, start_limit_s(self._sync_s))
         return server

@@ -62,7 +62,7 @@ async def remove(entry: LedgerEntry) -> str | None:
 def named(entry: LedgerEntry) -> str:
     from fstui.databases import leftovers  # noqa: PLC0415
 
-    return leftovers.named(entry)
+    return leftovers.label(entry)
 
 
 def _read() -> StartupData:

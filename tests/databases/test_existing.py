@@ -265,7 +265,7 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
             ledger.strike_out(planted)
             left = msgspec.structs.replace(server.connection, database="fstui_dead")
             entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(left).decode())
-            assert leftovers.named(entry) == f"database fstui_dead on socket {server.connection.socket}"
+            assert leftovers.label(entry) == f"database fstui_dead on socket {server.connection.socket}"
             assert await leftovers.remove(entry) is None
             names = {name for (name,) in await servers.ask(server, "SHOW DATABASES")}
             assert "fstui_dead" not in names and "fstui_living" in names

@@ -231,7 +231,7 @@ async def test_current_password_is_read_again(services: Path) -> None:
 
 
 async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(existing, "_FILES_S", 0.5)
+    monkeypatch.setattr(existing, "_READ_TIMEOUT_S", 0.5)
     kept = connection_to(postgresql())
     services.unlink()
     os.mkfifo(services)

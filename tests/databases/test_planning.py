@@ -24,7 +24,7 @@ NO_SERVER = Installed(servers=frozenset(), sysbench=True)
 
 
 def test_missing_server_is_one_skipped_step_with_its_package() -> None:
-    steps = planning.adapted(planned(), HERE, chosen_by_user=False)
+    steps = planning.adapt(planned(), HERE, chosen_by_user=False)
     skipped = {step.name: step.skip for step in steps if step.skip}
     assert set(skipped) == {"mysql", "postgresql"}
     assert skipped["postgresql"] and "package: postgresql on Debian" in skipped["postgresql"]
@@ -34,16 +34,16 @@ def test_missing_server_is_one_skipped_step_with_its_package() -> None:
 def test_missing_server_that_was_named_is_refused() -> None:
     said = "^no database server to run: MySQL is not installed \\(package: mysql-server-core-8"
     with pytest.raises(Refused, match=said):
-        planning.adapted(planned(server="mariadb,mysql"), HERE, chosen_by_user=True)
+        planning.adapt(planned(server="mariadb,mysql"), HERE, chosen_by_user=True)
 
 
 def test_all_packages_are_named_without_any_server() -> None:
     with pytest.raises(Refused, match=r"MariaDB is not installed.*MySQL is not installed.*PostgreSQL is not"):
-        planning.adapted(planned(), NO_SERVER, chosen_by_user=False)
+        planning.adapt(planned(), NO_SERVER, chosen_by_user=False)
 
 
 def test_only_workloads_and_clients_vary_on_an_existing_server() -> None:
-    steps = planning.adapted(planned(server="mariadb", host="db7", threads="1,8"), HERE, chosen_by_user=True)
+    steps = planning.adapt(planned(server="mariadb", host="db7", threads="1,8"), HERE, chosen_by_user=True)
     names = [step.name for step in steps if isinstance(step.settings, Sysbench)]
     assert names[:2] == ["oltp_read_write", "oltp_update_index"]
     assert "oltp_read_only threads 8" in names and len(names) == 6
@@ -52,12 +52,12 @@ def test_only_workloads_and_clients_vary_on_an_existing_server() -> None:
 
 def test_kind_of_an_existing_server_must_be_named() -> None:
     with pytest.raises(Refused, match="--set server=KIND"):
-        planning.adapted(planned(host="db7"), HERE, chosen_by_user=False)
+        planning.adapt(planned(host="db7"), HERE, chosen_by_user=False)
 
 
 def test_other_scenarios_need_no_server() -> None:
     steps = scenarios.expand(scenarios.load("fsync-rate"), {})[1]
-    assert planning.adapted(steps, NO_SERVER, chosen_by_user=False) is steps
+    assert planning.adapt(steps, NO_SERVER, chosen_by_user=False) is steps
 
 
 def test_server_is_filled_once_and_restarted_per_configuration() -> None:
@@ -106,10 +106,10 @@ def test_log_of_an_existing_server_grows_without_limit() -> None:
 def test_fileio_steps_are_skipped_without_sysbench() -> None:
     nothing = Installed(servers=frozenset(), sysbench=False, why_no_oltp="sysbench is not installed")
     steps = scenarios.expand(scenarios.load("fileio-classic"), {})[1]
-    skipped = {step.settings.probe for step in planning.adapted(steps, nothing, chosen_by_user=False) if step.skip}
+    skipped = {step.settings.probe for step in planning.adapt(steps, nothing, chosen_by_user=False) if step.skip}
     assert skipped == {"sysbench_fileio"}
     with pytest.raises(Refused, match="sysbench is not installed"):
-        planning.adapted(planned(), nothing, chosen_by_user=False)
+        planning.adapt(planned(), nothing, chosen_by_user=False)
 
 
 def test_each_combination_of_replica_cut_is_a_step() -> None:
@@ -119,16 +119,16 @@ def test_each_combination_of_replica_cut_is_a_step() -> None:
 
 
 def test_missing_server_of_replica_cut_is_one_skipped_step() -> None:
-    steps = planning.adapted(replica_cut(), HERE, chosen_by_user=False)
+    steps = planning.adapt(replica_cut(), HERE, chosen_by_user=False)
     (skipped,) = (step for step in steps if step.skip)
     assert skipped.name == "mysql" and "package:" in (skipped.skip or "")
     assert sum(isinstance(step.settings, ReplicaCut) and not step.skip for step in steps) == 12
     with pytest.raises(Refused, match="MySQL is not installed"):
-        planning.adapted(replica_cut(server="mysql"), HERE, chosen_by_user=True)
+        planning.adapt(replica_cut(server="mysql"), HERE, chosen_by_user=True)
 
 
 def test_replica_cut_requires_root() -> None:
-    steps = planning.adapted(replica_cut(server="mariadb"), HERE._replace(as_root=False), chosen_by_user=True)
+    steps = planning.adapt(replica_cut(server="mariadb"), HERE._replace(as_root=False), chosen_by_user=True)
     assert {step.skip for step in steps} == {None, replicas.NEEDS_ROOT}
 
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from fstui.databases.throwaway import START_S, start_limit_s
+from fstui.databases.throwaway import START_TIMEOUT_S, start_limit_s
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTimes, DeviceTrace
 from fstui.model.documents import encode
@@ -333,5 +333,5 @@ async def test_cancelling_the_wait_ends_the_work() -> None:
 def test_a_server_on_a_slow_disk_gets_more_time() -> None:
     slow = replace(SYNCED, latency_ns=replace(LATENCY, mean=100_000_000))
     assert sync_s([SYNCED, slow, UNSYNCED]) == 0.1
-    assert start_limit_s(sync_s([slow])) > START_S + 752 * 0.1
-    assert start_limit_s(sync_s([])) == START_S
+    assert start_limit_s(sync_s([slow])) > START_TIMEOUT_S + 752 * 0.1
+    assert start_limit_s(sync_s([])) == START_TIMEOUT_S

@@ -173,7 +173,9 @@ class LocalMachine(Machine):
         from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
         try:
-            return await in_child(programs.find_installed, timeout_s=2 * programs.ANSWER_S, where="a directory in PATH")
+            return await in_child(
+                programs.find_installed, timeout_s=2 * programs.ANSWER_TIMEOUT_S, where="a directory in PATH"
+            )
         except NoAnswer:
             return programs.NOTHING
 
