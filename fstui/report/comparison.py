@@ -152,21 +152,31 @@ class Comparison:
     def step_names(self) -> list[str]:
         return list(dict.fromkeys(step.name for side in self.sides for run in side.rounds for step in run.steps))
 
+    @cached_property
+    def _intervals(self) -> list[Ratio]:
+        ranks = (rank for name in self.step_names for rank in self.ranking(name))
+        return [rank.ratio for rank in ranks if rank.ratio.low is not None]
+
+    @property
+    def _doubt(self) -> str:
+        """The beginning of the answer if the intervals do not show that the differences come from the storage."""
+        if not self._intervals:
+            return "Possibly by chance, "
+        return "" if all(interval.paired for interval in self._intervals) else "In rounds that did not alternate, "
+
     @property
     def meaning(self) -> str:
         """How far an interval can be trusted, or why there is none."""
         if len(self.sides) < 2:
             return ""
-        ranks = [rank for name in self.step_names for rank in self.ranking(name)]
-        ratios = [rank.ratio for rank in ranks if rank.ratio.low is not None]
-        rounds = min((interval.rounds for interval in ratios), default=0)
-        if not ratios:
+        if not self._intervals:
             return "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
-        if not all(interval.paired for interval in ratios):
+        if self._doubt:
             return (
                 "(low–high): the ratios of the rounds. They did not alternate (--rounds with several directories), so "
                 "a change of the machine between them also shows as a difference."
             )
+        rounds = min(interval.rounds for interval in self._intervals)
         return (
             f"(low–high): the ratios of {rounds} rounds. By chance alone, such an interval excludes 1 at most 1 time "
             f"in {2 ** (rounds - 1)}."
@@ -187,7 +197,7 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """Say in how many steps each side was faster than the next one, and by how much."""
+        """Say in how many steps each side was faster than the next one, by how much, and whether that may be chance."""
         rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
         wins: dict[str, list[float]] = {}
         for name, (fastest, *_) in rankings.items():
@@ -204,7 +214,7 @@ class Comparison:
             durability = " but is not durable" if letter in doubtful else ""
             parts.append(f"{letter}{verb} in {len(times)}{of_all} ({factors} ×{than}){durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
-        return ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
+        return self._doubt + ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
     def ranking(self, name: str) -> list[Ranked]:
         """Return the sides in a step, the fastest first; empty for a single side with a single round."""
