@@ -11,7 +11,7 @@ from fstui import __version__
 from fstui.cli import completion
 from fstui.cli.options import simulate_option, trust_option
 from fstui.cli.terminal import start
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused, hint_for
 
 SECTIONS = {
     "Measure": {
@@ -121,7 +121,7 @@ def suggestion(word: str) -> str:
     """Return a sentence, with a leading space, that names a similar command; an empty string if there is none."""
     if word in _OTHER_WORDS:
         return f" Did you mean 'fstui {_OTHER_WORDS[word]}'?"
-    return meant(word, COMMANDS).replace("'", "'fstui ", 1)
+    return hint_for(word, COMMANDS).replace("'", "'fstui ", 1)
 
 
 @click.group(

@@ -11,7 +11,7 @@ from fstui import __version__
 from fstui.cli import completion
 from fstui.cli.options import format_option
 from fstui.cli.output import put, width
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused, hint_for
 
 _EXIT_STATUSES = (
     ("0", "success; steps that are impossible on this storage were skipped, with the reason"),
@@ -74,7 +74,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
         if name in scenarios.shipped():
             near = f" 'fstui scenarios {name}' describes the scenario."
         else:
-            near = f" Messages of {name}: {'; '.join(messages)}." if messages else meant(name, known)
+            near = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, known)
         raise Refused(f"no rule, page, word or message is called '{name}'.{near} 'fstui explain' lists them all")
 
 

@@ -94,7 +94,7 @@ class Headless:
 
     async def _go(self) -> int:
         options = self._options
-        declared = Declaration.of(options.medium, options.write_cache)
+        declared = Declaration.from_words(options.medium, options.write_cache)
         site, plan = await self._session.planned(options.scenario, self._directory, options.settings, declared)
         self._check_plug(plan)
         idle, concerns = await self._check(site, plan)

@@ -80,7 +80,7 @@ def room_bytes(steps: Iterable[Settings]) -> int:
                 added_bytes = 0
             previous = settings
         largest = max(largest, added_bytes + amounts.held)
-        added_bytes += amounts.left
+        added_bytes += amounts.kept
     return largest
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
-from fstui.judge.speed.stalls import starved
+from fstui.judge.speed.stalls import is_starved
 from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
 from fstui.model.quantities import duration_ns, rate
@@ -120,7 +120,7 @@ def _fit(product: Product, done: SyncStep) -> Fit:
     recommended = product.recommended_per_s or 0.0
     answer: Fitness = "no-threshold"
     if not all(limit.met for limit in limits):
-        answer = "not-known" if starved(done.step) else "does-not-fit"
+        answer = "not-known" if is_starved(done.step) else "does-not-fit"
     elif limits and not product.states_enough:
         answer = "within-limit"
     elif limits:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.judge.speed.stalls import CPU_EXPLAINS
+from fstui.judge.speed.stalls import CPU_SHARE
 from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, Cause, Incident, Mover, Record, RecordedWait, Second, Window
@@ -414,7 +414,7 @@ def _other_syncs(case: IncidentFacts) -> Why | None:
 
 
 def _short_of_cpu(case: IncidentFacts) -> Why | None:
-    if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_EXPLAINS):
+    if case.cpu is None or case.cpu < (ALL_CPU if case.slow_device else CPU_SHARE):
         return None
     busy = pressure(case.seconds, CPU)
     longest_s = max((cpu_ms / 1000 for row in case.own for _, _, cpu_ms in row.slow), default=0.0)

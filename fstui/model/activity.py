@@ -6,8 +6,6 @@ from fstui.model.base import Base
 
 
 class ActiveWriter(Base, frozen=True, kw_only=True):
-    """A process that writes now."""
-
     pid: int
     name: str
     bytes_per_s: float
@@ -16,8 +14,6 @@ class ActiveWriter(Base, frozen=True, kw_only=True):
 
 
 class RunningDatabase(Base, frozen=True, kw_only=True):
-    """A database server that runs now."""
-
     pid: int
     name: str
     kind: str

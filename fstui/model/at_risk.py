@@ -21,9 +21,9 @@ class Exposed(Base, frozen=True, kw_only=True):
     oldest_s: Amount | None
     """Age of the oldest of these bytes; None if there are none."""
     at_least: bool
-    """These bytes were there when the watch started, so they may be older."""
+    """The oldest bytes were there when the watch started, so they may be older than ``oldest_s``."""
     most_bytes: Count
-    """The largest amount since the watch started."""
+    """The most bytes at risk at one time since the watch started."""
     longest_s: Amount
     syncs: Count | None
     """Syncs since the watch started; None without the kernel's trace."""
@@ -43,14 +43,14 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
     files: int
     """Files with bytes at risk."""
     shared_files: int
-    """Those that other programs also have open for writing. Their bytes count for each program."""
+    """How many of these files other programs also have open for writing. Their bytes count for each program."""
     log: str | None = None
     """The file that the program syncs most. For a database this is the write-ahead log, from which it recovers its
     other files."""
     log_bytes: Count = 0
-    """Its bytes at risk."""
+    """Bytes at risk in that file."""
     direct_files: int = 0
-    """Files that it has open with O_DIRECT. Their bytes are not counted."""
+    """Files that the program has open with O_DIRECT. Their bytes are not counted."""
     direct_bytes: Count = 0
     """The most bytes that the caches of these files' disks may hold. Any program may have written them."""
     names: int
@@ -68,9 +68,9 @@ class FileAtRisk(Exposed, frozen=True, kw_only=True):
     """Its path in the program's namespace."""
     device: str | None
     direct: bool
-    """A program opened it with O_DIRECT: what it wrote in that way is not counted."""
+    """A program opened the file with O_DIRECT. Such writes are not counted."""
     closed: bool
-    """No program has it open any more. Its bytes are those of the moment when it was closed."""
+    """No program has the file open any more. Its bytes were counted when the file was closed."""
 
     @property
     def where(self) -> str:
@@ -97,7 +97,7 @@ class NamesAtRisk(Base, frozen=True, kw_only=True):
 class WriteCacheAtRisk(Base, frozen=True, kw_only=True):
     device: str
     volatile: bool
-    """False if the kernel reports that it has no volatile write cache."""
+    """False if the kernel reports that the device has no volatile write cache."""
     not_flushed_bytes: Count
     """Written by all programs since its last flush."""
 
@@ -128,8 +128,6 @@ class AtRisk(Base, frozen=True, kw_only=True):
 
 
 class AtRiskReport(Base, frozen=True, kw_only=True):
-    """The document of a watch."""
-
     schema: str = SCHEMA
     started_at: str
     version: str

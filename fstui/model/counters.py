@@ -11,7 +11,7 @@ from fstui.model.host import OtherWriter
 
 
 class DeviceCounters(Base, frozen=True, kw_only=True):
-    """What one layer counted. ``None``: it has no such counter. ``0``: it has one, and nothing happened.
+    """What one layer counted. ``None``: the layer has no such counter. ``0``: it has the counter, and nothing happened.
 
     From /sys/block/X/stat (Documentation/block/stat.rst). Flushes are field 16; FUA writes have no counter.
     """
@@ -49,17 +49,17 @@ class Counters(Base, frozen=True, kw_only=True):
 
 
 def difference(before: Counters, after: Counters) -> tuple[DeviceCounters, ...]:
-    """Return what was counted between two readings, per device. A device that is missing in one of them is left out.
+    """Return what was counted between two readings, per device. A device that is missing in one reading is left out.
 
     A counter that went backwards is None: the device was replaced, or its counter wrapped.
     """
     earlier = {device.device: device for device in before.devices}
-    return tuple(_grown(earlier[device.device], device) for device in after.devices if device.device in earlier)
+    return tuple(_growth(earlier[device.device], device) for device in after.devices if device.device in earlier)
 
 
 def written_bytes_by_device(before: Counters, after: Counters) -> dict[str, int]:
-    moved = difference(before, after)
-    return {device.device: device.written_bytes for device in moved if device.written_bytes is not None}
+    changes = difference(before, after)
+    return {device.device: device.written_bytes for device in changes if device.written_bytes is not None}
 
 
 def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
@@ -73,7 +73,7 @@ def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ..
     return tuple(sums.values())
 
 
-def _grown(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
+def _growth(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
     return _combined(before, after, lambda earlier, later: later - earlier if later >= earlier else None)
 
 
@@ -94,7 +94,7 @@ class Idle(Base, frozen=True, kw_only=True):
 
     @property
     def busy_shares(self) -> dict[str, float]:
-        """The share of this time in which each device was busy; none without a time or without this counter."""
+        """The share of ``elapsed_s`` in which each device was busy. Devices without this counter are missing."""
         counted = ((device.device, device.busy_ms) for device in self.counters if self.elapsed_s)
         return {device: busy_ms / 1000 / self.elapsed_s for device, busy_ms in counted if busy_ms is not None}
 

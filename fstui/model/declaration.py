@@ -10,7 +10,7 @@ from fstui.model.base import Base
 from fstui.model.errors import Refused
 from fstui.model.storage import CACHES, MEDIA, Medium, MediumCache, MediumClass, Node, Target
 
-_CACHE_OF: dict[MediumClass, MediumCache] = {"ssd-plp": "plp", "raid-cache": "plp", "optane": "none"}
+_IMPLIED_CACHE: dict[MediumClass, MediumCache] = {"ssd-plp": "plp", "raid-cache": "plp", "optane": "none"}
 """The write cache that a declared medium implies. It is used unless the user also declares the write cache."""
 
 
@@ -22,14 +22,14 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
     remembered: bool = False
 
     @classmethod
-    def of(cls, medium: str | None, write_cache: str | None) -> Declaration:
-        """Return the declaration for the user's words. Raises Refused for an unknown one."""
-        return cls(medium=_known(medium, MEDIA, "medium"), write_cache=_known(write_cache, CACHES, "write cache"))
+    def from_words(cls, medium: str | None, write_cache: str | None) -> Declaration:
+        """Return the declaration for the words of the user. Raises Refused for an unknown word."""
+        return cls(medium=_checked(medium, MEDIA, "medium"), write_cache=_checked(write_cache, CACHES, "write cache"))
 
     def __bool__(self) -> bool:
         return self.medium is not None or self.write_cache is not None
 
-    def over(self, remembered: Declaration) -> Declaration:
+    def combined_with(self, remembered: Declaration) -> Declaration:
         """Return this declaration combined with a saved one. Declaring only the cache keeps the saved medium."""
         if not self:
             return remembered
@@ -42,33 +42,33 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
         return ", ".join(f"{what} {word}" for what, word in values.items() if word)
 
 
-NOTHING = Declaration()
+NO_DECLARATION = Declaration()
 
 
-def declared(target: Target, declaration: Declaration) -> Target:
+def with_declaration(target: Target, declaration: Declaration) -> Target:
     if not declaration:
         return target
-    stack = tuple(_declared(node, declaration) if node.lowest else node for node in target.stack)
+    stack = tuple(_declared_node(node, declaration) if node.lowest else node for node in target.stack)
     return msgspec.structs.replace(target, stack=stack)
 
 
-def _declared(node: Node, declaration: Declaration) -> Node:
-    read = node.medium or Medium()
-    class_ = declaration.medium or read.class_
+def _declared_node(node: Node, declaration: Declaration) -> Node:
+    surveyed = node.medium or Medium()
+    class_ = declaration.medium or surveyed.class_
     rpm = int(class_.removeprefix("hdd-")) if class_.startswith("hdd-") else None
-    implied = _CACHE_OF.get(declaration.medium) if declaration.medium else None
+    implied = _IMPLIED_CACHE.get(declaration.medium) if declaration.medium else None
     medium = Medium(
         class_=class_,
-        rpm=rpm if declaration.medium else read.rpm,
-        write_cache=declaration.write_cache or implied or read.write_cache,
-        ephemeral=read.ephemeral,
+        rpm=rpm if declaration.medium else surveyed.rpm,
+        write_cache=declaration.write_cache or implied or surveyed.write_cache,
+        ephemeral=surveyed.ephemeral,
         declared=True,
         because=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.words}",
     )
     return msgspec.structs.replace(node, medium=medium)
 
 
-def _known(word: str | None, words: tuple[Any, ...], what: str) -> Any:
+def _checked(word: str | None, words: tuple[Any, ...], what: str) -> Any:
     if word is not None and word not in words:
         raise Refused(f"no {what} '{word}'. Choose one of: {', '.join(words)}.")
     return word

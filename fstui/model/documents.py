@@ -37,8 +37,8 @@ def _encodable(value: Any) -> Any:
     return value
 
 
-def sealed(run: Run) -> Run:
-    # digest is the last field of a run
+def with_digest(run: Run) -> Run:
+    # the digest is the last field of a run
     body, _, _ = encode(replace(run, digest="")).rpartition(_KEY)
     return replace(run, digest=_digest(body + b"}"))
 

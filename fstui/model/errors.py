@@ -21,11 +21,11 @@ def local_time() -> datetime:
         raise Refused(sentence) from None
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins like it or is similar."""
+def hint_for(word: str, known: Iterable[str]) -> str:
+    """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins like this or is similar."""
     from difflib import get_close_matches  # noqa: PLC0415  imported only after a typo
 
     names = list(known)
     longer = [name for name in names if len(word) > 1 and name.startswith(word)]
-    close = longer or get_close_matches(word, names, n=1)
-    return f" Did you mean '{close[0]}'?" if close else ""
+    similar = longer or get_close_matches(word, names, n=1)
+    return f" Did you mean '{similar[0]}'?" if similar else ""

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused, hint_for
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.IGNORECASE)
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -51,18 +51,18 @@ class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     settings: dict[str, Setting] = msgspec.field(default_factory=dict)
 
 
-def chosen(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
+def chosen_values(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
     """Return the value of every setting, with the user's ``key=value`` pairs applied. Raises Refused."""
     values: dict[str, Any] = {key: setting.value for key, setting in form.settings.items()}
     for key, text in overrides.items():
         if key not in form.settings:
             known = ", ".join(form.settings)
-            raise Refused(f"{form.name} has no setting '{key}'.{meant(key, form.settings)} It has: {known}.")
+            raise Refused(f"{form.name} has no setting '{key}'.{hint_for(key, form.settings)} It has: {known}.")
         values[key] = _parse(key, form.settings[key], text)
     return values
 
 
-def changed(form: Form, values: Mapping[str, Any]) -> dict[str, str]:
+def changed_values(form: Form, values: Mapping[str, Any]) -> dict[str, str]:
     """Return the values of a run document that differ from the defaults, as ``key=value`` pairs."""
     return {
         key: ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -12,8 +12,8 @@ GuestFlush = Literal["passed", "each write", "ignored", "discarded", "unknown"]
 """passed: the flush reaches the host's storage; each write: the guest sends no flushes, because each of its writes is
 synced; ignored: the flush does nothing; discarded: all writes are discarded when the guest ends."""
 
-LOST: frozenset[GuestFlush] = frozenset({"ignored", "discarded"})
-"""A guest's synced data is lost with the power of the host."""
+LOSING: frozenset[GuestFlush] = frozenset({"ignored", "discarded"})
+"""With such a flush, a guest's synced data is lost if the host loses power."""
 
 
 class GuestDisk(Base, frozen=True, kw_only=True):
@@ -30,7 +30,7 @@ class GuestDisk(Base, frozen=True, kw_only=True):
     because: str = ""
     """The settings that decide what happens to a flush, or why that is unknown."""
     mount_point: str | None = None
-    """The filesystem of this host that holds the image; None if there is none, or it could not be found."""
+    """The mount point here of the filesystem that holds the image; None if there is none, or it was not found."""
     device: str | None = None
     """The kernel name of the block device that is the image."""
 
@@ -59,6 +59,6 @@ class Guest(Base, frozen=True, kw_only=True):
         return f"{self.title} {self.name}".rstrip() if self.number is not None else self.title
 
     @property
-    def losing(self) -> tuple[GuestDisk, ...]:
-        """The disks whose synced data is lost with the power of the host."""
-        return tuple(disk for disk in self.disks if disk.flush in LOST)
+    def losing_disks(self) -> tuple[GuestDisk, ...]:
+        """The disks whose synced data is lost if the host loses power."""
+        return tuple(disk for disk in self.disks if disk.flush in LOSING)

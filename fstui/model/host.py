@@ -10,8 +10,6 @@ from fstui.model.storage import Node, Reading, Target
 
 
 class Host(Base, frozen=True, kw_only=True):
-    """The machine that fstui runs on."""
-
     hostname: str = ""
     kernel: str = ""
     virtualization: str | None = None

@@ -53,7 +53,7 @@ class Speed(Base, frozen=True, kw_only=True):
 
     answer: Answer = "unknown"
     yardstick: str = ""
-    """What the rate was compared with: ``53 published rates for SSDs``, ``5 runs before``; empty if with nothing."""
+    """What the rate was compared with: ``53 published rates for SSDs``, ``5 earlier runs``; empty if with nothing."""
     title: str = ""
     """Short, with its number. Empty in documents from before fstui judged the speed."""
     sentence: str = ""

@@ -20,8 +20,6 @@ class PlannedStep(Base, frozen=True, kw_only=True):
 
 
 class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/1"):
-    """What a run will do."""
-
     scenario: ScenarioRef
     question: str
     help: str

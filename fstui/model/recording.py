@@ -49,20 +49,20 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
         return self.in_flight > 0 and not (self.reads or self.writes or self.flushes or self.discards)
 
 
-class Stamped(Base, frozen=True, kw_only=True, tag_field="kind"):
-    """A record. ``at``: when it was taken, in seconds since 1970 by the clock of that time."""
+class TimedRecord(Base, frozen=True, kw_only=True, tag_field="kind"):
+    """A record. ``at``: when it was taken, in seconds since 1970, by the system clock at that time."""
 
     at: float
     boot_s: float
-    """The same time in seconds since boot, with the time in suspend. A change of the clock does not affect it."""
+    """The same time in seconds since boot, including suspend. Setting the clock does not change it."""
     elapsed_s: float
     """How much time the record covers."""
     dropped: int = 0
-    """Records before it that could not be written."""
+    """Records before this one that could not be written."""
     trouble: str = ""
 
 
-class Header(Stamped, frozen=True, kw_only=True, tag="header"):
+class Header(TimedRecord, frozen=True, kw_only=True, tag="header"):
     version: str
     host: str
     kernel: str
@@ -71,10 +71,10 @@ class Header(Stamped, frozen=True, kw_only=True, tag="header"):
     untraced: str
     """Why the kernel was not traced; empty if it was."""
     started: bool
-    """It is the first record since the recorder was started."""
+    """This is the first record since the recorder was started."""
 
 
-class Second(Stamped, frozen=True, kw_only=True, tag="second"):
+class Second(TimedRecord, frozen=True, kw_only=True, tag="second"):
     pressure_ms: tuple[int | None, int | None, int | None, int | None, int | None]
     """cpu some; io some, full; memory some, full. None without pressure stall information."""
     memory_kib: tuple[int, int]
@@ -83,7 +83,7 @@ class Second(Stamped, frozen=True, kw_only=True, tag="second"):
 
 
 class RecordedWait(Base, frozen=True, kw_only=True):
-    """The processes of one name that waited for one file. Empty and 0 are left out of the recording."""
+    """The processes with one name that waited for one file. Empty fields and 0 are left out of the recording."""
 
     program: str = ""
     pid: int = 0
@@ -104,7 +104,7 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     longest_ms: int = 0
     p50_us: int = 0
     cpu_ms: int = 0
-    """Upper bound of the part of ``waited_ms`` in which its threads waited for a CPU."""
+    """Upper bound of the part of ``waited_ms`` in which the threads waited for a CPU."""
     in_flight_ms: int = 0
     """Age of the oldest sync that had not returned at the end of the window."""
     cgroup: str = ""
@@ -142,7 +142,7 @@ class Discarder(Base, frozen=True, kw_only=True):
 
 
 class Mover(Base, frozen=True, kw_only=True):
-    """A process that read or wrote much since the last look at all processes."""
+    """A process that read or wrote much since all processes were last examined."""
 
     program: str
     pid: int
@@ -153,7 +153,7 @@ class Mover(Base, frozen=True, kw_only=True):
     """The disks that hold the files that the process had open for writing."""
 
 
-class Window(Stamped, frozen=True, kw_only=True, tag="window"):
+class Window(TimedRecord, frozen=True, kw_only=True, tag="window"):
     """Ten seconds. Without root, ``traced_s`` is None and ``waits`` is empty."""
 
     traced_s: float | None = None
@@ -161,7 +161,7 @@ class Window(Stamped, frozen=True, kw_only=True, tag="window"):
     waits: tuple[RecordedWait, ...] = ()
     discards: tuple[Discarder, ...] = ()
     processes: tuple[Mover, ...] | None = None
-    """None if it was too early to look at all processes again."""
+    """None if it was too early to examine all processes again."""
 
 
 Record = Header | Second | Window
@@ -229,7 +229,7 @@ class WhatHappened(Base, frozen=True, kw_only=True):
     host: str
     start: float
     end: float
-    """The period that was asked for, as far as it was recorded."""
+    """The requested period, as far as it was recorded."""
     recorded: tuple[float, float] | None
     """The whole recording; None if there is none."""
     sentence: str

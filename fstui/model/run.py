@@ -36,6 +36,7 @@ class Round(Base, frozen=True, kw_only=True):
     number: Count
     """From 1."""
     of: Count
+    """The number of rounds."""
 
 
 class EarlierRun(Base, frozen=True, kw_only=True):
@@ -72,7 +73,7 @@ class Baselines(NamedTuple):
 
 
 class Evidence(Base, frozen=True, kw_only=True):
-    """Everything that was measured and read, without conclusions. A saved run can be judged again."""
+    """Everything that was measured and read, without conclusions, so that a saved run can be judged again."""
 
     host: Host = Host()
     process: Process = Process()
@@ -90,8 +91,8 @@ class Evidence(Base, frozen=True, kw_only=True):
     own: tuple[OwnReference, ...] = ()
     """The user's references for such storage. Used like ``before``."""
 
-    def changed(self, layer: str, setting: str) -> bool:
-        return any(step.changes(layer, setting) for step in self.steps)
+    def has_changed(self, layer: str, setting: str) -> bool:
+        return any(step.has_changed(layer, setting) for step in self.steps)
 
 
 class Run(Evidence, frozen=True, kw_only=True):
@@ -122,5 +123,5 @@ class Run(Evidence, frozen=True, kw_only=True):
     digest: str = ""
     """The digest of all other fields (``fstui.model.documents``); empty in old documents."""
 
-    def judged(self, judgement: Judgement) -> Run:
+    def with_judgement(self, judgement: Judgement) -> Run:
         return msgspec.structs.replace(self, **msgspec.structs.asdict(judgement))

@@ -20,9 +20,9 @@ class Amounts(NamedTuple):
 
     written: int
     held: int
-    """The most that is in use at the same time."""
-    left: int = 0
-    """The part of ``held`` that is not removed after the step, because later steps use the same data."""
+    """The most bytes that are in use at the same time."""
+    kept: int = 0
+    """The part of ``held`` that stays after the step, because later steps use the same data."""
 
 
 class CommitSettings(NamedTuple):
@@ -33,7 +33,7 @@ class CommitSettings(NamedTuple):
     settings: tuple[str, ...] = ()
     """The settings that decide whether a commit is durable, as ``name = value``."""
     lossy: tuple[str, ...] = ()
-    """Those of these settings with which a commit may be lost."""
+    """The settings among these with which a commit may be lost."""
     durable: bool = False
     """According to the database's documentation, every commit is durable when it returns."""
     counted: bool = True
@@ -49,12 +49,12 @@ class CommitSettings(NamedTuple):
 
 
 class Silence(NamedTuple):
-    """A time in which a program completed nothing, although it usually completes ten operations in it."""
+    """A time in which a program completed nothing. It is long enough for ten operations at the usual rate."""
 
-    since_s: float
-    until_s: float
-    lasts: bool
-    """The program had still completed nothing when it last reported."""
+    start_s: float
+    end_s: float
+    is_ongoing: bool
+    """The program had still completed nothing in its last report."""
 
 
 class Figures:
@@ -85,7 +85,7 @@ class Figures:
         return ()
 
     def silences(self) -> tuple[Silence, ...]:
-        """Return when a program that reports intervals completed nothing."""
+        """Return the times in which a program that reports intervals completed nothing."""
         return ()
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
@@ -101,14 +101,14 @@ class Settings:
     uniform: ClassVar[bool] = True
     """Whether all operations are of one kind, so that a rate, percentiles and flushes per sync make sense."""
     operations: ClassVar[str | None] = None
-    """The name of its operations, if they are more than one write."""
+    """The name of its operations, if each is more than one write."""
     reports_itself: ClassVar[bool] = False
     """Whether an external program reports the operations once a second. Then the devices' counters are newer than the
     number of operations."""
     program: ClassVar[str | None] = None
-    """The external program that it needs, which may not be installed."""
-    wants_server: ClassVar[bool] = False
-    """Whether it measures a database server, which has to be started or reached first."""
+    """The external program that the step needs, which may not be installed."""
+    needs_server: ClassVar[bool] = False
+    """Whether the step measures a database server, which has to be started or reached first."""
 
     @property
     def probe(self) -> str:
@@ -162,7 +162,7 @@ class Settings:
 
     @property
     def bytes_per_s(self) -> int:
-        """Written per second, if it runs until it is stopped."""
+        """Written per second, if the step runs until it is stopped."""
         return 0
 
     @property
@@ -186,18 +186,18 @@ class Settings:
         return iter(())
 
     def amounts(self) -> Amounts:
-        """Return the most that it writes, and the most that is in use at one time."""
+        """Return the most bytes that the step writes, and the most that are in use at the same time."""
         return Amounts(0, 0)
 
     def written_bytes(self, timed_ops: int, figures: Figures) -> int:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations should be durable on return. ``timed_syncs``: those with a separate sync."""
+        """Return how many operations should be durable on return. ``timed_syncs``: those with their own sync."""
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:
-        """Return its operations as commits of a database, or None."""
+        """Return the operations as commits of a database; None if they are no commits."""
         return None
 
 

@@ -19,8 +19,6 @@ threads that do its I/O had to wait, too."""
 
 
 class Failure(Base, frozen=True, kw_only=True):
-    """A failed system call, its errno and its message."""
-
     call: str
     errno: int | None
     message: str
@@ -85,7 +83,7 @@ class CounterInterval(Base, frozen=True, kw_only=True):
 
     @property
     def counters(self) -> tuple[DeviceCounters, ...]:
-        """The same numbers in the form that a step has."""
+        """The same numbers as counters of devices, as a step has them."""
         return tuple(
             DeviceCounters(device=device, flushes=flushes, written_bytes=self.written_bytes.get(device))
             for device, flushes in self.flushes.items()
@@ -100,7 +98,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """One line for each setting of the stack that was no longer as before the run when the step began or ended."""
+    """One line for each setting of the stack that was not as before the run when the step began or ended."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0
@@ -139,8 +137,8 @@ class Step(Base, frozen=True, kw_only=True):
     def device(self, device: str) -> DeviceCounters | None:
         return next((counters for counters in self.counters if counters.device == device), None)
 
-    def changes(self, layer: str, setting: str) -> bool:
-        """Return whether that setting of a layer differed from what it was before the run."""
+    def has_changed(self, layer: str, setting: str) -> bool:
+        """Return whether a setting of a layer differed from its value before the run."""
         return any(line.startswith(f"{layer}: {setting} ") for line in self.changed)
 
 

@@ -47,9 +47,9 @@ class Medium(Base, frozen=True, kw_only=True):
 class Node(Base, frozen=True, kw_only=True):
     """One layer of a stack.
 
-    ``readings`` contains facts. The module of a layer's family in ``fstui.storage.layers`` explains their names. If a
-    path is a command line, a child process ran it. Any layer may have the reading ``missing``: what could not be read,
-    and why.
+    The module of a layer's family in ``fstui.storage.layers`` explains the names of its readings. If the path of a
+    reading is a command line, a child process ran the command. Any layer may have the reading ``missing``: what could
+    not be read, and why.
     """
 
     id: str
@@ -62,7 +62,7 @@ class Node(Base, frozen=True, kw_only=True):
     below: tuple[str, ...] = ()
     """The ids of the layers directly below."""
     below_roles: dict[str, str] = {}
-    """The role of each of these layers for this one, if known. One device may have different roles for different
+    """The role that each layer below has for this layer, if known. One device may have different roles for different
     layers. cache | origin | metadata | data | cow | log | realtime | journal | mirror leg | stripe | path | slog |
     special | l2arc | spare; ``cache`` is the fast device of a dm-cache, dm-writecache or bcache, ``origin`` the slow
     one."""
@@ -103,7 +103,7 @@ class Space(Base, frozen=True, kw_only=True):
     """The smallest unit of allocation and of writes through the page cache; 0: unknown."""
 
     @classmethod
-    def stated(cls, total_bytes: int, free_bytes: int, block_bytes: int = 0) -> Space | None:
+    def from_statvfs(cls, total_bytes: int, free_bytes: int, block_bytes: int = 0) -> Space | None:
         """Return the space; None for a filesystem that states no size (ramfs, many FUSE filesystems)."""
         return cls(total_bytes=total_bytes, free_bytes=free_bytes, block_bytes=block_bytes) if total_bytes else None
 

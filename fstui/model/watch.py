@@ -19,7 +19,7 @@ Culprit = Literal["disk", "filesystem", "program", "cpu", "nobody", "unknown"]
 
 
 class Waiting(Base, frozen=True, kw_only=True):
-    """The processes of one name, and one of their files."""
+    """The processes with one name, and a file for whose syncs they waited."""
 
     program: str
     pid: int | None
@@ -31,15 +31,15 @@ class Waiting(Base, frozen=True, kw_only=True):
     """Its path in the program's namespace; None if the file was closed before the path could be read."""
     inode: int | None
     files: int
-    """How many files this row is about. Files without a known path share a row."""
+    """How many files this row is about, because files without a known path share a row."""
     device: str | None
-    """The block device of its filesystem."""
+    """The block device of the file's filesystem."""
     syncs: int
     """Calls of fsync, fdatasync, msync …, O_DSYNC writes, and syncs through io_uring."""
     waited_ns: int
     """The sum over all syncs; several threads may wait at once."""
     latency_ns: DeviceTimes | None
-    """The durations of its syncs. None if the filesystem has no event for the end of a sync."""
+    """The durations of the syncs. None if the filesystem has no event for the end of a sync."""
     device_ns: int | None
     """The time of one sync that is spent in the devices, on average over all programs."""
     cpu_ns: int
@@ -69,7 +69,7 @@ class Waiting(Base, frozen=True, kw_only=True):
 
 
 class WatchedDevice(Base, frozen=True, kw_only=True):
-    """The counters and times of one block device. None: it has no such counter."""
+    """The counters and times of one block device. None: the device has no such counter."""
 
     device: str
     writes: int | None = None
@@ -103,11 +103,11 @@ class LostWrite(Base, frozen=True, kw_only=True):
 
 
 class Watched(Base, frozen=True, kw_only=True):
-    """One second, or all of them together."""
+    """What was counted in one second, or in the whole watch."""
 
     elapsed_s: float = 0.0
     looked_s: float = 0.0
-    """The part of that time in which the devices' requests were traced. With too many requests it is shorter."""
+    """The part of ``elapsed_s`` in which the devices' requests were traced. With too many requests, it is shorter."""
     lost: int = 0
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
     cpu_pressure_s: float | None = None
@@ -121,8 +121,6 @@ class Watched(Base, frozen=True, kw_only=True):
 
 
 class WatchReport(Base, frozen=True, kw_only=True):
-    """The document of a watch."""
-
     schema: str = SCHEMA
     started_at: str
     version: str

@@ -11,7 +11,7 @@ import msgspec
 
 from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.base import Base
-from fstui.model.forms import Form, Setting, chosen
+from fstui.model.forms import Form, Setting, chosen_values
 from fstui.model.run import ScenarioRef
 from fstui.powercut.records import BY_DATABASE, MAX_FILE_BYTES, Stream, Sync, Writes
 
@@ -82,7 +82,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
 def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
-    values = chosen(FORM, settings)
+    values = chosen_values(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
     chosen_ways = product(
         msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...])

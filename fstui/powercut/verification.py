@@ -21,7 +21,7 @@ from fstui import __version__, proc
 from fstui.judge import judge
 from fstui.measure.children import Child, in_child
 from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
-from fstui.model.documents import sealed
+from fstui.model.documents import with_digest
 from fstui.model.errors import Refused, local_time
 from fstui.model.host import Host, Inventory
 from fstui.model.run import Run
@@ -124,7 +124,7 @@ async def verify(
         elapsed_s=round(time.monotonic() - began, 3),
         left_behind=(read.left,) if read.left else (),
     )
-    return Verified(sealed(run.judged(judge(run))))
+    return Verified(with_digest(run.with_judgement(judge(run))))
 
 
 async def read_file(file: str) -> bytes:

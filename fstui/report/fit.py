@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fstui.judge.facts import Case
 from fstui.judge.fitness import products
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
@@ -31,7 +31,8 @@ def named(names: Iterable[str]) -> tuple[str, ...]:
         matches = [product for product in products() if product.name.lower().startswith(name.lower())]
         if not matches:
             choices = [product.name for product in products() if product.has_threshold]
-            raise Refused(f"no product is called '{name}'.{meant(name, choices)} Choose one of: {'; '.join(choices)}.")
+            hint = hint_for(name, choices)
+            raise Refused(f"no product is called '{name}'.{hint} Choose one of: {'; '.join(choices)}.")
         with_threshold = [product.name for product in matches if product.has_threshold]
         if not with_threshold:
             raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only its rate")

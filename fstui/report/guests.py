@@ -32,10 +32,10 @@ def sections(guests: Sequence[Guest], inventory: Inventory) -> Iterator[Section]
     troubles = dict.fromkeys(f"{guest.title}: {guest.trouble}." for guest in guests if guest.trouble)
     yield Section("Virtual machines", _HEADER, tuple(rows), tuple(troubles))
     for guest in guests:
-        if guest.losing:
-            names = ", ".join(disk.name for disk in guest.losing)
-            discarded = any(disk.flush == "discarded" for disk in guest.losing)
-            because = tuple(f"{disk.name}: {disk.because}" for disk in guest.losing)
+        if guest.losing_disks:
+            names = ", ".join(disk.name for disk in guest.losing_disks)
+            discarded = any(disk.flush == "discarded" for disk in guest.losing_disks)
+            because = tuple(f"{disk.name}: {disk.because}" for disk in guest.losing_disks)
             yield Section(
                 f"{GLYPHS['not-durable']} {guest.title}: flushes of {names} are ignored",
                 lines=(_CONSEQUENCE, *([_DISCARDED] if discarded else [])),
@@ -57,7 +57,7 @@ def stored_on(disk: GuestDisk, inventory: Inventory) -> str:
 
 def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]]:
     for disk in guest.disks:
-        losing = disk in guest.losing
+        losing = disk in guest.losing_disks
         sign = glyph("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)
         flush = f"{FLUSH[disk.flush]}: {disk.because}" if disk.flush == "unknown" else FLUSH[disk.flush]
         yield sign, guest.label, disk.name, disk.cache or NONE, flush, disk.image or NONE, stored_on(disk, inventory)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from fstui.model.documents import ALTERED, sealed
+from fstui.model.documents import ALTERED, with_digest
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.state import paths, runs, user_data
@@ -98,5 +98,5 @@ def _read(reference: str) -> SavedRun:
     run, altered = runs.read_document(path)
     run = replace(run, status=runs.status_now(run))
     # an older document is read as one of this version, so it needs a new digest
-    as_shown = sealed(run) if run.digest and not altered else run
+    as_shown = with_digest(run) if run.digest and not altered else run
     return SavedRun(as_shown, str(path), altered)

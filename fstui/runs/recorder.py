@@ -145,8 +145,8 @@ class StepRecorder:
     def _stalls(self, status: StepStatus, elapsed_ns: int) -> StallSummary:
         """Return the stalls. An operation that never returned always counts as one."""
         if status != "failed" and (silences := self._figures.silences()):
-            ends_s = [elapsed_ns / 1e9 if one.lasts else one.until_s for one in silences]
-            lost_s = sum(end_s - one.since_s for one, end_s in zip(silences, ends_s, strict=True))
+            ends_s = [elapsed_ns / 1e9 if one.is_ongoing else one.end_s for one in silences]
+            lost_s = sum(end_s - one.start_s for one, end_s in zip(silences, ends_s, strict=True))
             return StallSummary(count=len(silences), lost_s=round(lost_s, 3))
         seen = self.whole.stalls() if self.settings.uniform else StallSummary()
         if self.never_ended and not self._cut_off:
@@ -232,9 +232,9 @@ class StepRecorder:
 
     def _stall(self, now_ns: int) -> PendingOperation | None:
         if not self._in_flight:
-            silence = next((one for one in self._figures.silences() if one.lasts), None)
+            silence = next((one for one in self._figures.silences() if one.is_ongoing), None)
             elapsed_s = (now_ns - self.started_ns) / 1e9
-            return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.since_s) if silence else None
+            return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.start_s) if silence else None
         longest = min(self._in_flight.values(), key=lambda call: call.since_ns)
         return PendingOperation(call=longest.call, elapsed_s=(now_ns - longest.since_ns) / 1e9, writer=longest.writer)
 

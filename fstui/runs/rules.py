@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from fstui.judge import explain, has_page, judge, questions, rule_names
-from fstui.model.documents import encode, sealed
+from fstui.model.documents import encode, with_digest
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
 from fstui.model.run import Evidence, Run
@@ -21,8 +21,8 @@ _PLAIN = re.compile(r"[\w./-]{2,}", re.ASCII)
 
 def judged_again(run: Run, *, altered: bool = False) -> Run:
     """Judge the run with today's rules. An altered run keeps its digest, which still does not match."""
-    again = run.judged(judge(run))
-    return sealed(again) if run.digest and again != run and not altered else again
+    again = run.with_judgement(judge(run))
+    return with_digest(again) if run.digest and again != run and not altered else again
 
 
 class JudgementCache:

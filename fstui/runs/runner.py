@@ -20,7 +20,7 @@ from fstui.judge import Case, judge
 from fstui.judge.references import applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE, ShutdownDeadline, WaitedDisk
 from fstui.model.counters import Idle, written_bytes_by_device
-from fstui.model.documents import sealed
+from fstui.model.documents import with_digest
 from fstui.model.errors import Refused, local_time
 from fstui.model.events import (
     Event,
@@ -223,7 +223,7 @@ class RunInProgress:
 
     def _reason_elsewhere(self, planned: PlannedStep) -> str | None:
         """Return why the step is skipped: a sync here says nothing about a server whose data is elsewhere."""
-        if self._elsewhere is None or planned.settings.wants_server:
+        if self._elsewhere is None or planned.settings.needs_server:
             return None
         return f"the data of {self._elsewhere.path} is not on this filesystem"
 
@@ -235,7 +235,7 @@ class RunInProgress:
             return ()
 
     async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
-        if not planned.settings.wants_server:
+        if not planned.settings.needs_server:
             return None
         preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
         served = await with_progress(
@@ -255,7 +255,7 @@ class RunInProgress:
 
     def _judge(self) -> None:
         judgement = judge(self._run)
-        self._run = self._run.judged(judgement)
+        self._run = self._run.with_judgement(judgement)
         self._mailbox.put(FindingsChanged(judgement=judgement))
 
     def _update(self, **fields: object) -> None:
@@ -276,7 +276,7 @@ class RunInProgress:
         return RunFinished(run=self._run, saved_to=saved.path, save_error=saved.error)
 
     async def _save(self) -> Saved:
-        self._run = sealed(self._run)
+        self._run = with_digest(self._run)
         return await self._machine.save(self._run)
 
 

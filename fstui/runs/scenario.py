@@ -28,7 +28,7 @@ import msgspec
 from fstui.measure.kinds import settings_of_table, takes_server
 from fstui.model.base import Base
 from fstui.model.errors import Refused
-from fstui.model.forms import Form, Scalar, Setting, as_list, chosen
+from fstui.model.forms import Form, Scalar, Setting, as_list, chosen_values
 from fstui.model.plan import PlannedStep
 from fstui.model.run import ScenarioRef
 
@@ -60,7 +60,7 @@ class StepHead(Base, frozen=True, kw_only=True):
 
 def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRef, tuple[PlannedStep, ...]]:
     """Return the chosen settings, and every step with its values. Raises Refused."""
-    values = chosen(scenario, overrides)
+    values = chosen_values(scenario, overrides)
     _check_several(scenario, {key: values[key] for key in overrides})
     by_table = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
     steps = [step for _, found in by_table for step in found]

@@ -14,8 +14,8 @@ import msgspec
 
 from fstui.measure.children import in_child
 from fstui.measure.kinds import message_with_key
-from fstui.model.errors import Refused, meant
-from fstui.model.forms import Form, Scalar, Setting, as_list, changed, check_value, size_of
+from fstui.model.errors import Refused, hint_for
+from fstui.model.forms import Form, Scalar, Setting, as_list, changed_values, check_value, size_of
 from fstui.model.quantities import size
 from fstui.model.shipped import shipped as files_of
 from fstui.model.shipped import toml_files
@@ -23,7 +23,7 @@ from fstui.runs.scenario import Scenario, StepHead, expand
 from fstui.state import paths
 from fstui.state.files import read_regular
 
-__all__ = ["Form", "Scalar", "Scenario", "Setting", "changed", "expand", "size_of"]
+__all__ = ["Form", "Scalar", "Scenario", "Setting", "changed_values", "expand", "size_of"]
 """Re-exported for the interfaces, which import nothing below this package."""
 
 MAX_BYTES = 1 << 20
@@ -134,7 +134,7 @@ def _path_of(name: str) -> Path:
         return path
     if name == "wal-etcd":  # of earlier versions
         raise Refused("'wal-etcd' is part of 'fit' now: fstui fit DIR --for etcd")
-    raise Refused(f"no scenario '{name}'.{meant(name, names())} Choose one of: {', '.join(names())}.")
+    raise Refused(f"no scenario '{name}'.{hint_for(name, names())} Choose one of: {', '.join(names())}.")
 
 
 def _read(path: Path) -> Scenario:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from fstui.model.counters import Idle
-from fstui.model.declaration import NOTHING, Declaration, declared
+from fstui.model.declaration import NO_DECLARATION, Declaration, with_declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory
 from fstui.model.judgement import Judgement
@@ -130,7 +130,11 @@ class Session:
         return planner.plan(scenario, settings, site, installed, called=called, rate_limit=self._rate_limit)
 
     async def planned(
-        self, name: str, directory: str, settings: Mapping[str, str] | None = None, declaration: Declaration = NOTHING
+        self,
+        name: str,
+        directory: str,
+        settings: Mapping[str, str] | None = None,
+        declaration: Declaration = NO_DECLARATION,
     ) -> tuple[Site, Plan]:
         """Plan by the scenario's name or file. ``declaration`` overrides the saved one. Raises Refused."""
         from fstui.runs import scenarios  # noqa: PLC0415
@@ -138,7 +142,7 @@ class Session:
         scenario = await scenarios.named(name)
         scenarios.check(scenario, settings or {})  # report a mistake in the settings before accessing the directory
         site = await self.look_up(directory)
-        site = site.declare(declaration.over(site.declaration))
+        site = site.declare(declaration.combined_with(site.declaration))
         return site, await self.plan(scenario, site, settings or {}, called=name)
 
     async def planned_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
@@ -148,7 +152,7 @@ class Session:
         if run.scenario is None:
             raise Refused("The saved run does not name its scenario.")
         scenario = await scenarios.named(run.scenario.name)
-        settings = scenarios.changed(scenario, run.scenario.settings)
+        settings = scenarios.changed_values(scenario, run.scenario.settings)
         return await self.planned(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
@@ -173,7 +177,7 @@ class Session:
         return self.machine.target((await self.machine.inspect(directory)).path) if directory is not None else None
 
     def remembered(self, site: Site) -> Declaration:
-        return (self._declared or {}).get(site.surveyed.identity, NOTHING)
+        return (self._declared or {}).get(site.surveyed.identity, NO_DECLARATION)
 
     async def remember(self, site: Site, declaration: Declaration) -> None:
         """Save the declaration of the storage; an empty one removes it. Raises OSError, Refused."""
@@ -206,7 +210,9 @@ class Session:
 
     def _with_declared(self, inventory: Inventory) -> Inventory:
         saved = self._declared or {}
-        targets = (declared(target, saved.get(target.identity, NOTHING)) for target in inventory.filesystems)
+        targets = (
+            with_declaration(target, saved.get(target.identity, NO_DECLARATION)) for target in inventory.filesystems
+        )
         return replace(inventory, filesystems=tuple(targets))
 
 
@@ -215,5 +221,5 @@ def _declaration_of(run: Run) -> Declaration:
     lowest = run.target.lowest if run.target else ()
     medium = next((node.medium for node in lowest if node.medium), None)
     if medium is None or not medium.declared:
-        return NOTHING
+        return NO_DECLARATION
     return Declaration(medium=medium.class_, write_cache=medium.write_cache)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.declaration import NOTHING, Declaration, declared
+from fstui.model.declaration import NO_DECLARATION, Declaration, with_declaration
 from fstui.model.errors import Refused
 from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
@@ -30,11 +30,11 @@ class Site(Base, frozen=True, kw_only=True):
     """The resolved directory with its stack and space, as read from this host, without the user's declaration."""
     like: Process | None = None
     """The process in whose I/O cgroup the probes run."""
-    declaration: Declaration = NOTHING
+    declaration: Declaration = NO_DECLARATION
 
     @property
     def target(self) -> Target:
-        return declared(self.surveyed, self.declaration)
+        return with_declaration(self.surveyed, self.declaration)
 
     def declare(self, declaration: Declaration) -> Site:
         return msgspec.structs.replace(self, declaration=declaration)

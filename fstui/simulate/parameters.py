@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from fstui.model.base import Base
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused, hint_for
 from fstui.model.shipped import shipped
 from fstui.model.storage import MediumCache, MediumClass
 
@@ -233,7 +233,7 @@ def _path_of(name: str) -> Path:
         return Path(name)
     if path := shipped("disks").get(name):
         return path
-    raise Refused(f"no simulated disk '{name}'.{meant(name, names())} Choose one of: {', '.join(names())}.")
+    raise Refused(f"no simulated disk '{name}'.{hint_for(name, names())} Choose one of: {', '.join(names())}.")
 
 
 def _put(document: dict[str, Any], key: str, value: Any) -> None:

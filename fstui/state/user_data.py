@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from fstui.model.base import Base
 from fstui.model.declaration import Declaration
-from fstui.model.errors import Refused, meant
+from fstui.model.errors import Refused, hint_for
 from fstui.model.run import OwnReference
 from fstui.state import files, paths
 
@@ -116,7 +116,8 @@ def remove_references(name: str) -> None:
     kept = tuple(one for one in before if one.name != name)
     if len(kept) == len(before):
         known = sorted({one.name for one in before})
-        raise Refused(f"no reference of your own is called '{name}'.{meant(name, known)} 'fstui references' shows them")
+        hint = hint_for(name, known)
+        raise Refused(f"no reference of your own is called '{name}'.{hint} 'fstui references' shows them")
     _REFERENCES.write(kept)
 
 

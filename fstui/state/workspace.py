@@ -93,7 +93,7 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
         ) from None
     if not answer["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
-    space = Space.stated(answer["total_bytes"], answer["free_bytes"], answer["block_bytes"])
+    space = Space.from_statvfs(answer["total_bytes"], answer["free_bytes"], answer["block_bytes"])
     return TargetDirectory(answer["path"], space, _refusal(directory, answer, trusting), answer["fsid"])
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from fstui.judge import judge
 from fstui.judge.references import class_of
-from fstui.judge.speed.stalls import CPU_EXPLAINS, LONGEST_PAUSE
-from fstui.judge.speed.yardsticks import FAR
+from fstui.judge.speed.stalls import CPU_SHARE, LONGEST_PAUSE
+from fstui.judge.speed.yardsticks import SLOW_FACTOR
 from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
@@ -272,7 +272,7 @@ def _speed(watched: Watched, concerned: Sequence[Target]) -> Speed:
 
 def _stalled(row: Waiting, watched: Watched, concerned: Sequence[Target]) -> Speed:
     took = duration_ns(_longest_ns(row))
-    if row.latency_ns is not None and row.cpu_ns >= CPU_EXPLAINS * row.latency_ns.max:
+    if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         words = (
             f"{row.who} waited up to {took} for a sync, and may have spent that time waiting for a CPU. This says "
             "nothing about the storage."
@@ -296,7 +296,7 @@ def _of_class(mount: str, name: str, times: DeviceTimes, media: frozenset[Medium
     if known is None:
         return Speed(title="no reference to compare with", sentence="Too few rates of such devices are published.")
     typical, worst = duration_ns(times.p50), duration_ns(1e9 / known.slowest_per_s)
-    slow = times.p50 > FAR * 1e9 / known.slowest_per_s
+    slow = times.p50 > SLOW_FACTOR * 1e9 / known.slowest_per_s
     return Speed(
         answer="slow" if slow else "normal",
         yardstick=known.name,

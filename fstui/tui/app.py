@@ -317,7 +317,7 @@ class FstuiApp(App[int]):
         try:
             if run.scenario.name == power_cut.NAME:
                 site = await self.session.look_up(directory)
-                changed = scenarios.changed(power_cut.FORM, run.scenario.settings)
+                changed = scenarios.changed_values(power_cut.FORM, run.scenario.settings)
                 self.open_power_cut(site.surveyed.path, site.target, changed)
                 return ""
             site, plan = await self.session.planned_again(run, directory)

@@ -12,7 +12,7 @@ import msgspec
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from fstui.model.errors import meant
+from fstui.model.errors import hint_for
 from fstui.tui.drawing.cells import ACTION, clickable, line
 from fstui.tui.styles import KEY, MAIN_BUTTON
 
@@ -121,7 +121,7 @@ def unknown(names: Iterable[str]) -> str:
     wrong = [name for name in names if name not in command_names]
     if not wrong:
         return ""
-    hint = meant(wrong[0], command_names) or " The help of each screen (?) lists the names of its commands."
+    hint = hint_for(wrong[0], command_names) or " The help of each screen (?) lists the names of its commands."
     return f"keys.toml: there is no command {', '.join(wrong)}.{hint}"
 
 

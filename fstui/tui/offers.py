@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from fstui.model.declaration import NOTHING, Declaration
+from fstui.model.declaration import NO_DECLARATION, Declaration
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
 from fstui.model.storage import CACHES, MEDIA
@@ -26,7 +26,7 @@ class Choices(msgspec.Struct, frozen=True):
     """Settings that differ from their defaults, by scenario, and what the user declares about the storage."""
 
     settings: dict[str, dict[str, str]] = {}
-    declaration: Declaration = NOTHING
+    declaration: Declaration = NO_DECLARATION
 
     def settings_of(self, form: Form) -> dict[str, str]:
         return self.settings.get(form.name, {})

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from fstui.measure.probes.files import SLOTS
 from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
-from fstui.model.documents import sealed
+from fstui.model.documents import with_digest
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.recorder import StepRecorder
 from fstui.runs.session import Session
@@ -115,7 +115,7 @@ def saved_runs(share: float) -> Iterator[bool]:
     run = saved()
     for number in range(many):
         stamp = f"2026-11-20T{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}+01:00"
-        runs.save(sealed(replace(run, id=f"r{number:06}", started_at=stamp)))
+        runs.save(with_digest(replace(run, id=f"r{number:06}", started_at=stamp)))
     began = time.process_time()
     runs.history()
     yield told(f"{many} saved runs: listed in", time.process_time() - began, "s of CPU", 5.0 * share + 0.5)

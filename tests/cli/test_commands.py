@@ -14,7 +14,7 @@ from fstui.cli import documentation
 from fstui.cli.commands import COMMANDS, group
 from fstui.cli.execution import exit_status
 from fstui.measure.wire.own_directory import MARK
-from fstui.model.documents import encode, sealed
+from fstui.model.documents import encode, with_digest
 from fstui.state import ledger, runs
 from tests.cli.conftest import Fstui, command
 from tests.factories.samples import FAILED_RUN, RUN
@@ -203,10 +203,10 @@ def test_judging_again_does_not_change_the_document(fstui: Fstui, saved: Path) -
 
 @pytest.mark.parametrize("command", [("show", "k3"), ("judge", "k3"), ("compare", "k3", "x7b2c9"), ("history",)])
 def test_a_run_that_was_edited_is_reported(fstui: Fstui, saved: Path, command: tuple[str, ...]) -> None:
-    saved.write_bytes(encode(sealed(RUN)))
+    saved.write_bytes(encode(with_digest(RUN)))
     as_written = fstui(*command)
     assert b"altered" not in as_written.stdout + as_written.stderr
-    saved.write_bytes(encode(replace(sealed(RUN), verdict="kept")))
+    saved.write_bytes(encode(replace(with_digest(RUN), verdict="kept")))
     done = fstui(*command)
     assert done.returncode == 0 and b"altered" in done.stdout + done.stderr
 

@@ -142,7 +142,7 @@ def on(class_: MediumClass, model: str | None = None, rate: float = 2000) -> Run
 
 
 def judged(found: Run) -> Run:
-    return found.judged(judge(found))
+    return found.with_judgement(judge(found))
 
 
 def test_runs_are_grouped_by_operation_and_storage() -> None:

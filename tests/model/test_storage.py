@@ -4,5 +4,5 @@ from fstui.model.storage import Space
 
 
 def test_filesystem_without_a_size_has_no_space_figure() -> None:
-    assert Space.stated(0, 0) is None
-    assert Space.stated(4096, 0) == Space(total_bytes=4096, free_bytes=0)
+    assert Space.from_statvfs(0, 0) is None
+    assert Space.from_statvfs(4096, 0) == Space(total_bytes=4096, free_bytes=0)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from fstui.judge import judge
 from fstui.measure.kinds.documents import decode_run
-from fstui.model.documents import sealed
+from fstui.model.documents import with_digest
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
 from fstui.powercut.records import PREFIX
@@ -56,7 +56,7 @@ def test_saved_cut_counts_as_survived() -> None:
 
 
 def test_altered_verification_does_not_count() -> None:
-    run = sealed(first_version("kept"))
+    run = with_digest(first_version("kept"))
     found = power_cuts.figures_of(run)
     assert found is not None
     runs.save(replace(run, sentence="It was kept for good."))

@@ -108,7 +108,7 @@ async def test_saved_verification_is_judged_alike_again(box: Box) -> None:
     run = await box.check()
     (step,) = run.steps
     assert (step.settings.probe, step.ops, step.elapsed_s) == ("powercut", 150, 0.81)
-    assert run.judged(judge(decode_run(msgspec.json.encode(run)))) == run
+    assert run.with_judgement(judge(decode_run(msgspec.json.encode(run)))) == run
     assert run.speed == Speed()  # a power cut has no speed
 
 

@@ -56,7 +56,7 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
 def judged_again(run: Run) -> Run:
     """Return the saved run, judged again."""
     loaded = saved.load(run.id)
-    return loaded.judged(judge(loaded))
+    return loaded.with_judgement(judge(loaded))
 
 
 def step_named(run: Run, name: str) -> Step:

@@ -101,7 +101,7 @@ async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
 )
 def test_an_unknown_declaration_is_refused_with_the_known_ones(declared: dict[str, str], sentence: str) -> None:
     with pytest.raises(Refused) as refused:
-        Declaration.of(declared.get("medium"), declared.get("write_cache"))
+        Declaration.from_words(declared.get("medium"), declared.get("write_cache"))
     assert str(refused.value).startswith(sentence)
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.model.documents import encode, sealed
+from fstui.model.documents import encode, with_digest
 from fstui.model.errors import Refused
 from fstui.runs import references
 from fstui.state import user_data
@@ -19,7 +19,7 @@ def gathered(place: Path, **documents: bytes) -> str:
 
 
 async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path) -> None:
-    honest, liar = encode(sealed(HONEST)), encode(sealed(LIAR))
+    honest, liar = encode(with_digest(HONEST)), encode(with_digest(LIAR))
     place = gathered(tmp_path, db1=b"[" + honest + b"," + liar + b"]", db2=b"[" + honest + b"]", db3=b"[]")
     added = await references.add("our db hosts", [place])
     assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
@@ -31,10 +31,10 @@ async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path)
 @pytest.mark.parametrize(
     ("document", "reason"),
     [
-        (b"[" + encode(sealed(LIAR)) + b"]", "run liar cannot be a reference: its verdict is not-durable"),
+        (b"[" + encode(with_digest(LIAR)) + b"]", "run liar cannot be a reference: its verdict is not-durable"),
         (b"[]", "has no run"),
         (b"[{", "is not a run document"),
-        (b"[" + encode(sealed(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
+        (b"[" + encode(with_digest(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
     ],
 )
 async def test_files_without_a_usable_run_are_refused(tmp_path: Path, document: bytes, reason: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.pilot import Pilot
 
-from fstui.model.documents import encode, sealed
+from fstui.model.documents import encode, with_digest
 from fstui.model.host import Host
 from fstui.model.watch import WatchedSecond, WatchStarted
 from fstui.runs.machine.replay import ReplayMachine
@@ -121,7 +121,7 @@ async def test_result_each_row_and_the_copied_text() -> None:
 async def test_history_and_comparison() -> None:
     path = runs.path_of(screens.RUN)
     path.parent.mkdir(parents=True)
-    path.write_bytes(encode(sealed(RUN)))
+    path.write_bytes(encode(with_digest(RUN)))
     (path.parent / "20261119-000000-\x1b[31m.json").write_text("{")
     async with hostile_app().run_test(size=SIZE) as pilot:
         await pilot.app.push_screen(HistoryScreen())

@@ -82,7 +82,7 @@ class Configuration:
     def _by_reading(self, defect: Defect, what: str) -> Iterator[Hit]:
         for layer in self._stack.nodes:
             reading = layer.reading(what) if not defect.kinds or layer.kind in defect.kinds else None
-            if reading is None or self._evidence.changed(layer.id, what):
+            if reading is None or self._evidence.has_changed(layer.id, what):
                 continue
             for name, outcome in defect.outcomes.items():
                 if reading.value in outcome.values:
@@ -155,7 +155,7 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
 def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     """A filesystem or ZFS volume sent no flushes during the whole run. The caches below decide what that means."""
     found = ((layer, barriers_off(layer)) for layer in stack.written)
-    off = [(layer, reading) for layer, reading in found if reading and not evidence.changed(layer.id, reading.what)]
+    off = [(layer, reading) for layer, reading in found if reading and not evidence.has_changed(layer.id, reading.what)]
     stale = stack.without_checked_copy(tuple(layer for layer, _ in off))
     for layer, reading in off:
         below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
@@ -247,7 +247,7 @@ def _override_outcome(cached: Sequence[Node]) -> str:
 def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
     """Return whether flushes that the device would need end there during the whole run."""
     safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).keeps_each_write(node)
-    dropped = node.write_cache == _THROUGH and not evidence.changed(node.id, "write cache")
+    dropped = node.write_cache == _THROUGH and not evidence.has_changed(node.id, "write cache")
     return dropped and not (safe or _is_only_read(node, evidence) or _only_below_multipath(node, evidence, stack))
 
 
@@ -261,7 +261,7 @@ def _only_below_multipath(node: Node, evidence: Evidence, stack: Stack) -> bool:
     """Return whether only request-based multipath devices use it. Their flushes ignore the path's own setting."""
     above = [each for each in stack.nodes if node.id in each.below]
     return bool(above) and all(
-        dm.sends_requests(each) and each.write_cache != _THROUGH and not evidence.changed(each.id, "write cache")
+        dm.sends_requests(each) and each.write_cache != _THROUGH and not evidence.has_changed(each.id, "write cache")
         for each in above
     )
 
@@ -275,7 +275,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
         for each in stack.flushed_below(node)
         if each.write_cache == "write back"
         and not outlives_power_cut(each)
-        and not evidence.changed(each.id, "write cache")
+        and not evidence.has_changed(each.id, "write cache")
     ]
     yield from ((words.write_cache(each), each) for each in below)
     if not below and stack.backing(node) and not stack.in_memory and not loop.direct_io(node):

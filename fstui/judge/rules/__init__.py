@@ -31,7 +31,7 @@ QUESTIONS = {
     "notes": "Which other facts matter?",
 }
 """The questions by folder. Of two findings of equal weight, the one that answers the earlier question comes first."""
-_OF_STEPS = frozenset({"proof", "arrival", "rotation", "database", "speed"})
+_QUESTIONS_ABOUT_STEPS = frozenset({"proof", "arrival", "rotation", "database", "speed"})
 """Questions that the configuration alone cannot answer."""
 RENAMED = {
     "flush-flat": "flush-cost",
@@ -57,24 +57,25 @@ class Page(NamedTuple):
 @cache
 def pages() -> dict[str, Page]:
     """Return the pages by public rule name, in alphabetical order. No rule is imported for this."""
-    found = {name: Page("configuration", defect.page.strip()) for name, defect in defects().items()}
+    by_name = {name: Page("configuration", defect.page.strip()) for name, defect in defects().items()}
     for question, module in _modules():
         if module != _DEFECTS:
-            found.update((name, Page(question, text)) for name, text in _texts(question, module))
-    return dict(sorted(found.items()))
+            by_name.update((name, Page(question, text)) for name, text in _page_texts(question, module))
+    return dict(sorted(by_name.items()))
 
 
 @cache
 def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
-    """Return every rule in its order, or only those that judge no steps, for hosts with thousands of filesystems."""
+    """Return the rules in order. Without ``with_steps``, leave out those that judge steps: a list of filesystems has
+    no steps, and may be thousands of lines long."""
     order = list(QUESTIONS)
-    found = [
+    entries = [
         (order.index(question), rule.order, rule.name, rule)
         for question, module in _modules()
         for rule in vars(import_module(f"{__name__}.{question}.{module}")).values()
-        if isinstance(rule, Rule) and (with_steps or question not in _OF_STEPS)
+        if isinstance(rule, Rule) and (with_steps or question not in _QUESTIONS_ABOUT_STEPS)
     ]
-    return tuple(rule for *_, rule in sorted(found, key=lambda entry: entry[:3]))
+    return tuple(rule for *_, rule in sorted(entries, key=lambda entry: entry[:3]))
 
 
 def rule_names() -> tuple[str, ...]:
@@ -92,29 +93,29 @@ def explain(rule_name: str) -> str:
 
 
 def questions() -> dict[str, list[tuple[str, str]]]:
-    """Return the questions in words, each with the rules that answer it: name and sentence."""
+    """Return the rules by question: the name of each rule, and the first sentence of its page."""
     rules = pages().items()
     return {
-        words: [(name, _meaning(page.text)) for name, page in rules if page.question == question]
-        for question, words in QUESTIONS.items()
+        text: [(name, _first_sentence(page.text)) for name, page in rules if page.question == question]
+        for question, text in QUESTIONS.items()
     }
 
 
-def _texts(question: str, module: str) -> Iterator[tuple[str, str]]:
+def _page_texts(question: str, module: str) -> Iterator[tuple[str, str]]:
     # from the source, because an optimising interpreter (-OO) keeps no docstrings
     source = pkgutil.get_data(f"{__name__}.{question}", f"{module}.py")
     assert source is not None, "it is part of the package"
     tree = ast.parse(source)
-    functions = [each for each in tree.body if isinstance(each, ast.FunctionDef) and each.decorator_list]
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
     if len(functions) > 1:
-        yield from ((each.name.replace("_", "-"), ast.get_docstring(each) or "") for each in functions)
+        yield from ((node.name.replace("_", "-"), ast.get_docstring(node) or "") for node in functions)
     else:
         yield module.replace("_", "-"), ast.get_docstring(tree) or ""
 
 
 @cache
 def _modules() -> tuple[tuple[str, str], ...]:
-    """Return the question and the name of each module, without importing any of them."""
+    """Return the question and the name of each module with rules, without importing the modules."""
     return tuple(
         (question, module.name)
         for question in QUESTIONS
@@ -122,7 +123,7 @@ def _modules() -> tuple[tuple[str, str], ...]:
     )
 
 
-def _meaning(page: str) -> str:
+def _first_sentence(page: str) -> str:
     _, _, body = page.partition("## What it means\n")
     paragraph = grouped(" ".join(body.split("\n\n")[0].translate(_MARKDOWN).split()))
     return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]

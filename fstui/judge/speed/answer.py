@@ -8,22 +8,30 @@ from collections.abc import Sequence
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import SyncStep
 from fstui.judge.references import typical
-from fstui.judge.speed.reasons import Reason, limits_met, reasons
+from fstui.judge.speed.reasons import Reason, find_reasons, limits_reached
 from fstui.judge.speed.stalls import (
     LONGEST_PAUSE,
     StalledStep,
+    is_starved,
     slowest_device,
     stalled_steps,
-    starved,
     without_cpu_ns,
 )
-from fstui.judge.speed.yardsticks import StepComparison, Yardstick, best_small, pace, per_s, rated, yardsticks
+from fstui.judge.speed.yardsticks import (
+    StepComparison,
+    Yardstick,
+    fastest_small_step,
+    find_yardsticks,
+    rate_text,
+    rated_steps,
+    step_per_s,
+)
 from fstui.judge.words import capital, command, listed
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
 
-IN_THE_DEVICE = 0.5
+DEVICE_SHARE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
 _IN_DOUBT = "syncs may have returned before the disk had written"
 NO_REASON = "No cause was found."
@@ -40,7 +48,7 @@ RECORD_A_BASELINE = (
 
 
 def speed(case: Case, verdict: Verdict) -> Speed:
-    """Return the answer. Stalls precede slow; neither is reported if fstui lacked CPU. Normal needs a yardstick."""
+    """Return the answer. Stalls precede slow. Neither is reported if fstui lacked CPU. Normal needs a yardstick."""
     if not any(step.settings.in_scenarios for step in case.steps.all):  # only power cuts
         return Speed()
     if case.evidence.rate_limit:
@@ -49,7 +57,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
             "fstui limited its own rate (--max-rate, --idle), so this run does not show how fast the storage is.",
         )
     stalled = stalled_steps(case)
-    if by_storage := [one for one in stalled if not one.by_cpu]:
+    if by_storage := [stall for stall in stalled if not stall.lacked_cpu]:
         return _stalls(case, by_storage)
     if stalled and not _slow_without_cpu_waits(case):
         return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
@@ -58,25 +66,25 @@ def speed(case: Case, verdict: Verdict) -> Speed:
             "its syncs make nothing durable",
             "The syncs make nothing durable, so their time does not show the disk's speed.",
         )
-    return _compared(case, verdict, yardsticks(case))
+    return _compared(case, verdict, find_yardsticks(case))
 
 
 def _slow_without_cpu_waits(case: Case) -> bool:
     """Return whether the other operations are far too slow even without the one that waited for a CPU."""
     if case.configuration.breaks_sync:
         return False
-    return any(one.slow and one.worst.slow_without(without_cpu_ns(one.worst.step)) for one in yardsticks(case))
+    return any(yardstick.is_slow and yardstick.worst.is_slow_without_cpu_waits for yardstick in find_yardsticks(case))
 
 
-def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed:
-    slow = next((one for one in found if one.slow), None)
-    if slow and starved(slow.worst.step) and not slow.worst.slow_without(without_cpu_ns(slow.worst.step)):
+def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> Speed:
+    slow = next((yardstick for yardstick in yardsticks if yardstick.is_slow), None)
+    if slow and is_starved(slow.worst.step) and not slow.worst.is_slow_without_cpu_waits:
         return _without_cpu(slow.worst.step, slow.worst.line, without_cpu_ns(slow.worst.step))
     if slow:
-        return _slow(case, slow, found)
-    normal = next((one for one in found if one.normal), None)
+        return _slow(case, slow, yardsticks)
+    normal = next((yardstick for yardstick in yardsticks if yardstick.is_normal), None)
     if normal and verdict not in NOT_TRUSTED:
-        return _normal(case, normal, found)
+        return _normal(case, normal, yardsticks)
     if normal:
         title, why = _IN_DOUBT, "they may have returned before the disk had written anything"
         if verdict == "lost":
@@ -86,61 +94,68 @@ def _compared(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed
             f"The rate of the syncs is normal compared with {normal.name}, but {why}. So the speed of the disk itself "
             "is not known.",
         )
-    return _no_reference(case, verdict, found)
+    return _no_reference(case, verdict, yardsticks)
 
 
 def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
-    longest, why = stalled[0], reasons(case, stalled[0].step)
-    times, measured_s = sum(one.step.stalls.count or 1 for one in stalled), sum(one.step.elapsed_s for one in stalled)
-    what = f"{longest.call} that never returned" if longest.call else f"one operation of “{longest.step.name}”"
-    slow = [] if case.configuration.breaks_sync else [one for one in yardsticks(case) if one.slow]
+    longest, reasons = stalled[0], find_reasons(case, stalled[0].step)
+    steps = [stall.step for stall in stalled]
+    stall_count, measured_s = sum(step.stalls.count or 1 for step in steps), sum(step.elapsed_s for step in steps)
+    operation = f"{longest.call} that never returned" if longest.call else f"one operation of “{longest.step.name}”"
+    yardsticks = () if case.configuration.breaks_sync else find_yardsticks(case)
+    slow = [yardstick for yardstick in yardsticks if yardstick.is_slow]
     also = f" At least half of the steps were slow, too. The slowest is {slow[0].worst.line}." if slow else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{duration_ns(longest.ns)} for {what}{_by(why)}",
-        sentence=f"{capital(what)} took {duration_ns(longest.ns)}, and everything that waited for it was blocked: "
-        f"{counted(times, 'stall')} in {seconds(measured_s)}.{_device(longest)}{also}{_explained(why)}",
-        because=(*(one.line for one in stalled), *_lines(slow), *(reason.because for reason in why)),
-        next=_next(case, why),
+        title=f"{duration_ns(longest.longest_ns)} for {operation}{_first_reason(reasons)}",
+        sentence=f"{capital(operation)} took {duration_ns(longest.longest_ns)}, and everything that waited for it was "
+        f"blocked: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}{also}"
+        f"{_reason_sentences(reasons)}",
+        because=(
+            *(stall.line for stall in stalled),
+            *_evidence_lines(slow),
+            *(reason.because for reason in reasons),
+        ),
+        next=_next_steps(case, reasons),
     )
 
 
-def _device(stalled: StalledStep) -> str:
-    """Return a sentence: the device or a layer above it stalled. Empty if the kernel's trace does not show which."""
-    found = slowest_device(stalled.step)
-    if found is None:
+def _device_sentence(stalled: StalledStep) -> str:
+    """Return a sentence about where the stall was; empty if the kernel's trace does not show it."""
+    slowest = slowest_device(stalled.step)
+    if slowest is None:
         return ""
-    device, longest_ns = found
+    device, longest_ns = slowest
     took = duration_ns(longest_ns)
-    if longest_ns >= IN_THE_DEVICE * stalled.ns:
+    if longest_ns >= DEVICE_SHARE * stalled.longest_ns:
         return f" {device} itself took {took} to answer."
     return f" {device} itself never took longer than {took}: the delay was in a layer above, or for lack of a CPU."
 
 
-def _slow(case: Case, slow: Yardstick, found: Sequence[Yardstick]) -> Speed:
+def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
     worst = slow.worst
-    why = reasons(case, worst.step)
+    reasons = find_reasons(case, worst.step)
     return Speed(
         answer="slow",
         yardstick=slow.name,
-        title=f"{worst.did}, slower than {slow.name}{_by(why)}",
-        sentence=f"{worst.step.name} did {worst.did} in {seconds(worst.step.elapsed_s)}. Compared with {slow.name}: "
-        f"{worst.evidence}.{_explained(why)}",
-        because=(*_lines(found), *(reason.because for reason in why)),
-        next=_next(case, why),
+        title=f"{worst.rate_text}, slower than {slow.name}{_first_reason(reasons)}",
+        sentence=f"{worst.step.name} did {worst.rate_text} in {seconds(worst.step.elapsed_s)}. Compared with "
+        f"{slow.name}: {worst.evidence}.{_reason_sentences(reasons)}",
+        because=(*_evidence_lines(yardsticks), *(reason.because for reason in reasons)),
+        next=_next_steps(case, reasons),
     )
 
 
-def _normal(case: Case, normal: Yardstick, found: Sequence[Yardstick]) -> Speed:
-    best = max(normal.comparisons, key=lambda one: one.per_s)
+def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
+    best = max(normal.comparisons, key=lambda comparison: comparison.per_s)
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.step.name} {best.did}, normal compared with {normal.name}",
-        sentence=f"{best.step.name} did {best.did}. That is normal compared with {normal.name}: {best.evidence}. "
+        title=f"{best.step.name} {best.rate_text}, normal compared with {normal.name}",
+        sentence=f"{best.step.name} did {best.rate_text}. That is normal compared with {normal.name}: {best.evidence}. "
         f"{_remarks(case, best.step)}",
-        because=_lines(found, (best, normal.name)),
+        because=_evidence_lines(yardsticks, (best, normal.name)),
     )
 
 
@@ -155,80 +170,85 @@ def _without_cpu(step: Step, line: str, ns: int) -> Speed:
     )
 
 
-def _no_reference(case: Case, verdict: Verdict, found: Sequence[Yardstick]) -> Speed:
-    if not any(rated(case)):
+def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> Speed:
+    if not any(rated_steps(case)):
         return _unknown("no rate was measured", "No step synced each write for long enough to have a rate.")
-    if found:
-        worst = found[0].worst
-        slow = f"slow is below {pace(worst.slow_below_per_s, worst.done)}, and " if worst.slow_below_per_s else ""
+    if yardsticks:
+        worst = yardsticks[0].worst
+        slow = ""
+        if worst.slow_below_per_s:
+            slow = f"slow is below {rate_text(worst.slow_below_per_s, worst.sync_step)}, and "
         return Speed(
-            title=f"neither slow nor clearly normal compared with {found[0].name}",
-            sentence=f"Fewer than half of the steps are slow compared with {found[0].name}, and not more than half are "
-            f"normal. {worst.step.name} did {worst.did}: {slow}normal is at least "
-            f"{pace(worst.normal_from_per_s, worst.done)}.",
-            because=_lines(found),
+            title=f"neither slow nor clearly normal compared with {yardsticks[0].name}",
+            sentence=f"Fewer than half of the steps are slow compared with {yardsticks[0].name}, and not more than "
+            f"half are normal. {worst.step.name} did {worst.rate_text}: {slow}normal is at least "
+            f"{rate_text(worst.normal_from_per_s, worst.sync_step)}.",
+            because=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
         )
     if verdict in NOT_TRUSTED:
         return _unknown(_IN_DOUBT, "Something other than the disk may answer its syncs.")
-    best = best_small(case)
+    best = fastest_small_step(case)
     if best is None:
         return _unknown("no small writes were synced", "Its blocks are too large to compare, or not each was synced.")
-    return _among_all_kinds(case, best)
+    return _compared_with_all_kinds(case, best)
 
 
-def _among_all_kinds(case: Case, best: SyncStep) -> Speed:
+def _compared_with_all_kinds(case: Case, best: SyncStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
-    as_rate = f", as in {rate(per_s(best))}/s" if best.settings.ops_per_s else ""
-    did, rank = pace(per_s(best), best), _RANKS[sum(each <= per_s(best) for _, each in typical())]
-    medians = ", ".join(f"{kind} {rate(each)}/s" for kind, each in typical())
+    as_rate = f", as in {rate(step_per_s(best))}/s" if best.settings.ops_per_s else ""
+    measured = rate_text(step_per_s(best), best)
+    rank = _RANKS[sum(typical_per_s <= step_per_s(best) for _, typical_per_s in typical())]
+    medians = ", ".join(f"{kind} {rate(typical_per_s)}/s" for kind, typical_per_s in typical())
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
-        title=f"{best.step.name} {did}, {rank}",
-        sentence=f"{best.step.name} did {did}: {rank}, judging by the medians of published rates. There is no "
+        title=f"{best.step.name} {measured}, {rank}",
+        sentence=f"{best.step.name} did {measured}: {rank}, judging by the medians of published rates. There is no "
         f"reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
-        because=(f"{best.step.name}: {did}{as_rate}; medians: {medians}",),
+        because=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
     )
 
 
 def _remarks(case: Case, step: Step) -> str:
     """Return sentences about the longest operation, and about a limit that applied to the step."""
-    longest = max((done.step.latency_ns.max for done in rated(case) if done.step.latency_ns), default=None)
-    limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_met(case, step))
-    found = (
+    latencies = (sync_step.step.latency_ns for sync_step in rated_steps(case))
+    longest = max((latency.max for latency in latencies if latency), default=None)
+    limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
+    remarks = (
         f"The longest synced write took {duration_ns(longest)}." if longest else "",
         f"An I/O limit of its cgroup applies: {limits}." if limits else "",
     )
-    return " ".join(filter(None, found))
+    return " ".join(filter(None, remarks))
 
 
 def _unknown(title: str, sentence: str) -> Speed:
     return Speed(title=title, sentence=sentence)
 
 
-def _lines(found: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
-    """Return a line of evidence per step. ``first``: comparisons to begin with, and the names of their yardsticks."""
-    lines: dict[str, dict[str, None]] = {}
-    for one, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in found)):
-        lines.setdefault(f"{one.step.name}: {one.did}", {})[f"{one.evidence} ({name})"] = None
-    return tuple("; ".join((did, *evidence)) for did, evidence in lines.items())
+def _evidence_lines(yardsticks: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
+    """Return a line of evidence per step. ``first``: the comparisons of the first lines, and their yardsticks."""
+    lines: dict[str, dict[str, None]] = {}  # the inner keys are the evidence of a step, without repetitions
+    for comparison, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in yardsticks)):
+        evidence_of_step = lines.setdefault(f"{comparison.step.name}: {comparison.rate_text}", {})
+        evidence_of_step[f"{comparison.evidence} ({name})"] = None
+    return tuple("; ".join((measured, *evidence)) for measured, evidence in lines.items())
 
 
-def _by(why: Sequence[Reason]) -> str:
-    return f": {why[0].words}" if why else ""
+def _first_reason(reasons: Sequence[Reason]) -> str:
+    return f": {reasons[0].text}" if reasons else ""
 
 
-def _explained(why: Sequence[Reason]) -> str:
+def _reason_sentences(reasons: Sequence[Reason]) -> str:
     """Return sentences with the reasons. If there are any, the disk may not be the cause."""
-    if not why:
+    if not reasons:
         return f" {NO_REASON}"
-    return " " + " ".join(f"{capital(reason.words)}." for reason in why) + " So the disk may not be the cause."
+    return " " + " ".join(f"{capital(reason.text)}." for reason in reasons) + " So the disk may not be the cause."
 
 
-def _next(case: Case, why: Sequence[Reason]) -> tuple[str, ...]:
-    if why:
-        return tuple(dict.fromkeys(reason.next for reason in why))
+def _next_steps(case: Case, reasons: Sequence[Reason]) -> tuple[str, ...]:
+    if reasons:
+        return tuple(dict.fromkeys(reason.next for reason in reasons))
     target = case.evidence.target
     mount = f" --mount {shlex.quote(target.mount_point)}" if target else ""
     return (f"See which layer takes the time: {command(f'sudo fstui watch{mount}')}", LOOK_AT_DMESG)

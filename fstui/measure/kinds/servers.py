@@ -170,7 +170,7 @@ def kind_of_version(driver: Driver, version: str) -> str:
 class ServerSettings(StepSettings, frozen=True, kw_only=True):
     operations: ClassVar[str | None] = "transactions"
     program: ClassVar[str | None] = "sysbench"
-    wants_server: ClassVar[bool] = True
+    needs_server: ClassVar[bool] = True
     reports_itself: ClassVar[bool] = True
 
 

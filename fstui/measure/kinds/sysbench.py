@@ -290,11 +290,11 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         min_s = SILENT_TIMES * busy_s / max(self.transactions, 1)
         groups = [list(group) for _, group in groupby(self.intervals, lambda interval: interval.tps > 0)]
         gaps = [
-            Silence(group[0].t_s - group[0].length_s, group[-1].t_s, lasts=group[-1] is self.intervals[-1])
+            Silence(group[0].t_s - group[0].length_s, group[-1].t_s, is_ongoing=group[-1] is self.intervals[-1])
             for group in groups
             if group[0].tps <= 0
         ]
-        return tuple(gap for gap in gaps if gap.until_s - gap.since_s >= min_s)
+        return tuple(gap for gap in gaps if gap.end_s - gap.start_s >= min_s)
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
         """Return sysbench's minimum, mean, maximum and p95, and the other percentiles from its histogram."""

@@ -343,7 +343,9 @@ async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
         child.send(json.dumps(mount_point))
     child.hang_up()
     return {
-        answer["mount_point"]: None if "error" in answer else Space.stated(answer["total_bytes"], answer["free_bytes"])
+        answer["mount_point"]: None
+        if "error" in answer
+        else Space.from_statvfs(answer["total_bytes"], answer["free_bytes"])
         async for answer in _answers(child, SILENT_S)
     }
 

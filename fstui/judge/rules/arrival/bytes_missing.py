@@ -2,7 +2,8 @@
 
 ## What it means
 Less than 90 % of the bytes that were written and synced reached the device. A cache above it holds the rest, although
-the syncs were acknowledged. For O_DIRECT without a sync, it only means that O_DIRECT went through the page cache.
+the syncs were acknowledged. For O_DIRECT without a sync, a shortage only means that the writes went through the page
+cache.
 
 ## How it was measured
 Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the step. Devices that share the
@@ -13,12 +14,13 @@ writer.
 A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs, a sufficient
 byte count proves nothing, because btrfs writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
 
-ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. On Linux 6.18, fsync writes an overwrite of
-it, but fdatasync and O_DSYNC do not: a power cut lost all of 8 400 acknowledged overwrites.
+ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. If such a file is overwritten on Linux
+6.18, fsync writes the new data, but fdatasync and O_DSYNC do not: a power cut lost all of 8 400 acknowledged writes.
 
 ## What to do next
 Look for a filter that fakes the sync calls (`grep Seccomp /proc/self/status`) and for a caching layer (`lsblk -s`,
-`dmsetup table`). For a small file on such an ext4, use fsync. For O_DIRECT on a loop device, `losetup --direct-io=on`.
+`dmsetup table`). For small files on such an ext4 filesystem, use fsync. On a loop device, switch direct I/O on:
+`losetup --direct-io=on`.
 
 ## Details
 - If only every n-th write is followed by a sync, one block per sync has to arrive. A block that is rewritten between
@@ -62,19 +64,19 @@ def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
     )
 
 
-def _not_direct(case: Case, found: Sequence[FlushAccount]) -> Conclusion:
-    worst = fewest_bytes(found)
+def _not_direct(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
+    worst = fewest_bytes(accounts)
     where, written, arrived = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
-    short = f"{arrived} of {written} reached {where}"
-    why = f"of {written}, {arrived} reached {where} in {words.time_measured([worst.step])}."
+    shortage = f"{arrived} of {written} reached {where}"
+    reason = f"of {written}, {arrived} reached {where} in {words.time_measured([worst.step])}"
     if loop := case.flushes.buffering_loop:
-        why = f"direct I/O of {loop.id} is off."
+        reason = f"direct I/O of {loop.id} is off"
     return Conclusion(
-        title=f"O_DIRECT was buffered: {short if worst.lacks_bytes else why[:-1]}",
-        sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: {why}",
+        title=f"O_DIRECT was buffered: {shortage if worst.lacks_bytes else reason}",
+        sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: {reason}.",
         scope="step",
-        steps=[account.step for account in found],
-        because=[account.byte_line for account in found],
+        steps=[account.step for account in accounts],
+        because=[account.byte_line for account in accounts],
         next=(
             "On a loop device, switch direct I/O on: 'losetup --direct-io=on'. On ext4 with data=journal, O_DIRECT is "
             "always buffered.",

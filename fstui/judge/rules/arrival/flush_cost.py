@@ -5,8 +5,8 @@ A flush that has work to do takes longer the more unsynced data there is. In a g
 is normal if the host's disk has power-loss protection. A host that ignores flushes looks the same.
 
 ## How it was measured
-fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. fstui reports that
-its time grows if all of these are true:
+fdatasync is timed after O_DIRECT writes of up to 32 MiB, sequential and scattered. The flush time
+grows if all of these are true:
 
 - at least 95 % of the bytes had reached the lowest device before the flush
 - the two largest amounts each take at least 1.5 times as long as any other
@@ -41,56 +41,56 @@ from fstui.judge.facts.costs import Cost, added
 from fstui.judge.facts.flush_work import FlushGrowth
 from fstui.model.quantities import duration_ns
 
-CHEAP = 2
-"""A flush is cheap if it adds less than this many times the write itself."""
+CHEAP_BELOW = 2
+"""A flush is cheap if it adds less than this many times the duration of the write."""
 
 
 @rule(order=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
-    patterns = case.flush_growth
-    if not patterns or case.steps.mounted_sync:  # with -o sync, no data is left for the flush
+    growths = case.flush_growth
+    if not growths or case.steps.mounted_sync:  # with -o sync, no data is left for the flush
         return
-    grown = [growth for growth in patterns if not growth.shows_no_work]
-    proven = case.flushes.complete_at_lowest
-    if grown and proven:
-        yield _works(case, grown, words.devices(proven.devices))
-    elif not grown and case.host.virtualization and not (case.rotation.platters_wait or case.commits_are_safe):
+    growing = [growth for growth in growths if not growth.shows_no_work]
+    lowest = case.flushes.complete_at_lowest
+    if growing and lowest:
+        yield _growing(case, growing, words.devices(lowest.devices))
+    elif not growing and case.host.virtualization and not (case.rotation.platters_wait or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
-        cheap = write and flushed and flushed.ns - write.ns < CHEAP * write.ns
-        if write and flushed and cheap and case.flushes.as_expected(flushed.step):
-            yield _flat(case, patterns, write, flushed)
+        is_cheap = write and flushed and flushed.ns - write.ns < CHEAP_BELOW * write.ns
+        if write and flushed and is_cheap and case.flushes.as_expected(flushed.step):
+            yield _flat(case, growths, write, flushed)
 
 
-def _works(case: Case, grown: Sequence[FlushGrowth], lowest: str) -> Conclusion:
-    steepest = max(grown, key=lambda growth: growth.per_mib_ns)
-    steps = [growth.step for growth in grown]
-    known = all(growth.has_device_times for growth in grown)
-    where = words.listed(sorted(set().union(*(growth.working for growth in grown)))) if known else lowest
+def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclusion:
+    steepest = max(growing, key=lambda growth: growth.per_mib_ns)
+    steps = [growth.step for growth in growing]
+    is_timed = all(growth.has_device_times for growth in growing)
+    where = words.listed(sorted(set().union(*(growth.working for growth in growing)))) if is_timed else lowest
     return Conclusion(
         title=f"each unsynced MiB adds {duration_ns(steepest.per_mib_ns)} to a flush",
         sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.summary}, in "
         f"{words.time_measured(steps)}. So the flush writes something; only a power cut proves "
         f"more.{case.lowest_devices.doubt()}",
         verdict="consistent",
-        confidence="medium" if known and case.lowest_devices.verified else "low",
+        confidence="medium" if is_timed and case.lowest_devices.verified else "low",
         steps=steps,
-        because=[growth.because for growth in grown],
+        because=[growth.because for growth in growing],
         next=(words.CUT_THE_POWER,),
     )
 
 
-def _flat(case: Case, patterns: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
-    largest = max(patterns, key=lambda growth: growth.points[-1].bytes)
+def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
+    largest = max(growths, key=lambda growth: growth.points[-1].bytes)
     extra = added(write, flushed)
-    rises = all(growth.looks_growing for growth in patterns)
-    how = "and its growth is not the device's own" if rises else "however much data is unsynced"
+    looks_growing = all(growth.looks_growing for growth in growths)
+    how = "and its growth is not the device's own" if looks_growing else "however much data is unsynced"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {how}",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {how} ({largest.summary}), "
         f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection, and a "
         "host that ignores flushes looks the same.",
         confidence="low",
-        steps=[write.step, flushed.step, *(growth.step for growth in patterns)],
-        because=(write.because, flushed.because, *(growth.because for growth in patterns)),
+        steps=[write.step, flushed.step, *(growth.step for growth in growths)],
+        because=(write.because, flushed.because, *(growth.because for growth in growths)),
         next=words.hypervisor(case.host),
     )

@@ -8,12 +8,13 @@ layer above the driver drops them, at least for a time.
 Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
 writers may share a flush):
 
-- if one flush per sync, or another exact number, is expected: the flushes of more than one sync and of more than
-  0.2 % of the syncs are missing
-- otherwise: more than 10 % of the minimum are missing
+- exact number expected (for example, one flush per sync): the flushes of more than one sync, and of more than 0.2 %
+  of the syncs, are missing
+- otherwise: more than 10 % of the minimum is missing
 
 Each short part of a step with one writer is compared as well. As root, the kernel's trace shows which process
-requested each flush: flushes of other processes then do not count, and the layer that did not pass flushes on is named.
+requested each flush. Then flushes of other processes do not count, and the finding names the layer that did not pass
+the flushes on.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so a shortfall is always real. Without root, the rule does not show which
@@ -66,7 +67,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
         sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) produced {count(arrival.flushes)} flushes at {where}"
-        f"{_traced(arrival)} in {words.time_measured([worst.step])}: {per_sync} each, {expected} expected from "
+        f"{_trace_clause(arrival)} in {words.time_measured([worst.step])}: {per_sync} each, {expected} expected from "
         f"{words.named(filesystem)}. {_dropped_by(case, worst)} drops them"
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
         "holds.",
@@ -74,8 +75,8 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         steps=[account.step for account in missing],
         because=(
             *(account.flush_line for account in missing),
-            *(pair.because for pair in _withheld(case)),
-            *_caches(worst),
+            *(pair.because for pair in _withholding_layers(case)),
+            *_cache_lines(worst),
         ),
         next=(
             *_remedies(filesystem),
@@ -92,28 +93,28 @@ def _remedies(filesystem: Node) -> Iterator[str]:
         yield _EXTERNAL_JOURNAL
 
 
-def _traced(arrival: Arrival) -> str:
+def _trace_clause(arrival: Arrival) -> str:
     if arrival.traced is None:
         return ""
     others = arrival.traced.others
-    next_to = f", while other processes requested {count(others)}" if others else ""
-    return f", according to {TRACE}{next_to},"
+    of_others = f", while other processes requested {count(others)}" if others else ""
+    return f", according to {TRACE}{of_others},"
 
 
 def _dropped_by(case: Case, account: FlushAccount) -> str:
-    withheld = _withheld(case)
-    if withheld and not account.trace_lacks:
-        return words.named(withheld[0].above)
+    pairs = _withholding_layers(case)
+    if pairs and not account.trace_lacks:
+        return words.named(pairs[0].above)
     filesystem = account.level.filesystem
     if ext.has_no_journal(filesystem) or ext.has_external_journal(filesystem):
         return "The filesystem itself, or a layer below it,"
     return "A layer above the driver"
 
 
-def _withheld(case: Case) -> list[Withheld]:
+def _withholding_layers(case: Case) -> list[Withheld]:
     return [pair for pair in case.flushes.withheld if pair.below.write_cache != "write through"]
 
 
-def _caches(account: FlushAccount) -> Iterator[str]:
+def _cache_lines(account: FlushAccount) -> Iterator[str]:
     yield from words.readings(account.level.filesystem, "barrier")
     yield from map(words.write_cache, account.devices)

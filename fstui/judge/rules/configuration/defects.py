@@ -15,28 +15,29 @@ from fstui.storage.layers.filesystems.overlay import upper_path
 
 @rule(order=20)
 def defects(case: Case) -> Iterator[Finding]:
-    for found in case.configuration.defects:
-        outcome, texts = found.outcome, _texts(case, found)
-        unsure = outcome.low_unless_verified and not case.lowest_devices.verified
+    for match in case.configuration.defects:
+        outcome, values = match.outcome, _placeholders(case, match)
+        is_unverified = outcome.low_unless_verified and not case.lowest_devices.verified
         yield Finding(
-            rule=found.defect.name,
+            rule=match.defect.name,
             verdict=outcome.verdict,
-            confidence="low" if unsure else outcome.confidence,
+            confidence="low" if is_unverified else outcome.confidence,
             scope="storage",
-            title=outcome.title.format_map(texts),
-            sentence=outcome.sentence.format_map(texts),
-            steps=found.hit.steps,
-            because=found.hit.because,
-            next=tuple(line.format_map(texts) for line in outcome.next),
+            title=outcome.title.format_map(values),
+            sentence=outcome.sentence.format_map(values),
+            steps=match.hit.steps,
+            because=match.hit.because,
+            next=tuple(line.format_map(values) for line in outcome.next),
         )
 
 
-def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
-    layer, rate = found.hit.layer, case.flushes.rate
+def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
+    """Return the values for the placeholders in the texts of a row of ``defects.toml``."""
+    layer, rate = match.hit.layer, case.flushes.rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
     return {
-        **found.outcome.missing,
+        **match.outcome.missing,
         **({"test_upper": words.command(f"fstui run fsync-rate {shlex.quote(upper)}")} if upper else {}),
         **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
         "id": layer.id,
@@ -47,5 +48,5 @@ def _texts(case: Case, found: FoundDefect) -> dict[str, str]:
         "early": rate or "a sync returns before the data is safe",
         "check_battery": battery,
         "check_drives": drives,
-        **found.hit.words,
+        **match.hit.words,
     }

@@ -7,8 +7,8 @@ answers a sync instead of the kernel, and makes nothing durable. The disk was no
 ## How it was measured
 Any of these signs is enough:
 
-- fsync and fdatasync of a pipe succeed, which the kernel refuses with EINVAL, and they were not seen to clean the pages
-  of a file.
+- fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL, and neither was observed to clean
+  the pages of a file.
 - After two or more syncs, pages of the file were still dirty (`/proc/self/smaps`), but after three direct system calls
   none was.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
@@ -17,7 +17,7 @@ Any of these signs is enough:
 ## What it proves, and what it does not
 Some or all syncs of this process are faked. It says nothing about other processes, nor about the disk. A library that
 fakes only a few syncs is found by `flushes-missing` and `bytes-missing`. If a library
-calls `syncfs` or `sync` instead, the sync of a pipe also succeeds; it is not reported unless pages stay dirty.
+calls `syncfs` or `sync` instead, the sync of a pipe also succeeds. Such a library is reported only if pages stay dirty.
 
 ## What to do next
 Run fstui without the library, or outside the container if `grep Seccomp /proc/self/status` says 2. Then check the
@@ -40,13 +40,13 @@ def sync_stubbed(case: Case) -> Iterator[Conclusion]:
     signs = case.configuration.stub_signs
     if signs:
         yield _this_process(case, signs)
-    like = case.evidence.like
-    if like and (loaded := tuple(stub_signs(like))):
-        yield _another_process(like, loaded)
+    process = case.evidence.like
+    if process and (signs_of_other := tuple(stub_signs(process))):
+        yield _another_process(process, signs_of_other)
 
 
 def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
-    sign = case.flushes.few_per_sync or signs[0]  # if only some syncs are left out, the flushes do not show it
+    sign = case.flushes.few_per_sync or signs[0]  # the flushes are not few if only some syncs are faked
     return Conclusion(
         title="syncs of this process are stubbed out",
         sentence="A library or a filter intercepts this process's syncs, which never reach the kernel "
@@ -63,14 +63,14 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
     )
 
 
-def _another_process(like: Process, loaded: Sequence[str]) -> Conclusion:
-    who = words.process(like)
+def _another_process(process: Process, signs: Sequence[str]) -> Conclusion:
+    name = words.process(process)
     return Conclusion(
-        title=f"syncs of {who} are stubbed out",
-        sentence=f"{who} has loaded a library that answers syncs without performing them. Nothing that it writes is "
+        title=f"syncs of {name} are stubbed out",
+        sentence=f"{name} has loaded a library that answers syncs without performing them. Nothing that it writes is "
         "made durable, whatever the disk does for other processes.",
         verdict="not-durable",
         scope="process",
-        because=loaded,
-        next=(f"Restart {who} without the library: unset LD_PRELOAD for it, empty /etc/ld.so.preload.",),
+        because=signs,
+        next=(f"Restart {name} without the library: unset LD_PRELOAD for it, empty /etc/ld.so.preload.",),
     )

@@ -1,7 +1,7 @@
 """*not-durable, high confidence; for the server's process, or for one step only*
 
 ## What it means
-A database acknowledged commits for which nothing was flushed. There are two cases:
+A database acknowledged commits before they were durable. There are two cases:
 
 - Its settings require durable commits, but its syncs never reach the device.
 - Its settings let it acknowledge a commit before the flush: `sync_binlog`, `innodb_flush_log_at_trx_commit`, `fsync`,
@@ -18,8 +18,8 @@ Other processes only add flushes, so a shortage is certain. Many clients share o
 commits are not judged. A server whose data is on another filesystem is not judged either.
 
 ## What to do next
-`grep eatmydata /proc/PID/maps` and `grep Seccomp /proc/PID/status` of the server. Or set it to durable commits and
-compare what they cost.
+Check the server: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`. Or set it to durable commits and
+compare the rates.
 """
 
 from __future__ import annotations
@@ -42,29 +42,31 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     durable = [commits for commits in missing if commits.promised.durable]
     if durable:
         yield _despite_settings(case, durable)
-    existing = [each for each in case.commits.all if each.promised.existing and each.promised.lossy and each.step.ops]
-    if existing:
+    of_existing = (commits for commits in case.commits.all if commits.promised.existing and commits.step.ops)
+    if existing := [commits for commits in of_existing if commits.promised.lossy]:
         yield _by_settings(case, existing, throwaway=False)
-    if throwaway := [each for each in missing if not (each.promised.durable or each.promised.existing)]:
+    if throwaway := [commits for commits in missing if not (commits.promised.durable or commits.promised.existing)]:
         yield _by_settings(case, throwaway, throwaway=True)
 
 
-def _despite_settings(case: Case, found: Sequence[CountedCommits]) -> Conclusion:
-    worst = min(found, key=lambda commits: commits.arrival.per_sync)
+def _despite_settings(case: Case, missing: Sequence[CountedCommits]) -> Conclusion:
+    worst = min(missing, key=lambda commits: commits.arrival.per_sync)
     step, promised, where = worst.step, worst.promised, words.devices(worst.arrival.devices)
-    each, stubs = ratio(worst.arrival.per_sync), promised.preloads
-    cause = f"{', '.join(stubs)} is loaded into it and answers its syncs." if stubs else "A layer above answers them."
+    per_commit, libraries = ratio(worst.arrival.per_sync), promised.preloads
+    cause = "A layer above answers them."
+    if libraries:
+        cause = f"{', '.join(libraries)} is loaded into it and answers its syncs."
     return Conclusion(
-        title=f"{each} flushes per commit at {where}, {worst.expected:g} expected",
+        title=f"{per_commit} flushes per commit at {where}, {worst.expected:g} expected",
         sentence=f"{promised.database} is set to durable commits ({', '.join(promised.settings)}), and "
         f"{count(step.ops)} of them ({step.name}) produced {count(worst.arrival.flushes)} flushes at {where} in "
-        f"{words.time_measured([step])}: {each} each, {worst.expected:g} expected. {cause}",
+        f"{words.time_measured([step])}: {per_commit} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",
         scope="process",
-        steps=[commits.step for commits in found],
+        steps=[commits.step for commits in missing],
         because=(
-            *(commits.because for commits in found),
-            *(f"{promised.database}: {stub} in /proc/PID/maps" for stub in stubs),
+            *(commits.because for commits in missing),
+            *(f"{promised.database}: {library} in /proc/PID/maps" for library in libraries),
             *case.commits.comparison(worst),
         ),
         next=(
@@ -74,36 +76,36 @@ def _despite_settings(case: Case, found: Sequence[CountedCommits]) -> Conclusion
     )
 
 
-def _by_settings(case: Case, steps: Sequence[CommitStep | CountedCommits], *, throwaway: bool) -> Conclusion:
+def _by_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommits], *, throwaway: bool) -> Conclusion:
     """Conclude from the server's own settings: about an existing server, or about the step of a throwaway one."""
-    measured = [each.step for each in steps]
-    found = [commits for commits in case.commits.counted if commits.step in measured]
-    worst = min(found, key=lambda commits: commits.arrival.per_sync, default=None)
-    chosen = worst or steps[0]
-    step, promised = chosen.step, chosen.promised
-    settings = tuple(dict.fromkeys(setting for each in steps for setting in each.promised.lossy))
+    steps = [commits.step for commits in all_commits]
+    counted = [commits for commits in case.commits.counted if commits.step in steps]
+    worst = min(counted, key=lambda commits: commits.arrival.per_sync, default=None)
+    example = worst or all_commits[0]
+    step, promised = example.step, example.promised
+    settings = tuple(dict.fromkeys(setting for commits in all_commits for setting in commits.promised.lossy))
     origin = "The step was run with these settings." if throwaway else "They were read from the server, not changed."
     return Conclusion(
-        title=f"commits do not wait: {', '.join([step.name for step in measured] if throwaway else settings)}",
+        title=f"commits do not wait: {', '.join([step.name for step in steps] if throwaway else settings)}",
         sentence=f"{promised.database} does not wait until a commit is on the disk ({', '.join(promised.lossy)})"
-        f"{_flushes_of(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
+        f"{_flushes_clause(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
         f"{rate(step.rate_per_s)} for every second of log that is not yet on the disk.",
         verdict="not-durable",
         scope="step" if throwaway else "process",
-        steps=measured,
+        steps=steps,
         because=(
             *(f"{promised.database}: {setting}" for setting in promised.lossy),
-            *(commits.because for commits in found),
+            *(commits.because for commits in counted),
         ),
         next=(words.durable_commits(settings),),
     )
 
 
-def _flushes_of(case: Case, commits: CountedCommits | None) -> str:
+def _flushes_clause(case: Case, commits: CountedCommits | None) -> str:
     if commits is None:
         return ""
-    most = "at most " if StepCounts(case).shared_with_others(commits.step) else ""
+    at_most = "at most " if StepCounts(case).shared_with_others(commits.step) else ""
     return (
-        f": {count(commits.step.ops)} commits ({commits.step.name}) sent {most}{ratio(commits.arrival.per_sync)} "
+        f": {count(commits.step.ops)} commits ({commits.step.name}) sent {at_most}{ratio(commits.arrival.per_sync)} "
         f"flushes each to {words.devices(commits.arrival.devices)} in {words.time_measured([commits.step])}"
     )

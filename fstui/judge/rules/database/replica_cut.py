@@ -15,13 +15,13 @@ shut that filesystem down. Everything not yet written is lost, as in a power cut
   it is, something above the disk answers its syncs.
 - What the disk below DIR does with a flush is not tested: that takes `fstui powercut`.
 - kill -9 loses nothing that was written, with any setting.
-- A replica that was not cut first applies everything that it received. After a cut of both it starts without
-  replication: what is only in its relay log counts as missing.
+- A replica that was not cut first applies everything that it received. After a cut of both servers, it starts without
+  replication, so commits that are only in its relay log count as missing.
 
 ## What to do next
 Set the primary to durable commits. Use semi-synchronous replication with AFTER_SYNC, so that a commit is on two hosts
-before it is acknowledged, and sync_relay_log = 1, so that the second one has synced it. After the crash of a primary
-that is not durable, promote the replica.
+before it is acknowledged, and sync_relay_log = 1, so that the replica has synced it. After the crash of a primary that
+is not durable, promote the replica.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class CutStep(NamedTuple):
     step: Step
     figures: ReplicaCutFigures
 
-    def of_acknowledged(self, number: int) -> str:
+    def share(self, number: int) -> str:
+        """Return ``3 of 1 200``: a number of commits, and the acknowledged ones."""
         return f"{count(number)} of {count(self.figures.acknowledged)}"
 
 
@@ -52,18 +53,18 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
         for step in case.evidence.steps
         if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered and step.figures.acknowledged
     ]
-    if broken := [cut for cut in cuts if cut.figures.primary_is_durable and cut.figures.lost_on_primary]:
-        yield _broken(broken)
-    if others := [cut for cut in cuts if cut not in broken]:
-        yield _note(others)
+    if unexpected := [cut for cut in cuts if cut.figures.primary_is_durable and cut.figures.lost_on_primary]:
+        yield _lost_despite_settings(unexpected)
+    if others := [cut for cut in cuts if cut not in unexpected]:
+        yield _loss_note(others)
 
 
-def _broken(cuts: Sequence[CutStep]) -> Conclusion:
+def _lost_despite_settings(cuts: Sequence[CutStep]) -> Conclusion:
     worst = max(cuts, key=lambda cut: cut.figures.lost_on_primary)
-    figures, lost = worst.figures, worst.of_acknowledged(worst.figures.lost_on_primary)
+    figures, lost_share = worst.figures, worst.share(worst.figures.lost_on_primary)
     return Conclusion(
-        title=f"{lost} commits lost on a durable primary",
-        sentence=f"{figures.title} is set to durable commits ({', '.join(figures.primary_settings)}), and {lost} "
+        title=f"{lost_share} commits lost on a durable primary",
+        sentence=f"{figures.title} is set to durable commits ({', '.join(figures.primary_settings)}), and {lost_share} "
         f"acknowledged ones were missing after {worst.step.name}. Its filesystem keeps what was synced, so something "
         "answers its syncs.",
         verdict="not-durable",
@@ -75,34 +76,34 @@ def _broken(cuts: Sequence[CutStep]) -> Conclusion:
     )
 
 
-def _note(cuts: Sequence[CutStep]) -> Conclusion:
-    lost = any(cut.figures.lost_on_primary for cut in cuts)
+def _loss_note(cuts: Sequence[CutStep]) -> Conclusion:
+    any_lost = any(cut.figures.lost_on_primary for cut in cuts)
     worst = max(
         cuts, key=lambda cut: (cut.figures.lost_everywhere, cut.figures.lost_on_primary, cut.figures.lost_on_replica)
     )
     figures = worst.figures
-    alone = f" {count(figures.on_replica_alone)} are on the replica alone." if figures.on_replica_alone else ""
+    rest = f" {count(figures.on_replica_alone)} are on the replica alone." if figures.on_replica_alone else ""
     return Conclusion(
-        title=_title(worst, lost=lost),
+        title=_title(worst, any_lost=any_lost),
         sentence=f"{figures.title} ({', '.join(figures.primary_settings)}), {worst.step.name}: of "
         f"{count(figures.acknowledged)} acknowledged commits {count(figures.lost_on_primary)} are missing on the "
-        f"primary, {count(figures.lost_on_replica)} on the replica, {count(figures.lost_everywhere)} on both.{alone}",
+        f"primary, {count(figures.lost_on_replica)} on the replica, {count(figures.lost_everywhere)} on both.{rest}",
         scope="step",
         steps=[cut.step for cut in cuts],
         because=map(_because, cuts),
-        next=(words.durable_commits(figures.primary_settings),) if lost else (),
+        next=(words.durable_commits(figures.primary_settings),) if any_lost else (),
     )
 
 
-def _title(worst: CutStep, *, lost: bool) -> str:
+def _title(worst: CutStep, *, any_lost: bool) -> str:
     figures = worst.figures
     if not figures.lost_on_primary and not figures.lost_on_replica:
         return "no acknowledged commit was lost"
     if figures.lost_everywhere:
-        return f"{worst.of_acknowledged(figures.lost_everywhere)} commits lost on both servers"
-    if lost:
-        return f"{worst.of_acknowledged(figures.lost_on_primary)} commits lost on the primary, none on both servers"
-    return f"{worst.of_acknowledged(figures.lost_on_replica)} commits not on the replica, none lost"
+        return f"{worst.share(figures.lost_everywhere)} commits lost on both servers"
+    if any_lost:
+        return f"{worst.share(figures.lost_on_primary)} commits lost on the primary, none on both servers"
+    return f"{worst.share(figures.lost_on_replica)} commits not on the replica, none lost"
 
 
 def _because(cut: CutStep) -> str:

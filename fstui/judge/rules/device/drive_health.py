@@ -5,12 +5,12 @@ The drive itself reports a fault: the backup of its cache failed, its endurance 
 write some of its blocks.
 
 ## How it was measured
-As root, fstui asks the drive once: an NVMe drive for its log page on health (`nvme smart-log`), a SATA or SAS drive by
-`smartctl -n standby -a`, which does not wake a drive that sleeps. Nothing is written.
+As root, fstui reads the drive's health once: the health log of an NVMe drive (`nvme smart-log`), or for a SATA or SAS
+drive `smartctl -n standby -a`, which does not wake a sleeping drive. Nothing is written.
 
 ## What it proves, and what it does not
-If the backup failed, the drive may lose in a power cut what it acknowledged without a flush, whatever its model
-states. Some drives turn their cache off then, or become read-only, and lose nothing. That is why confidence is low.
+If the backup failed, a power cut may lose data that the drive acknowledged, whatever its model states. But some drives
+then turn their cache off or become read-only, and lose nothing. So confidence is low.
 
 ## What to do next
 Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` show all values.
@@ -32,7 +32,7 @@ from fstui.model.storage import Node
 from fstui.storage.layers.devices.health import BACKUP_FAILED, HEALTH, backup_failed
 from fstui.storage.layers.facts import number
 
-_USED_UP = 100
+_USED_UP_PERCENT = 100
 _WARNINGS = {
     0x01: "few spare blocks are left",
     0x02: "its temperature is out of range",
@@ -48,9 +48,8 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
     failed = [node for node in case.stack.lowest if backup_failed(node)]
     worn = [node for node in case.stack.lowest if node not in failed and _faults(node)]
     if failed:
-        lost = case.stack.without_copy(tuple(failed))
         yield Conclusion(
-            verdict="suspicious" if lost else None,
+            verdict="suspicious" if case.stack.without_copy(tuple(failed)) else None,
             confidence="low",
             title=f"{words.devices(failed)}: the backup of its cache failed",
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
@@ -81,7 +80,7 @@ def _faults(node: Node) -> tuple[str, ...]:
     return (
         *(["its own test failed (SMART)"] if node.value("smart_status") == "failed" else []),
         *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),
-        *(["its rated endurance is used up"] if values["percent_used"] >= _USED_UP else []),
+        *(["its rated endurance is used up"] if values["percent_used"] >= _USED_UP_PERCENT else []),
         *([f"{count(values['media_errors'])} media errors"] if values["media_errors"] else []),
         *([f"{count(values['pending_sectors'])} unreadable sectors"] if values["pending_sectors"] else []),
     )

@@ -21,7 +21,7 @@ from fstui.storage.layers.facts import number
 FLUSH_TO_FUA = 5
 """If a flushed write takes longer than this many forced writes, the forced write did not wait for the medium."""
 FUA_TO_WRITE = 1.5
-"""Below this ratio a forced write takes as long as a plain one."""
+"""Below this ratio, a forced write counts as no slower than a plain one."""
 LINK_TOLERANCE = 1.1
 
 
@@ -56,21 +56,20 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
         return
     if not case.flushes.as_expected(flushed.step):
         return
+    steps, flush_clause = [flushed.step], ""
+    has_cache = any(node.write_cache == "write back" for node in devices)
     # A slower write may already be on the NAND, so that a cheap flush proves nothing.
-    cached = any(node.write_cache == "write back" for node in devices)
-    free = cached and write is not None and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2
-    if flushed.step.rate_per_s <= NAND_PER_S and not free:
+    if has_cache and write and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2:
+        steps.append(write.step)
+        flush_clause = f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}"
+    elif flushed.step.rate_per_s <= NAND_PER_S:
         return
     per_s = rate(flushed.step.rate_per_s)
-    steps = [flushed.step, *([write.step] if write and free else [])]
-    flush = (
-        f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}" if write and free else ""
-    )
     yield Conclusion(
         title=f"{per_s}/s synced on NAND without protection",
         sentence=f"{words.devices(devices)} completed {per_s} synced writes per second in "
-        f"{words.time_measured(steps)}{flush}. Programming a page of NAND takes 200 µs to 1.4 ms: without power-loss "
-        "protection, it probably answers from its volatile cache.",
+        f"{words.time_measured(steps)}{flush_clause}. Programming a page of NAND takes 200 µs to 1.4 ms: without "
+        "power-loss protection, it probably answers from its volatile cache.",
         verdict="suspicious",
         confidence="medium",
         steps=steps,
@@ -101,14 +100,14 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     drive probably answers a forced write before the data is on the medium.
 
     ## How it was measured
-    By the typical times of O_DIRECT (Tw), O_DIRECT + O_DSYNC (Td) and write + fdatasync (Ts):
+    The typical times of O_DIRECT (Tw), O_DIRECT + O_DSYNC (Td) and write + fdatasync (Ts) are compared:
 
     - Td < 1.5 × Tw, and Ts > 5 × Td
     - on an SSD also: Td < 200 µs, and Ts - Tw ≥ 200 µs
     - each lowest device supports FUA, and its write cache is on
 
     ## What it proves, and what it does not
-    It is about FUA only; fdatasync may be durable. The opposite, FUA slower than a flush, is normal.
+    The finding is about FUA only; fdatasync may be durable. The opposite, FUA slower than a flush, is normal.
 
     ## What to do next
     Make the database call fdatasync instead of O_DSYNC (`wal_sync_method`, `innodb_flush_method`). To be certain, run a
@@ -125,8 +124,8 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     if not (lowest and write and forced and flushed) or any(map(_may_answer_fua_at_once, lowest)):
         return
     sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
-    alike = forced.ns < FUA_TO_WRITE * write.ns and not _explained_by_flash(lowest, write, forced, flushed)
-    if not (sends_fua and flushed.ns > FLUSH_TO_FUA * forced.ns and alike):
+    fua_is_free = forced.ns < FUA_TO_WRITE * write.ns and not _explained_by_flash(lowest, write, forced, flushed)
+    if not (sends_fua and flushed.ns > FLUSH_TO_FUA * forced.ns and fua_is_free):
         return
     steps = (write.step, forced.step, flushed.step)
     yield Conclusion(
@@ -154,16 +153,16 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
 def _may_answer_fua_at_once(node: Node) -> bool:
     """Return whether the cache may be protected or cannot be seen, or the host writes everything through."""
     class_ = node.medium.class_ if node.medium is not None else "unknown"
-    hidden = node.link is None or link(node.link).may_be_an_array
-    out_of_sight = class_ == "network" or (class_ == "unknown" and hidden)
+    may_be_array = node.link is None or link(node.link).may_be_an_array
+    is_hidden = class_ == "network" or (class_ == "unknown" and may_be_array)
     forced_by_host = link(node.link).writes_through
-    return may_outlive_power_cut(node) or is_over_own_network(node) or out_of_sight or forced_by_host
+    return may_outlive_power_cut(node) or is_over_own_network(node) or is_hidden or forced_by_host
 
 
 def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:
     """Return whether the write may be on the NAND already, or the flush programmed nothing either."""
-    flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
-    return flash and (forced.ns >= NAND_PROGRAM_NS or flushed.ns - write.ns < NAND_PROGRAM_NS)
+    on_flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
+    return on_flash and (forced.ns >= NAND_PROGRAM_NS or flushed.ns - write.ns < NAND_PROGRAM_NS)
 
 
 @rule(order=80)
@@ -176,7 +175,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     The bytes written per second of each step are compared with the payload of all links together (SATA, SAS, PCIe,
-    USB). The rule applies above 110 % of that.
+    USB). The rule applies above 110 % of the payload.
 
     ## What it proves, and what it does not
     Only a driver or a controller with a cache is between the block layer's counters and the link. Compression and
@@ -192,18 +191,18 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     payload = _payload_per_s(case.stack.lowest)
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:
         return
-    most = LINK_TOLERANCE * payload
+    limit_per_s = LINK_TOLERANCE * payload
     buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.missing_bytes)}
 
     def too_fast(steps: Iterable[SyncStep]) -> list[Step]:
-        timed = [done.step for done in steps if has_rate(done.step) and done.step.name not in buffered]
-        return [step for step in timed if _bytes_per_s(step) > most]
+        timed = [sync_step.step for sync_step in steps if has_rate(sync_step.step)]
+        return [step for step in timed if step.name not in buffered and _bytes_per_s(step) > limit_per_s]
 
-    durable = too_fast(done for done in case.steps.synced if done.settings.sync_every == 1)
+    synced = too_fast(sync_step for sync_step in case.steps.synced if sync_step.settings.sync_every == 1)
     direct = too_fast(case.steps.direct_alone)
-    if not (durable or direct):
+    if not (synced or direct):
         return
-    fastest = max(durable or direct, key=_bytes_per_s)
+    fastest = max(synced or direct, key=_bytes_per_s)
     per_s = _bytes_per_s(fastest)
     reducing = any(
         kind(level.filesystem.kind).may_compress(level.filesystem) or level.may_reduce_bytes
@@ -213,13 +212,13 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
         title=f"{_mb(per_s)} MB/s over a link for {_mb(payload)} MB/s",
         sentence=f"{fastest.name} wrote {_mb(per_s)} MB/s in {words.time_measured([fastest])}, "
         f"{ratio(per_s / payload)} × what the link to {words.devices(case.stack.lowest)} can transfer. The data was "
-        f"{'compressed or ' if reducing else ''}in a cache above the link when the {'sync' if durable else 'write'} "
+        f"{'compressed or ' if reducing else ''}in a cache above the link when the {'sync' if synced else 'write'} "
         "returned.",
-        verdict="suspicious" if durable and not reducing else None,
-        scope="storage" if durable else "step",
-        steps=(*durable, *direct),
+        verdict="suspicious" if synced and not reducing else None,
+        scope="storage" if synced else "step",
+        steps=(*synced, *direct),
         because=(
-            *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*durable, *direct)),
+            *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*synced, *direct)),
             *(line for node in case.stack.lowest for line in words.readings(node, "link_rate", "payload_mb_s")),
         ),
         next=(
@@ -229,9 +228,9 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
 
 
 def _payload_per_s(lowest: tuple[Node, ...]) -> float | None:
-    found = (number(node, "payload_mb_s") for node in lowest if not is_virtual(node))
-    known = [payload * 1e6 for payload in found if payload]
-    return sum(known) if known and len(known) == len(lowest) else None
+    payloads_mb_s = (number(node, "payload_mb_s") for node in lowest if not is_virtual(node))
+    payloads = [payload_mb_s * 1e6 for payload_mb_s in payloads_mb_s if payload_mb_s]
+    return sum(payloads) if payloads and len(payloads) == len(lowest) else None
 
 
 def _bytes_per_s(step: Step) -> float:

@@ -23,15 +23,15 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     """*plausible, low, if the protocol or the provider documents what a sync means (NFS); else cannot-tell, medium*
 
     ## What it means
-    Another machine or a program answers the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see what it has
-    written by then.
+    Another machine or a program answers the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see whether the data
+    is written by then.
 
     ## How it was measured
     The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
 
     ## What it proves, and what it does not
-    It proves nothing about the storage. An NFS server must have the data on stable storage before it answers; whether
-    it does cannot be seen.
+    It proves nothing about the storage. An NFS server must have the data on stable storage before it answers, but this
+    host cannot check that.
 
     ## What to do next
     Run fsync-rate on the machine that stores the data. On an NFS server, `exportfs -v` must show `sync`.
@@ -40,24 +40,27 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     - If no COMMITs were sent, that alone proves nothing: small writes may have been sent as stable writes.
     - If a FUSE program does not implement fsync, the kernel reports success.
     """
-    filesystem = _served(case.stack)
+    filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
         return
-    who, sent = remote.answered_by(filesystem), tuple(_sent(case, filesystem))
+    server, commit_counts = remote.answered_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
-    promise = service.promise if service and _may_be_kept(case) else None
-    answered = f"A sync is answered by {who}, and this host cannot see whether the data is written by then."
+    promise = service.promise if service and _promise_may_hold(case) else None
+    answer = f"A sync is answered by {server}, and this host cannot see whether the data is written by then."
     if promise:
-        answered = f"{promise}. This host cannot see whether it does."
+        answer = f"{promise}. This host cannot see whether it does."
     yield Conclusion(
-        title=f"{filesystem.kind}: {who} answers",
-        sentence=f"{words.named(filesystem)} is served from elsewhere. {answered}{_commits(sent)}",
+        title=f"{filesystem.kind}: {server} answers",
+        sentence=f"{words.named(filesystem)} is served from elsewhere. {answer}{_commits_clause(commit_counts)}",
         verdict="plausible" if promise else "cannot-tell",
         confidence="low" if promise else "medium",
-        steps=(done.step for done, _ in sent),
+        steps=(sync_step.step for sync_step, _ in commit_counts),
         because=(
-            *(words.reading(filesystem, found) for what in remote.OPTIONS if (found := filesystem.reading(what))),
-            *(f"{done.step.name}: {count(commits)} COMMITs for {count(done.syncs)} syncs" for done, commits in sent),
+            *(words.reading(filesystem, reading) for what in remote.OPTIONS if (reading := filesystem.reading(what))),
+            *(
+                f"{sync_step.step.name}: {count(commits)} COMMITs for {count(sync_step.syncs)} syncs"
+                for sync_step, commits in commit_counts
+            ),
             *((f"documented: {service.source}",) if service and promise else ()),
         ),
         next=(
@@ -67,33 +70,33 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     )
 
 
-def _may_be_kept(case: Case) -> bool:
-    """Return whether syncs were measured, and none was faster than a server can be."""
+def _promise_may_hold(case: Case) -> bool:
+    """Return whether syncs were measured, none of them faster than a server can be."""
     fastest = case.costs.fastest_synced
     return bool(case.steps.synced) and (fastest is None or fastest.rate_per_s <= CACHE_PER_S)
 
 
-def _served(stack: Stack) -> Node | None:
-    bottoms = {node.id for node in stack.nodes if node.layer == "remote"}
-    return next((node for node in stack.nodes if bottoms.intersection(node.below)), None)
+def _remote_filesystem(stack: Stack) -> Node | None:
+    servers = {node.id for node in stack.nodes if node.layer == "remote"}
+    return next((node for node in stack.nodes if servers.intersection(node.below)), None)
 
 
-def _sent(case: Case, filesystem: Node) -> Iterator[tuple[SyncStep, int]]:
+def _commit_counts(case: Case, filesystem: Node) -> Iterator[tuple[SyncStep, int]]:
     """Yield each synced step with the number of its COMMITs, if they were counted."""
-    for done in case.steps.synced:
-        counters = done.step.device(filesystem.id)
+    for sync_step in case.steps.synced:
+        counters = sync_step.step.device(filesystem.id)
         if counters and counters.commits is not None:
-            yield done, counters.commits
+            yield sync_step, counters.commits
 
 
-def _commits(sent: tuple[tuple[SyncStep, int], ...]) -> str:
-    if not sent:
+def _commits_clause(commit_counts: tuple[tuple[SyncStep, int], ...]) -> str:
+    if not commit_counts:
         return ""
-    syncs, commits = sum(done.syncs for done, _ in sent), sum(commits for _, commits in sent)
-    said = (
-        f" {count(syncs)} syncs sent {count(commits)} COMMITs in {words.time_measured(done.step for done, _ in sent)}"
-    )
-    return f"{said}{'.' if commits else ': the writes were requested as stable, or the syncs were not sent.'}"
+    syncs = sum(sync_step.syncs for sync_step, _ in commit_counts)
+    commits = sum(commits for _, commits in commit_counts)
+    measured = words.time_measured(sync_step.step for sync_step, _ in commit_counts)
+    clause = f" {count(syncs)} syncs sent {count(commits)} COMMITs in {measured}"
+    return f"{clause}{'.' if commits else ': the writes were requested as stable, or the syncs were not sent.'}"
 
 
 @rule(order=91)
@@ -115,23 +118,23 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     If another host stores the data, run fstui there. Otherwise run a power-cut test (`fstui powercut`).
     """
-    found = [
+    unknown = [
         node for node in case.stack.written if not kind(node.kind).known and node.layer not in ("memory", "remote")
     ]
     if case.configuration.breaks_sync:
         return
     yield from _files_without_filesystem(case.stack)
-    if not found:
+    if not unknown:
         return
-    names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in found))
+    names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in unknown))
     yield Conclusion(
-        title=f"{found[0].kind}: a layer that fstui does not know",
+        title=f"{unknown[0].kind}: a layer that fstui does not know",
         sentence=f"fstui does not know the layer {names}, nor what it does with a sync.",
         verdict="cannot-tell",
         confidence="medium",
-        because=(f"{node.id}: {node.kind}" for node in found),
+        because=(f"{node.id}: {node.kind}" for node in unknown),
         next=(
-            *words.served_by(found),
+            *words.served_by(unknown),
             "If another host stores the data, run fstui there.",
             words.CUT_THE_POWER,
             words.UNTIL_THEN,
@@ -173,18 +176,22 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     It proves nothing: some bridges are right.
 
     ## What to do next
-    Ask the drive: `hdparm -W`, `smartctl -d sat -g wcache`. Or connect it without the bridge, and run again.
+    Query the drive: `hdparm -W`, `smartctl -d sat -g wcache`. Or connect it without the bridge, and run again.
     """
-    found = [node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"]
-    if found and not case.configuration.breaks_sync and not case.rotation.platters_wait:
-        where = words.devices(found)
+    bridged = [
+        node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"
+    ]
+    if bridged and not case.configuration.breaks_sync and not case.rotation.platters_wait:
+        where = words.devices(bridged)
         yield Conclusion(
             title=f"{where}: a USB bridge hides the drive's cache",
             sentence=f"{where} is behind a USB bridge that reports no write cache, so the kernel sends no flush. Many "
             "bridges do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
             verdict="cannot-tell",
             confidence="medium",
-            because=(line for node in found for line in (words.write_cache(node), *words.readings(node, "usb_bridge"))),
+            because=(
+                line for node in bridged for line in (words.write_cache(node), *words.readings(node, "usb_bridge"))
+            ),
             next=(
                 "Ask the drive itself: 'hdparm -W DEVICE', or through the bridge 'smartctl -d sat -g wcache DEVICE'.",
                 "Connect the drive without the bridge and run again.",

@@ -8,8 +8,8 @@ cache of this drive is on.
 Model and firmware were read from `/sys/block/X/device` and looked up in fstui's table. Nothing was measured.
 
 ## What it proves, and what it does not
-It is a report about other drives of the same model. This drive may work for years: the reports are of power cuts,
-host crashes and bad sectors. No rate of syncs can show such a fault.
+The reports are about other drives of the same model, after power cuts, host crashes or bad sectors. This drive may work
+for years. No rate of syncs can show such a fault.
 
 ## What to do next
 Turn the drive's write cache off: `hdparm -W0`. Most drives forget that at a power cycle, so let udev or a service
@@ -30,11 +30,11 @@ from fstui.storage.layers.devices.caches import has_cache
 
 @rule(order=95)
 def known_fault(case: Case) -> Iterator[Conclusion]:
-    found = [(node, *each) for node in case.stack.lowest if has_cache(node) and (each := _fault(node))]
-    if not found:
+    faults = [(node, *fault) for node in case.stack.lowest if has_cache(node) and (fault := _fault(node))]
+    if not faults:
         return
-    nodes = tuple(node for node, _, _ in found)
-    first, _, published = found[0]
+    nodes = tuple(node for node, _, _ in faults)
+    first, _, published = faults[0]
     yield Conclusion(
         verdict="suspicious" if case.stack.without_copy(nodes) else None,
         confidence="low",
@@ -42,8 +42,8 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
         sentence=f"Published reports say of {first.model} with this firmware that {published.says}. The cache of "
         f"{first.id} is on. Nothing was measured here: it is a report about other drives of this model.",
         because=(
-            *(f"{node.model}: {words.reading(node, firmware)}" for node, firmware, _ in found),
-            *dict.fromkeys(f"published: {row.source}" for _, _, row in found),
+            *(f"{node.model}: {words.reading(node, firmware)}" for node, firmware, _ in faults),
+            *dict.fromkeys(f"published: {fault.source}" for _, _, fault in faults),
         ),
         next=(
             f"Turn its write cache off, now and after each power cycle: 'hdparm -W0 /dev/{first.id}'. Then run again.",
@@ -53,5 +53,7 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
 
 def _fault(node: Node) -> tuple[Reading, models.Fault] | None:
     firmware = node.reading("firmware")
-    row = models.find_fault(node.model, firmware.value) if firmware is not None else None
-    return (firmware, row) if firmware is not None and row is not None else None
+    if firmware is None:
+        return None
+    fault = models.find_fault(node.model, firmware.value)
+    return (firmware, fault) if fault is not None else None

@@ -16,17 +16,19 @@ counted:
 - Ceph RBD
 
 ## What it proves, and what it does not
-Durable, if the statement is true. Nothing here can confirm that, and anyone who runs a hypervisor can set the names of
-the disk and of the host. So the confidence is never above low.
+The storage is durable if the statement is true. Nothing here can confirm that, and anyone who runs a hypervisor can set
+the names of the disk and of the host. So confidence is never above low.
 
 ## What to do next
 Check what was stated: the battery, the capacitor, the settings of the provider. To be certain, run a power-cut test
 (`fstui powercut`). A force-stop of a cloud instance shows only whether data left the guest.
 
 ## Details
-The rule does not apply if anything contradicts the statement: any source reports that the cache is on, bytes or flushes
-are missing, or the syncs are faster than a cloud's network (10 000/s), the NAND of a consumer drive (10 000/s), a
-platter, or any protected cache (100 000/s) allows.
+The rule does not apply if anything contradicts the statement:
+
+- a source reports that the cache is on, or bytes or flushes are missing
+- the syncs are faster than a platter, a cloud's network (10 000/s), the NAND of a consumer drive (10 000/s), or any
+  protected cache (100 000/s) allows
 """
 
 from __future__ import annotations
@@ -53,9 +55,11 @@ from fstui.storage.layers.devices.caches import (
 from fstui.storage.layers.devices.disk import is_attached_here, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
 
-_DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
-_STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
-_ARRAY = "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."
+_CHECK_DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
+_CHECK_STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
+_CHECK_ARRAY = (
+    "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."
+)
 
 _DOCUMENTED, _NO_CACHE = "its documentation is right", "it has no volatile cache"
 
@@ -63,8 +67,8 @@ _DOCUMENTED, _NO_CACHE = "its documentation is right", "it has no volatile cache
 class Statement(NamedTuple):
     """Why what a device has acknowledged may be durable, although no flush could be counted."""
 
-    says: str
-    """What the device is: ``a volume of a RAID controller``."""
+    device_kind: str
+    """``a volume of a RAID controller``"""
     condition: str
     """A sentence without its full stop: what was stated, or what durability depends on."""
     condition_in_title: str
@@ -75,29 +79,29 @@ class Statement(NamedTuple):
 
 @rule(order=15)
 def stated_durable(case: Case) -> Iterator[Conclusion]:
-    devices, written = case.stack.commit_devices, _written(case)
-    if not devices or not written or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
+    devices, accounts = case.stack.commit_devices, _lowest_accounts(case)
+    if not devices or not accounts or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
         return
     of_devices = [statement for node in devices if (statement := _statement(node, case.host))]
     if len(of_devices) < len(devices):
         return
     where, statements = words.devices(devices), tuple(dict.fromkeys(of_devices))
-    kinds = words.listed(dict.fromkeys(statement.says for statement in statements))
+    kinds = words.listed(dict.fromkeys(statement.device_kind for statement in statements))
     conditions = ". ".join(dict.fromkeys(statement.condition for statement in statements))
     conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
     yield Conclusion(
         title=f"{where}: durable, if {conditions_in_title}",
         sentence=f"{where} is {kinds}. {conditions}. Nothing in "
-        f"{words.time_measured(account.step for account in written)} contradicts that, and nothing here can confirm it."
-        f"{case.lowest_devices.doubt(known=devices)}",
+        f"{words.time_measured(account.step for account in accounts)} contradicts that, and nothing here can confirm "
+        f"it.{case.lowest_devices.doubt(known=devices)}",
         verdict="plausible",
         confidence="low",
-        steps=(account.step for account in written),
+        steps=(account.step for account in accounts),
         because=dict.fromkeys(
             (
                 *(line for statement in statements for line in statement.because),
                 *map(words.write_cache, devices),
-                *(account.byte_line for account in written),
+                *(account.byte_line for account in accounts),
             )
         ),
         next=dict.fromkeys(line for statement in statements for line in statement.next),
@@ -108,7 +112,7 @@ def _is_judged_by_flushes(node: Node) -> bool:
     return has_cache(node) is True and not has_controller_cache(node)
 
 
-def _written(case: Case) -> tuple[FlushAccount, ...]:
+def _lowest_accounts(case: Case) -> tuple[FlushAccount, ...]:
     """Return what the lowest level received in each synced step, or nothing if something is known to be wrong."""
     if case.flushes.missing_bytes or case.flushes.missing_flushes or case.configuration.has_verdict:
         return ()
@@ -142,29 +146,31 @@ def _statement(node: Node, host: Host) -> Statement | None:
         return None  # the disk has the name of another cloud
     if row is not None and row.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
-        return Statement(row.says, condition, "the array's cache is protected", (), (_ARRAY,))
+        return Statement(row.says, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
     if is_behind_raid_controller(node):
-        says = row.says if row is not None and row.grade == "raid" else "a volume of a RAID controller"
+        device_kind = row.says if row is not None and row.grade == "raid" else "a volume of a RAID controller"
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
         return Statement(
-            says, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
+            device_kind, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
         )
-    return _of_drive(node, row)
+    return _statement_of_drive(node, row)
 
 
-def _of_drive(node: Node, row: models.Model | None) -> Statement | None:
+def _statement_of_drive(node: Node, row: models.Model | None) -> Statement | None:
     reported = no_cache_reports(node)
     if row is not None and row.ephemeral and has_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
-        return Statement(row.says, condition, _NO_CACHE, reported, (_STORE,))
+        return Statement(row.says, condition, _NO_CACHE, reported, (_CHECK_STORE,))
     if is_safe_drive(node) and not reported:
         optane = is_optane(node)
-        says = f"a drive with {'no volatile' if optane else 'a protected'} cache"
+        device_kind = f"a drive with {'no volatile' if optane else 'a protected'} cache"
         condition = _NO_CACHE if optane else "its cache is protected"
         return Statement(
-            says, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
+            device_kind, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
         )
     local = is_attached_here(node) or is_passed_through(node)
     if reported and local and not is_over_own_network(node):
-        return Statement("a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reported, (_DRIVE,))
+        return Statement(
+            "a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reported, (_CHECK_DRIVE,)
+        )
     return None

@@ -15,7 +15,7 @@ from fstui.storage.layers.devices.disk import is_virtual
 from fstui.storage.layers.facts import off_reading
 
 HOST_CACHE_NS = 60_000
-"""A virtual disk that completes a write of 16 KiB faster has it in the host's memory, or in a protected cache."""
+"""If a virtual disk writes 16 KiB faster than this, the data is in the host's memory or in a protected cache."""
 
 
 @rule(order=10)
@@ -44,40 +44,40 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     ## Details
     - Back ends on protected drives (SPDK, a DPU) are as fast and need no flush. Known clouds use them, so their speed
       is not suspicious.
-    - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without one, the host's page cache holds
-      the data, however fast it answers.
+    - Since 2021, Firecracker offers a flush only with `cache_type=Writeback`. Without that, the host's page cache
+      holds the data, however long a write takes.
     """
-    found = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
-    without = [node for node in found if off_reading(node, "F_FLUSH")]
+    disks = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
+    without_flush = [node for node in disks if off_reading(node, "F_FLUSH")]
     if case.configuration.breaks_sync or case.rotation.platters_wait:
         return
-    if without:
-        yield _no_flush(case, without, case.costs.write)
-    elif found and all(node.value("F_FLUSH") == node.value("CONFIG_WCE") == "yes" for node in found):
-        yield _claims_no_cache(found)
+    if without_flush:
+        yield _no_flush(case, without_flush, case.costs.write)
+    elif disks and all(node.value("F_FLUSH") == node.value("CONFIG_WCE") == "yes" for node in disks):
+        yield _claims_no_cache(disks)
 
 
-def _claims_no_cache(found: list[Node]) -> Conclusion:
-    where = words.devices(found)
+def _claims_no_cache(nodes: list[Node]) -> Conclusion:
+    where = words.devices(nodes)
     return Conclusion(
         title=f"{where}: write through, as the host claims",
         sentence=f"The guest could switch the write cache of {where}, which is reported as off. If that is true, "
         "each write is durable when it returns.",
         verdict="plausible",
         confidence="low",
-        because=(line for node in found for line in _feature_lines(node)),
+        because=(line for node in nodes for line in _feature_lines(node)),
         next=("On the host, check the cache mode of this disk: in QEMU, cache=writethrough or directsync.",),
     )
 
 
-def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion:
-    where = words.devices(without)
-    unsafe = case.host.virtualization == "firecracker"
-    fast = write is not None and write.ns < HOST_CACHE_NS
+def _no_flush(case: Case, nodes: list[Node], write: Cost | None) -> Conclusion:
+    where = words.devices(nodes)
+    on_firecracker = case.host.virtualization == "firecracker"
+    is_fast = write is not None and write.ns < HOST_CACHE_NS
     meaning = "Whether a sync is durable depends on the host, which may have a protected cache."
-    if unsafe:
+    if on_firecracker:
         meaning = "Firecracker does this if it never flushes: the data is in its host's memory."
-    elif write and fast:
+    elif write and is_fast:
         meaning = (
             f"It completes an O_DIRECT write in {duration_ns(write.ns)} (in {words.time_measured([write.step])}), so "
             "the data is in a protected drive's cache or only in the host's memory."
@@ -85,10 +85,10 @@ def _no_flush(case: Case, without: list[Node], write: Cost | None) -> Conclusion
     return Conclusion(
         title=f"{where}: the host offers no flush",
         sentence=f"The host offers {where} no flush, so the kernel drops every one. {meaning}",
-        verdict="suspicious" if unsafe or (fast and case.host.cloud is None) else "cannot-tell",
-        confidence="medium" if unsafe else "low",
+        verdict="suspicious" if on_firecracker or (is_fast and case.host.cloud is None) else "cannot-tell",
+        confidence="medium" if on_firecracker else "low",
         steps=[write.step] if write else (),
-        because=(*([write.because] if write else []), *(line for node in without for line in _feature_lines(node))),
+        because=(*([write.because] if write else []), *(line for node in nodes for line in _feature_lines(node))),
         next=(
             *words.hypervisor(case.host),
             "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
@@ -132,17 +132,17 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
     if not case.costs.beyond_network or syncs_lost_above:
         return
-    per_s, each = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)
+    per_s, per_sync = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)
     yield Conclusion(
         title=f"{per_s}/s over a cloud's network",
         sentence=f"{words.devices(devices)} is a network volume, and one writer did {per_s} syncs per second in "
-        f"{words.time_measured([fastest])}, {each} each. A cloud takes longer to write several copies, so something on "
-        "this side of the network probably answers.",
+        f"{words.time_measured([fastest])}, {per_sync} each. A cloud takes longer to write several copies, so "
+        "something on this side of the network probably answers.",
         verdict="suspicious",
         confidence="medium",
         steps=[fastest],
         because=(
-            f"{fastest.name}: {per_s}/s, {each} each",
+            f"{fastest.name}: {per_s}/s, {per_sync} each",
             *(f"{node.id} medium: {node.medium.because or 'network'}" for node in devices if node.medium),
         ),
         next=(
@@ -175,17 +175,18 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     run again. Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
     """
     served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]
-    found = [(node, platform) for node, platform in served if platform.drops_flushes or platform.leaves_in_drive]
+    suspects = [(node, platform) for node, platform in served if platform.drops_flushes or platform.leaves_in_drive]
     working = any(not growth.shows_no_work for growth in case.flush_growth) and case.flushes.complete_at_lowest
-    if not found or (working and not found[0][1].leaves_in_drive):
+    if not suspects or (working and not suspects[0][1].leaves_in_drive):
         return
     if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
         return
-    where, platform = words.devices(node for node, _ in found), found[0][1]
+    where, platform = words.devices(node for node, _ in suspects), suspects[0][1]
+    habit = f"{platform.title} ignores flushes"
+    if not platform.drops_flushes:
+        habit = "flushes may end in the cache of the host's drive"
     yield Conclusion(
-        title=f"{where}: {platform.title} ignores flushes"
-        if platform.drops_flushes
-        else f"{where}: flushes may end in the cache of the host's drive",
+        title=f"{where}: {habit}",
         sentence=f"{platform.habit}. Whether that is so here cannot be seen. A sync that reaches {where} may end in "
         "volatile memory.",
         verdict="cannot-tell",

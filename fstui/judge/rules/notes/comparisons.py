@@ -13,8 +13,8 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileioFigures
 from fstui.model.quantities import count, duration_ns, rate, ratio, size
 
-DEARER = 1.5
-MORE_FLUSHES = 1.2
+MIN_RATE_RATIO = 1.5
+MIN_FLUSH_RATIO = 1.2
 """fsync must send this many times the flushes of fdatasync. Other processes that go undetected add at most 5 %."""
 
 
@@ -43,47 +43,46 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     """
     if case.configuration.breaks_sync:
         return
-    overwrites = [done for done in case.steps.synced if done.overwrites_alone and done.step.rate_per_s]
+    overwrites = [
+        sync_step for sync_step in case.steps.synced if sync_step.overwrites_alone and sync_step.step.rate_per_s
+    ]
     for by_fsync in overwrites:
-        by_fdatasync = next((done for done in overwrites if _differ_only_in_call(by_fsync, done)), None)
-        if (
-            by_fdatasync
-            and by_fdatasync.step.rate_per_s >= DEARER * by_fsync.step.rate_per_s
-            and _sends_more(case, by_fsync, by_fdatasync)
-            and not any(
-                account.others_wrote for done in (by_fsync, by_fdatasync) for account in case.flushes.accounts(done)[:1]
-            )
-        ):
-            times = by_fdatasync.step.rate_per_s / by_fsync.step.rate_per_s
+        by_fdatasync = next((sync_step for sync_step in overwrites if _differ_only_in_call(by_fsync, sync_step)), None)
+        if by_fdatasync is None:
+            continue
+        times = by_fdatasync.step.rate_per_s / by_fsync.step.rate_per_s
+        if times >= MIN_RATE_RATIO and _sends_more_flushes(case, by_fsync, by_fdatasync):
             steps = [by_fsync.step, by_fdatasync.step]
-            slow, quick = (f"{rate(step.rate_per_s)}/s" for step in steps)
-            which = size(by_fsync.settings.block_bytes) + (" O_DIRECT" if by_fsync.direct else "")
+            fsync_rate, fdatasync_rate = (f"{rate(step.rate_per_s)}/s" for step in steps)
+            writes = size(by_fsync.settings.block_bytes) + (" O_DIRECT" if by_fsync.direct else "")
             yield Conclusion(
-                title=f"{which}: fsync {slow}, fdatasync {quick}",
-                sentence=f"fdatasync did {quick} and fsync of the same writes {slow}, in {words.time_measured(steps)}. "
-                f"fdatasync is {times:.1f} × as fast, since fsync also commits the timestamps. For overwrites both are "
-                "equally durable.",
+                title=f"{writes}: fsync {fsync_rate}, fdatasync {fdatasync_rate}",
+                sentence=f"fdatasync did {fdatasync_rate} and fsync of the same writes {fsync_rate}, in "
+                f"{words.time_measured(steps)}. fdatasync is {times:.1f} × as fast, since fsync also commits the "
+                "timestamps. For overwrites both are equally durable.",
                 scope="step",
                 steps=steps,
                 because=(
-                    f"{done.step.name}: {speed}, {ratio(case.flushes.per_sync(done) or 0)} flushes each"
-                    for done, speed in ((by_fsync, slow), (by_fdatasync, quick))
+                    f"{sync_step.step.name}: {step_rate}, {ratio(case.flushes.per_sync(sync_step) or 0)} flushes each"
+                    for sync_step, step_rate in ((by_fsync, fsync_rate), (by_fdatasync, fdatasync_rate))
                 ),
                 next=("PostgreSQL: wal_sync_method = fdatasync. MySQL 8.0.26 or later: innodb_use_fdatasync = ON.",),
             )
 
 
 def _differ_only_in_call(by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
-    one, other = by_fsync.settings, by_fdatasync.settings
-    return (
-        (by_fsync.call, by_fdatasync.call) == ("fsync", "fdatasync")
-        and (one.open_flags, one.offsets, one.block_bytes) == (other.open_flags, other.offsets, other.block_bytes)
-    )  # fmt: skip
+    first, second = (
+        (step.open_flags, step.offsets, step.block_bytes) for step in (by_fsync.settings, by_fdatasync.settings)
+    )
+    return (by_fsync.call, by_fdatasync.call) == ("fsync", "fdatasync") and first == second
 
 
-def _sends_more(case: Case, by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
+def _sends_more_flushes(case: Case, by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
+    """Return whether fsync sent more flushes, and no other process added any at the topmost level."""
+    if any(account.others_wrote for step in (by_fsync, by_fdatasync) for account in case.flushes.accounts(step)[:1]):
+        return False
     flushes, fewer = case.flushes.per_sync(by_fsync), case.flushes.per_sync(by_fdatasync)
-    return flushes is not None and fewer is not None and flushes >= MORE_FLUSHES * fewer > 0
+    return flushes is not None and fewer is not None and flushes >= MIN_FLUSH_RATIO * fewer > 0
 
 
 @rule(order=140)

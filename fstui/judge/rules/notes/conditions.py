@@ -32,13 +32,13 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
     """
-    every = counted(len(case.steps.all), "step")
+    all_steps = counted(len(case.steps.all), "step")
     changed = [step for step in case.steps.all if step.changed]
     if changed:
         changes = list(dict.fromkeys(line for step in changed for line in step.changed))
         yield Conclusion(
             title=f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
-            sentence=f"The storage changed before or during {count(len(changed))} of {every} "
+            sentence=f"The storage changed before or during {count(len(changed))} of {all_steps} "
             f"({words.listed(changes)}), so these are not judged.",
             verdict="cannot-tell",
             steps=changed,
@@ -48,7 +48,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     delayed = [step for step in case.steps.all if not has_rate(step) and not step.changed]
     if delayed:
         yield Conclusion(
-            title=f"fstui was delayed in {count(len(delayed))} of {every}",
+            title=f"fstui was delayed in {count(len(delayed))} of {all_steps}",
             sentence=f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so "
             f"{'the rate of that step is' if len(delayed) == 1 else 'the rates of these steps are'} not judged.",
             scope="step",
@@ -74,8 +74,11 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     - the names of the writers, from `/proc/PID/io` where it can be read
 
     ## What it proves, and what it does not
-    Other processes only add flushes. Too few flushes still prove a fault; enough flushes prove nothing, unless the
-    kernel's trace shows which process sent each. fstui subtracts nothing.
+    Other processes only add flushes, so too few flushes still prove a fault. Enough flushes prove something only if:
+
+    - the kernel's trace shows which process sent each flush
+    - or hardly more arrived than fstui sent, and other processes flush at less than 5 % of the sync rate while fstui
+      is idle
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.
@@ -91,7 +94,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
             title=f"other processes write: {while_idle[0]} while fstui was idle"
             if while_idle
             else f"more than fstui sent, during {noisy[0].step.name}",
-            sentence=f"{_who_wrote(case, while_idle)} {_meaning(noisy)}",
+            sentence=f"{_who_wrote(case, while_idle)} {_what_flushes_show(case)}",
             confidence="low",
             steps=(account.step for account in noisy),
             because=(
@@ -117,9 +120,13 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
     )
 
 
-def _meaning(noisy: tuple[FlushAccount, ...]) -> str:
-    if any(account.complete_by_trace for account in noisy):
+def _what_flushes_show(case: Case) -> str:
+    proven, noisy = case.flushes.proven, case.flushes.noisy
+    accounts = [accounts[proven.depth - 1] for accounts in proven.steps] if proven and proven.depth else noisy
+    if any(account.complete_by_trace for account in accounts):
         return "The kernel's trace tells their flushes from fstui's."
+    if any(account.complete_by_counters for account in accounts):
+        return "Steps and layers count as evidence only where hardly more arrived than fstui sent."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 
@@ -142,24 +149,24 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     - an md array that is degraded or resyncing (`/sys/block/mdN/md/`)
     - errors that ext4 or btrfs counted (`/sys/fs/ext4/*/errors_count`, `/sys/fs/btrfs/`)
     - a filesystem forced read-only (`/proc/self/mountinfo`)
-    - a path that is offline, a disk that was removed (device: gone), a medium that was removed (size: 0)
+    - a path that is offline, a disk that was removed ("device: gone"), a medium that was removed ("size: 0")
     - a thin pool that is full or a snapshot that overflowed (as root, `dmsetup status`)
     - data that is being moved (btrfs replace and balance, pvmove)
 
     ## What it proves, and what it does not
-    It is not a verdict on whether syncs are durable.
+    The note does not say whether syncs are durable.
 
     ## What to do next
     Look at `dmesg`, repair the stack, and run again.
     """
-    troubled = [(node, state) for node in case.stack.nodes for state in node.state]
-    if troubled:
-        said = [f"{words.named(node)} {state.what}: {state.value}" for node, state in troubled]
+    faults = [(node, state) for node in case.stack.nodes for state in node.state]
+    if faults:
+        texts = [f"{words.named(node)} {state.what}: {state.value}" for node, state in faults]
         yield Conclusion(
-            title=said[0],
-            sentence=f"The stack is degraded or faulty ({words.listed(said)}). Measurements now do not show how it "
+            title=texts[0],
+            sentence=f"The stack is degraded or faulty ({words.listed(texts)}). Measurements now do not show how it "
             "behaves when healthy.",
-            because=(words.reading(node, state) for node, state in troubled),
+            because=(words.reading(node, state) for node, state in faults),
             next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),
         )
 
@@ -184,21 +191,23 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Run the same scenario without `--like` and compare. A large difference comes from the limit, not from the disk.
     """
-    like = case.evidence.like
-    if like is None:
+    process = case.evidence.like
+    if process is None:
         return
-    who, filtered = words.process(like), like.seccomp == "filter"
-    limits = counted(len(like.io_limits), "io limit") if like.io_limits else "no io limits"
-    could = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
+    name, has_filter = words.process(process), process.seccomp == "filter"
+    limits = counted(len(process.io_limits), "io limit") if process.io_limits else "no io limits"
+    filter_note = ""
+    if has_filter:
+        filter_note = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
     yield Conclusion(
-        title=f"measured in the io cgroup of {who}",
-        sentence=f"The probes ran in the io cgroup of {who}, which has {limits}.{could if filtered else ''}",
+        title=f"measured in the io cgroup of {name}",
+        sentence=f"The probes ran in the io cgroup of {name}, which has {limits}.{filter_note}",
         scope="process",
         because=(
-            f"its cgroup: {like.cgroup or 'not read'}",
-            *words.io_limits(like, "its limit"),
+            f"its cgroup: {process.cgroup or 'not read'}",
+            *words.io_limits(process, "its limit"),
             *words.io_limits(case.evidence.process, "limit of fstui's own cgroup"),
-            *((f"its seccomp state: filter (/proc/{like.pid}/status)",) if filtered else ()),
+            *((f"its seccomp state: filter (/proc/{process.pid}/status)",) if has_filter else ()),
         ),
-        next=("Run the same scenario without --like, and compare.",) if like.io_limits else (),
+        next=("Run the same scenario without --like, and compare.",) if process.io_limits else (),
     )

@@ -13,14 +13,14 @@ from fstui.judge.speed.stalls import without_cpu_ns
 from fstui.model.quantities import count, counted, seconds
 from fstui.model.steps import Failure, Step
 
-LONG_NS = 1_000_000_000
-UNUSUAL = 5
-"""How many times the p50 an operation must take to count as stopped."""
+MIN_BLOCKED_NS = 1_000_000_000
+MIN_TIMES_P50 = 5
+"""An operation counts as blocked if it takes at least this many times the p50."""
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
-_UNSUPPORTED = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-_STOPPED = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
-"""Errors of a filesystem that has shut itself down, become read-only, or found its data corrupted (EFSCORRUPTED is
+_UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
+_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_STOPPED_ERRNOS = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
+"""The errors of a filesystem that has shut itself down, become read-only or found its data corrupted (EFSCORRUPTED is
 EUCLEAN), or whose server is gone."""
 _SAVE_DATA = (
     "Look at the kernel's log ('dmesg') and the disk's own ('smartctl -a DEVICE'), and copy the data off first."
@@ -60,21 +60,21 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
 
 def _has_stopped(case: Case, step: Step, error: Failure) -> bool:
-    """Return whether the filesystem has stopped. A sync that fails with EIO says more than that."""
+    """Return whether the filesystem has stopped. An EIO of a sync does not count: it is a loss, not only a stop."""
     lost = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
-    return error.errno in _STOPPED and error.call in _OTHER_CALLS | WRITE_CALLS and not lost
+    return error.errno in _STOPPED_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not lost
 
 
 def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
-    judged = bool(case.steps.synced)
+    has_syncs = bool(case.steps.synced)
     name = errno.errorcode[error.errno or 0]
-    how = "has become read-only" if error.errno == errno.EROFS else "has shut down, or its storage is gone"
+    state = "has become read-only" if error.errno == errno.EROFS else "has shut down, or its storage is gone"
     return Conclusion(
         title=f"{error.call} failed with {name}",
-        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem {how}. Earlier syncs prove "
+        sentence=f"In step {step.name}, {error.call} failed with {name}: the filesystem {state}. Earlier syncs prove "
         "nothing about storage that has failed since.",
-        verdict="cannot-tell" if judged else None,
-        scope="storage" if judged else "step",
+        verdict="cannot-tell" if has_syncs else None,
+        scope="storage" if has_syncs else "step",
         steps=[step],
         because=(f"{step.name}: {error.call}: {error.message}",),
         next=(_SAVE_DATA,),
@@ -83,13 +83,13 @@ def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
 
 def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
     lost = error.errno == errno.EIO and (error.call in SYNC_CALLS or _writes_are_synced(case, step))
-    refused = error.call in SYNC_CALLS and error.errno not in _FULL | {errno.EIO}
+    refused = error.call in SYNC_CALLS and error.errno not in _FULL_ERRNOS | {errno.EIO}
     name = errno.errorcode.get(error.errno or 0, "an error")
     # Without an errno it was a short write: part of the data was written, and no error reported.
-    ended = f"failed with {name}" if error.errno is not None else "wrote only a part"
+    outcome = f"failed with {name}" if error.errno is not None else "wrote only a part"
     return Conclusion(
-        title=f"{error.call} {ended}",
-        sentence=f"In step {step.name}, {error.call} {ended} after {counted(step.ops, 'operation')}, in "
+        title=f"{error.call} {outcome}",
+        sentence=f"In step {step.name}, {error.call} {outcome} after {counted(step.ops, 'operation')}, in "
         f"{words.time_measured([step])}. {_consequence(error, lost=lost, refused=refused)}",
         verdict="not-durable" if lost else "cannot-tell" if refused else None,
         scope="storage" if lost or refused else "step",
@@ -102,12 +102,12 @@ def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
 def _consequence(error: Failure, *, lost: bool, refused: bool) -> str:
     if lost:
         return "The kernel may have marked the pages clean: a second sync would succeed although the data is gone."
-    if error.errno in _FULL and error.call in SYNC_CALLS:
+    if error.errno in _FULL_ERRNOS and error.call in SYNC_CALLS:
         return (
             "The disk was full, so writes that had been accepted are lost. The program received the error, so nothing "
             "was acknowledged as durable. Earlier syncs are not affected."
         )
-    if error.errno in _FULL:
+    if error.errno in _FULL_ERRNOS:
         return "The disk was full. Earlier syncs are not affected."
     if refused:
         return "The sync was refused, and the program received the error. Other syncs say nothing about this one."
@@ -115,8 +115,10 @@ def _consequence(error: Failure, *, lost: bool, refused: bool) -> str:
 
 
 def _writes_are_synced(case: Case, step: Step) -> bool:
-    done = case.steps.of(step)
-    return case.steps.mounted_sync or (done is not None and bool({"dsync", "sync"} & set(done.settings.open_flags)))
+    sync_step = case.steps.of(step)
+    return case.steps.mounted_sync or (
+        sync_step is not None and bool({"dsync", "sync"} & set(sync_step.settings.open_flags))
+    )
 
 
 @rule(order=35, said_first=True)
@@ -137,22 +139,23 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Check that the directory exists and is writable, then run again.
     """
-    failed = [(step, step.error) for step in case.steps.all if step.error is not None and _is_other(step.error)]
+    failed = [(step, step.error) for step in case.steps.all if step.error is not None and _is_step_failure(step.error)]
     if 0 < len(failed) < len(case.steps.all):
-        step, first = failed[0]
-        some = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
+        step, first_error = failed[0]
+        failed_of_all = f"{count(len(failed))} of {count(len(case.steps.all))} steps failed"
         yield Conclusion(
-            title=f"{some}, the first in {first.call}",
-            sentence=f"{some}, the first ({step.name}) with {first.text}. Only the other steps are judged.",
+            title=f"{failed_of_all}, the first in {first_error.call}",
+            sentence=f"{failed_of_all}, the first ({step.name}) with {first_error.text}. Only the other steps are "
+            "judged.",
             scope="step",
-            steps=(each for each, _ in failed),
-            because=(f"{each.name}: {error.text}" for each, error in failed),
+            steps=(failed_step for failed_step, _ in failed),
+            because=(f"{failed_step.name}: {error.text}" for failed_step, error in failed),
             next=("Check that the directory exists and is writable, then run again.",),
         )
 
 
-def _is_other(error: Failure) -> bool:
-    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED | _STOPPED
+def _is_step_failure(error: Failure) -> bool:
+    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | _STOPPED_ERRNOS
 
 
 @rule(order=25, said_first=True)
@@ -177,23 +180,23 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     `dmesg` names blocked tasks. `fstui watch`, as root, shows which process waits for which device.
     """
-    held = [step for step in case.steps.all if _still_ns(step)]
-    if not held:
+    blocked = [step for step in case.steps.all if _blocked_ns(step)]
+    if not blocked:
         return
-    worst = max(held, key=_still_ns)
-    long = seconds(_still_ns(worst) / 1e9)
-    never = worst.unanswered
-    whole = seconds(worst.elapsed_s)
+    worst = max(blocked, key=_blocked_ns)
+    duration = seconds(_blocked_ns(worst) / 1e9)
+    unanswered = worst.unanswered
+    step_duration = seconds(worst.elapsed_s)
     checkpoint = " This may be a checkpoint of the database." if worst.settings.operations else ""
     yield Conclusion(
-        title=f"all I/O stopped for {long}" if never else f"one operation took {long}",
-        sentence=f"All I/O of {worst.name} stopped for {long} of {whole}: {never.call} had not returned when fstui "
-        "stopped waiting."
-        if never
-        else f"One operation of {worst.name} took {long} of the {whole} of this step.{checkpoint}",
-        verdict="cannot-tell" if never else None,
-        steps=held,
-        because=(line for step in held for line in _evidence(step)),
+        title=f"all I/O stopped for {duration}" if unanswered else f"one operation took {duration}",
+        sentence=f"All I/O of {worst.name} stopped for {duration} of {step_duration}: {unanswered.call} had not "
+        "returned when fstui stopped waiting."
+        if unanswered
+        else f"One operation of {worst.name} took {duration} of the {step_duration} of this step.{checkpoint}",
+        verdict="cannot-tell" if unanswered else None,
+        steps=blocked,
+        because=(line for step in blocked for line in _evidence_lines(step)),
         next=(
             "Look at the kernel's log: 'dmesg' names blocked tasks.",
             "See which process waits for which device: 'sudo fstui watch'. fsfreeze and snapshots delay every write.",
@@ -201,21 +204,23 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     )
 
 
-def _still_ns(step: Step) -> int:
-    """Return how long one operation blocked all others, or 0 if that was short or explained by a lack of CPU."""
+def _blocked_ns(step: Step) -> int:
+    """Return how long one operation blocked all others; 0 if the time was short, or explained by a lack of CPU."""
     if step.unanswered:
-        longest, least = round(step.unanswered.elapsed_s * 1e9), 0.0
+        longest_ns, at_least_ns = round(step.unanswered.elapsed_s * 1e9), 0.0
     elif step.writers == 1 and step.latency_ns and step.settings.uniform:
-        longest, least = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
+        longest_ns, at_least_ns = step.latency_ns.max - without_cpu_ns(step), step.elapsed_s * 1e9 / 2
     else:
         return 0
-    usual_ns = step.latency_ns.p50 if step.latency_ns and step.ops > 2 else 0  # of two, the median is not usual
-    return longest if longest >= max(LONG_NS, least, UNUSUAL * usual_ns) else 0
+    usual_ns = 0
+    if step.latency_ns and step.ops > 2:  # of two operations, the p50 may be the blocked one
+        usual_ns = step.latency_ns.p50
+    return longest_ns if longest_ns >= max(MIN_BLOCKED_NS, at_least_ns, MIN_TIMES_P50 * usual_ns) else 0
 
 
-def _evidence(step: Step) -> Iterator[str]:
-    took = seconds(_still_ns(step) / 1e9)
-    yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {took}"
+def _evidence_lines(step: Step) -> Iterator[str]:
+    duration = seconds(_blocked_ns(step) / 1e9)
+    yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {duration}"
     for device in step.counters:
         if not step.settings.operations and device.flushes and device.flushes > 2 * step.ops:
             yield f"{device.device} counted {count(device.flushes)} flushes in that time: it worked for other processes"

@@ -23,7 +23,7 @@ class _Scratch(NamedTuple):
 
 _LAYERS = re.compile(r"/docker/overlay2/|/io\.containerd\.snapshotter|/containers/storage/overlay/")
 _EMPTY_DIR = re.compile(r"/pods/[^/]+/volumes/kubernetes\.io~empty-dir/")
-_KNOWN = (
+_SCRATCH_PLACES = (
     _Scratch("upperdir", _LAYERS, "the writable layer of a container", "container"),
     _Scratch("upperdir_at", _LAYERS, "the writable layer of a container", "container"),
     _Scratch("root", _EMPTY_DIR, "an emptyDir of a pod", "pod"),
@@ -55,14 +55,14 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
     top = next(iter(case.stack.nodes), None)
     if top is None:
         return
-    for scratch in _KNOWN:
-        found = top.reading(scratch.reading)
-        if found and scratch.pattern.search(found.value):
+    for scratch in _SCRATCH_PLACES:
+        reading = top.reading(scratch.reading)
+        if reading and scratch.pattern.search(reading.value):
             yield Conclusion(
                 title=f"{top.name}: deleted with its {scratch.owner}",
                 sentence=f"{top.name} is {scratch.what}. The data is deleted when the {scratch.owner} is removed, "
                 "however durable its syncs are.",
-                because=(words.reading(top, found),),
+                because=(words.reading(top, reading),),
                 next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
             )
             return
@@ -86,17 +86,17 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Keep a copy elsewhere: replication, or a volume that outlives the instance.
     """
-    found = [node for node in case.stack.lowest if node.medium and node.medium.ephemeral]
-    if not found:
+    devices = [node for node in case.stack.lowest if node.medium and node.medium.ephemeral]
+    if not devices:
         return
-    rows = tuple(dict.fromkeys(row for node in found if (row := media.cloud_model(node))))
+    rows = tuple(dict.fromkeys(row for node in devices if (row := media.cloud_model(node))))
     survival = dict.fromkeys(row.survives for row in rows if row.survives)
     yield Conclusion(
-        title=f"{words.devices(found)}: ephemeral",
-        sentence=f"{words.devices(found)} is local to this instance. However durable its syncs are, its data is lost "
+        title=f"{words.devices(devices)}: ephemeral",
+        sentence=f"{words.devices(devices)} is local to this instance. However durable its syncs are, its data is lost "
         "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
         because=(
-            *(f"{node.id}: {node.medium.because}" for node in found if node.medium),
+            *(f"{node.id}: {node.medium.because}" for node in devices if node.medium),
             *(f"documented: {row.source}" for row in rows if row.survives),
         ),
         next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),

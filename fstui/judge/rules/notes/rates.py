@@ -15,18 +15,19 @@ from fstui.judge.facts.steps import SyncStep, has_rate
 from fstui.model.quantities import count, duration_ns, rate, seconds, size
 from fstui.model.steps import Step
 
-MIN_S = 10.0
-"""Changes within a shorter step are noise."""
-TIMES = 2.0
+MIN_STEP_S = 10.0
+"""A change within a shorter step is noise."""
+MIN_FACTOR = 2.0
 """A change is a difference of the medians by more than this factor."""
-_NEXT_TO_NOTHING = 1e-3
-BEFORE, AFTER = 5, 10
-"""Minimum number of intervals before and after a change. A step has 60 to 120. The later rate must last longer."""
+_IDLE_SHARE = 1e-3
+"""The rate of an interval without an operation counts as this share of the highest rate."""
+MIN_INTERVALS_BEFORE, MIN_INTERVALS_AFTER = 5, 10
+"""A step has 60 to 120 intervals. The later rate must last longer than the earlier one."""
 MAX_INTERVALS = 1_000
-"""Most intervals to examine. A timeline has at most 120 (``latency.Timeline``), but a damaged document any number."""
-UNEXPLAINED = 0.5
-"""There is a change if the deviations from two medians, before and after it, are at most this share of the deviations
-from a single median. In noise, the share is larger."""
+"""A timeline has at most 120 intervals (``latency.Timeline``), but a damaged document may have any number."""
+MAX_UNEXPLAINED = 0.5
+"""The most that the deviations from two medians (before and after the change) may be, as a share of those from a single
+median. In noise, the share is larger."""
 
 
 @rule(order=130, said_first=True)
@@ -49,17 +50,17 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     - with requests in flight at the device, look at the device or its host
     - without them, look at the filesystem's journal or a limit
     """
-    if case.evidence.rate_limit:  # then the limit sets the pace, not the scenario
+    if case.evidence.rate_limit or case.configuration.stub_signs:  # a limit sets the pace, not the scenario
         return
-    for done in case.steps.measured:
-        step, took = done.step, done.step.latency_ns
-        if done.settings.ops_per_s and done.call and took is not None and not case.configuration.stub_signs:
-            p50, worst = duration_ns(took.p50), duration_ns(took.max)
-            p99 = f", p99 {duration_ns(took.p99)}" if took.p99 is not None else ""
+    for sync_step in case.steps.measured:
+        step, latency = sync_step.step, sync_step.step.latency_ns
+        if sync_step.settings.ops_per_s and sync_step.call and latency:
+            p50, worst = duration_ns(latency.p50), duration_ns(latency.max)
+            p99 = f", p99 {duration_ns(latency.p99)}" if latency.p99 is not None else ""
             yield Conclusion(
                 title=f"p50 {p50}{p99}, worst {worst}",
-                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}, in {count(done.syncs)} syncs "
-                f"during {words.time_measured([step])}.",
+                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}, in {count(sync_step.syncs)} "
+                f"syncs during {words.time_measured([step])}.",
                 scope="step",
                 steps=[step],
                 because=(f"{step.name}: p50 {p50}{p99}, max {worst}",),
@@ -90,12 +91,12 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     """
     if case.evidence.rate_limit:  # fstui paused for other processes, which may explain the change.
         return
-    for done in case.steps.measured:
-        step, found = done.step, rate_change(done)
-        if found:
-            before, after, at = rate(found.before_per_s), rate(found.after_per_s), seconds(found.at_s)
-            fell = found.after_per_s < found.before_per_s
-            what = f"{'fell' if fell else 'rose'} from {before}/s to {after}/s after {size(found.after_bytes)}"
+    for sync_step in case.steps.measured:
+        step, change = sync_step.step, rate_change(sync_step)
+        if change:
+            before, after, elapsed = rate(change.before_per_s), rate(change.after_per_s), seconds(change.start_s)
+            fell = change.after_per_s < change.before_per_s
+            what = f"{'fell' if fell else 'rose'} from {before}/s to {after}/s after {size(change.bytes_before)}"
             meaning = (
                 "Burst credits, a fast cache on the drive or a log device may be used up: plan with the later rate."
                 if fell
@@ -103,11 +104,12 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
             )
             yield Conclusion(
                 title=what,
-                sentence=f"{step.name} {what}, {at} into {words.time_measured([step])}, and stayed there. {meaning}",
+                sentence=f"{step.name} {what}, {elapsed} into {words.time_measured([step])}, and stayed there. "
+                f"{meaning}",
                 scope="step",
                 steps=[step],
                 because=(
-                    f"{step.name}: median {before}/s in the first {at}",
+                    f"{step.name}: median {before}/s in the first {elapsed}",
                     f"{step.name}: median {after}/s after that",
                 ),
             )
@@ -116,51 +118,48 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
 class RateChange(NamedTuple):
     before_per_s: float
     after_per_s: float
-    at_s: float
-    after_bytes: int
+    start_s: float
+    bytes_before: int
 
 
-def rate_change(synced: SyncStep) -> RateChange | None:
-    """Return the split of a long step's intervals that fits their rates best, if it is a change.
-
-    The medians have to differ by more than a factor of 2, and the middle halves must not overlap. Single stalls, and a
-    rate that goes up and down, are no change.
-    """
-    step, settings = synced
-    if step.elapsed_s < MIN_S or settings.ops_per_s or not has_rate(step):
+def rate_change(sync_step: SyncStep) -> RateChange | None:
+    """Split the intervals of a long step where two medians fit their rates best. Return None if that is no change."""
+    step, settings = sync_step
+    if step.elapsed_s < MIN_STEP_S or settings.ops_per_s or not has_rate(step):
         return None
-    points = _intervals(step)
-    rates = [per_s for _, _, per_s in points]
+    intervals = _intervals(step)
+    rates = [per_s for _, _, per_s in intervals]
     logs = _logarithms(rates)
-    at = min(range(1, len(rates)), key=lambda split: _spread(logs[:split]) + _spread(logs[split:]), default=0)
-    before, after = rates[:at], rates[at:]
-    if len(before) < BEFORE or len(after) < AFTER:
+    split = min(range(1, len(rates)), key=lambda index: _spread(logs[:index]) + _spread(logs[index:]), default=0)
+    before, after = rates[:split], rates[split:]
+    if len(before) < MIN_INTERVALS_BEFORE or len(after) < MIN_INTERVALS_AFTER:
         return None
-    if _spread(logs[:at]) + _spread(logs[at:]) > UNEXPLAINED * _spread(logs):
+    if _spread(logs[:split]) + _spread(logs[split:]) > MAX_UNEXPLAINED * _spread(logs):
         return None
     low, high = sorted((before, after), key=median)
-    if median(high) <= TIMES * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
+    if median(high) <= MIN_FACTOR * median(low) or _quartiles(high)[0] <= _quartiles(low)[1]:
         return None
-    ops_before = sum(ops for _, ops, _ in points[:at])
-    return RateChange(median(before), median(after), points[at][0], ops_before * settings.block_bytes)
+    start_s, *_ = intervals[split]
+    ops_before = sum(ops for _, ops, _ in intervals[:split])
+    return RateChange(median(before), median(after), start_s, ops_before * settings.block_bytes)
 
 
 def _intervals(step: Step) -> list[tuple[float, int, float]]:
-    """Return (start in s, operations, rate) of every interval. One without a completed operation has a rate of 0."""
+    """Return (start in s, operations, rate) of each complete interval, also of those without an operation."""
     points = [point for point in step.timeline if point.t_s < step.elapsed_s]
     gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
     width = min((gap for gap in gaps if gap > 0), default=0.0)
     if step.elapsed_s > MAX_INTERVALS * width:
         return []
     ops = {round(point.t_s / width): point.ops for point in points}
-    whole = int(step.elapsed_s / width)  # the last interval is incomplete
-    return [(at * width, ops.get(at, 0), ops.get(at, 0) / width) for at in range(whole)]
+    complete = int(step.elapsed_s / width)
+    return [(index * width, ops.get(index, 0), ops.get(index, 0) / width) for index in range(complete)]
 
 
 def _logarithms(rates: Sequence[float]) -> list[float]:
-    """Return the logarithms, since a rate changes by factors. A minimum keeps idle intervals at a finite distance."""
-    least = max(rates, default=0.0) * _NEXT_TO_NOTHING
-    return [log(max(per_s, least)) for per_s in rates] if least else [0.0] * len(rates)
+    """Return the logarithms, because rates change by factors. A minimum keeps that of an idle interval finite."""
+    minimum = max(rates, default=0.0) * _IDLE_SHARE
+    return [log(max(per_s, minimum)) for per_s in rates] if minimum else [0.0] * len(rates)
 
 
 def _spread(values: Sequence[float]) -> float:

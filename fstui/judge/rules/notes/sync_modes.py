@@ -37,13 +37,15 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     filesystem = case.stack.levels[0].filesystem
     by_mount = has_sync_option(filesystem)
     where = target.mount_point if by_mount else target.path
-    how, undo = ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
+    cause, undo_command = (
+        ("mounted with -o sync", "mount -o remount,async") if by_mount else ("marked by chattr +S", "chattr -S")
+    )
     yield Conclusion(
-        title=f"{how}: every write is synced",
-        sentence=f"{where} is {how}, so the kernel syncs every write, even of programs that never call fsync. A "
+        title=f"{cause}: every write is synced",
+        sentence=f"{where} is {cause}, so the kernel syncs every write, even of programs that never call fsync. A "
         "program that also calls fsync syncs twice.",
         because=words.readings(filesystem, "sync_option", "sync_flag"),
-        next=(f"To measure each call by itself, first run: {words.command(f'{undo} {shlex.quote(where)}')}",),
+        next=(f"To measure each call by itself, first run: {words.command(f'{undo_command} {shlex.quote(where)}')}",),
     )
 
 
@@ -64,8 +66,8 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     To make the writes durable, add O_DSYNC, or call fdatasync after the write.
     """
-    alone = (done.step for done in case.steps.of_sync_writes if done.direct_alone and done.step.ops)
-    steps = [step for step in alone if not case.flushes.synced_by_flag(step)]
+    unsynced = (written.step for written in case.steps.of_sync_writes if written.direct_alone and written.step.ops)
+    steps = [step for step in unsynced if not case.flushes.synced_by_flag(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(

@@ -34,20 +34,20 @@ from fstui.storage.layers.facts import UNTORN, number
 
 @rule(order=75)
 def untorn_writes(case: Case) -> Iterator[Conclusion]:
-    stated = [(node, stated_bytes) for node in case.stack.nodes if (stated_bytes := number(node, UNTORN))]
+    stated = [(node, unit_bytes) for node in case.stack.nodes if (unit_bytes := number(node, UNTORN))]
     if not stated:
         return
-    amounts = ", ".join(f"{words.named(node)} {size(each)}" for node, each in stated)
+    amounts = ", ".join(f"{words.named(node)} {size(unit_bytes)}" for node, unit_bytes in stated)
     filesystem = case.stack.nodes[0]
     by_filesystem = filesystem.reading(UNTORN) is not None
-    named = words.named(filesystem)
-    without = "" if by_filesystem else f" {named} itself states nothing, so programs there cannot rely on it."
+    label = words.named(filesystem)
+    limitation = "" if by_filesystem else f" {label} itself states nothing, so programs there cannot rely on it."
     yield Conclusion(
-        title=f"untorn writes of up to {size(min(each for _, each in stated))}, as stated"
+        title=f"untorn writes of up to {size(min(unit_bytes for _, unit_bytes in stated))}, as stated"
         if by_filesystem
         else "untorn writes stated by the device only",
         sentence=f"The kernel states which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
-        f"proven.{without}",
+        f"proven.{limitation}",
         because=(line for node, _ in stated for line in words.readings(node, UNTORN)),
         next=(
             "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "

@@ -88,12 +88,15 @@ def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
 
 
 def _loss(figures: PowerCutFigures) -> tuple[str, str]:
-    held = f"{count(figures.acknowledged)} acknowledged records"
+    records = f"{count(figures.acknowledged)} acknowledged records"
     if figures.unmountable:
-        return f"cannot be mounted, held {held}", f"You report that the filesystem cannot be mounted. It held {held}."
+        return (
+            f"cannot be mounted, held {records}",
+            f"You report that the filesystem cannot be mounted. It held {records}.",
+        )
     if figures.gone:
-        return f"all {held} are gone", (
-            f"The directory with {held} is gone, although it was synced before the first of them. Unless a user "
+        return f"all {records} are gone", (
+            f"The directory with {records} is gone, although it was synced before the first of them. Unless a user "
             "removed it, the storage has lost data that it had acknowledged."
         )
     lost, checked, reordered = count(figures.lost), count(figures.checked), count(figures.reordered)
@@ -136,8 +139,8 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
 
 def _all_survived(figures: PowerCutFigures) -> str:
     replaced = figures.acknowledged - figures.checked
-    more = f" ({count(replaced)} more were overwritten later)" if replaced > 0 else ""
-    return f"All {count(figures.checked)} acknowledged records survived{more}"
+    overwritten = f" ({count(replaced)} more were overwritten later)" if replaced > 0 else ""
+    return f"All {count(figures.checked)} acknowledged records survived{overwritten}"
 
 
 def _plausible(step: Step, figures: PowerCutFigures) -> Conclusion:

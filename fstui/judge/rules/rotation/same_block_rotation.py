@@ -52,8 +52,8 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
 
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
     paces = case.rotation.same_block
-    held_back = case.evidence.process.io_limits or case.others.busy_while_idle
-    uncertain = pace.platter.assumed or held_back or not case.lowest_devices.verified
+    slowed_down = case.evidence.process.io_limits or case.others.busy_while_idle
+    uncertain = pace.platter.assumed or slowed_down or not case.lowest_devices.verified
     per_s = rate(pace.step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",

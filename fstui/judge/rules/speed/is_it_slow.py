@@ -4,7 +4,8 @@
 How long synced writes took, compared with a reference.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the p50, or never returned
-- **slow**: less than half of the reference rate; **normal**: as fast or faster
+- **slow**: less than half of the reference rate
+- **normal**: at least half of it; of a published rate, at least the full rate
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
@@ -17,8 +18,8 @@ reference is, in this order:
 - the time of ten revolutions of a rotating disk: slower than that is slow
 
 ## What it proves, and what it does not
-Slow storage may be durable, and normal storage may not be. The answer names other causes: an I/O limit, other
-processes, a degraded stack, a network, a lack of CPU.
+Slow storage may be durable, and normal storage may not be. The answer names other causes: I/O limits, other
+processes, a degraded stack, a network, no CPU.
 
 ## What to do next
 Lift the limit, or measure while the other processes are idle. If no cause is found, look for burst credits, SMR, thin
@@ -26,6 +27,6 @@ provisioning and RAID5 read-modify-write. Without a reference, declare the mediu
 the system is healthy, to record a baseline.
 
 ## Details
-If the class is not known, a best step below 50 commits per second (as etcd requires) is slow; a higher rate is normal,
-and is compared with the medians of disks and SSDs. Extra flushes and copies of a filesystem lower the limits.
+If the class is unknown, the fastest step decides: below 50 commits per second, the minimum for etcd, it is slow, else
+normal. Extra flushes and copies of a filesystem lower the limits.
 """

@@ -8,7 +8,7 @@ from fstui.model.judgement import Finding
 from fstui.model.run import Evidence
 from fstui.model.storage import Reading, Target
 from tests.factories.evidence import busy, finding, rules, verdict
-from tests.factories.steps import step
+from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 
@@ -38,6 +38,22 @@ def test_other_writers_are_counted_and_named() -> None:
     assert (found.verdict, found.confidence) == (None, "low")
     assert "3.00 flushes/s" in found.title
     assert any("mysqld\x1b[2J (700)" in line for line in found.because)
+
+
+@pytest.mark.parametrize(("others_per_s", "meaning"), [
+    (3, "Steps and layers count as evidence only where hardly more arrived than fstui sent."),
+    (300, "Too few flushes still prove a fault; enough flushes prove nothing."),
+])  # fmt: skip
+def test_enough_flushes_are_evidence_if_others_send_few(others_per_s: int, meaning: str) -> None:
+    judgement = verdict(None, step(), idle=busy("sda", others_per_s))
+    assert finding(judgement, "other-writers").sentence.endswith(meaning)
+    assert judgement.verdict == ("cannot-tell" if "prove nothing" in meaning else "consistent")
+
+
+def test_trace_tells_flushes_apart_if_others_send_few() -> None:
+    measured = step(changes={"trace": (traced(us=2000, others=6),)})
+    found = finding(verdict(None, measured, idle=busy("sda", 3)), "other-writers")
+    assert found.sentence.endswith("The kernel's trace tells their flushes from fstui's.")
 
 
 def test_writers_on_other_devices_do_not_count() -> None:
