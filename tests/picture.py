@@ -85,7 +85,7 @@ def lying_storage(place: Path) -> Iterator[None]:
 
 async def drawn() -> list[Frame]:
     """Drive the app from its first screen to the verdict."""
-    app = FstuiApp(Session.here(), ascii_only=False)
+    app = FstuiApp(Session.local(), ascii_only=False)
     frames: list[Frame] = []
     async with app.run_test(size=SIZE) as pilot:
         await app.workers.wait_for_complete()

@@ -42,20 +42,20 @@ async def _print_scenarios(name: str | None, format_: str, output: Path | None) 
     elif name == power_cut.NAME:
         report = plans.of_power_cut(power_cut.make_plan({}))
     else:
-        report = plans.of_scenario(*await _planned(name, await available.named(name)))
+        report = plans.of_scenario(*await _planned(name, await available.find(name)))
     await print_report(report, format_, output)
 
 
 async def _all() -> Report:
-    own, broken = await available.own()
-    planned = [await _planned(*scenario) for scenario in (*available.shipped_ones(), *own)]
+    own, broken = await available.load_own()
+    planned = [await _planned(*scenario) for scenario in (*available.load_shipped(), *own)]
     for mistake in broken:  # a broken file of the user's own does not hide the others
         say(f"fstui: {mistake}")
     return plans.of_scenarios(planned, power_cut.make_plan({}))
 
 
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
-    session = Session.nowhere()  # its plan shows the placeholder DIR
+    session = Session.without_storage()  # its plan shows the placeholder DIR
     return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, called=name)
 
 
@@ -94,7 +94,7 @@ def add(runs: tuple[str, ...], name: str) -> int:
     """
     added = asyncio.run(known.add(name, runs))
     asyncio.run(print_report(tables.of_own(added.references), formats.PLAIN))
-    for left_out in added.left_out:
+    for left_out in added.skipped:
         say(f"left out, {left_out}")
     return 0
 
@@ -111,7 +111,7 @@ def remove(name: str) -> int:
 
 
 async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
-    own = [reference for reference in await known.own() if not media or set(media) & set(reference.media)]
+    own = [reference for reference in await known.read_own() if not media or set(media) & set(reference.media)]
     references = known.published(None, media)
     await print_report(tables.of_library(references, own), format_, output)
     if not references:

@@ -151,8 +151,8 @@ def _script_path(shell: str) -> Path:
 def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from fstui.runs import scenarios as known  # noqa: PLC0415
 
-    own, _ = _run(known.own())
-    return _beginning(incomplete, ((name, scenario.title) for name, scenario in (*known.shipped_ones(), *own)))
+    own, _ = _run(known.load_own())
+    return _beginning(incomplete, ((name, scenario.title) for name, scenario in (*known.load_shipped(), *own)))
 
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -162,7 +162,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     # after a --set without a value, click has not assigned the arguments to parameters yet
     named = ctx.params.get("scenario") or next(iter(ctx.args), "")
     try:
-        form = _run(known.named(named)).settings
+        form = _run(known.find(named)).settings
     except Refused:
         return []
     key, equals, _ = incomplete.partition("=")
@@ -177,7 +177,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     from fstui.runs import history  # noqa: PLC0415
 
     try:
-        runs = [run for run in _run(history.listed()) if run.id]
+        runs = [run for run in _run(history.summaries()) if run.id]
     except (OSError, Refused):
         return []
     described = [(run.id, f"{run.verdict}, {run.scenario} on {run.target}") for run in runs]

@@ -32,7 +32,7 @@ async def deliver(path: Path | None, document: str | bytes, timeout_s: float | N
     if await files.is_stream(path):
         _pour_into(path, data, timeout_s)
     else:
-        await files.put(path, data)
+        await files.write_output(path, data)
 
 
 async def print_report(
@@ -44,7 +44,7 @@ async def print_report(
 
 def _pour_into(path: Path, data: bytes, timeout_s: float | None) -> None:
     """Write to a pipe or a device. Raises OSError, including if a pipe has no reader (fifo(7), ENXIO)."""
-    stream = files.open_named(path, os.O_WRONLY | os.O_CLOEXEC | (0 if timeout_s is None else os.O_NONBLOCK))
+    stream = files.open_user_file(path, os.O_WRONLY | os.O_CLOEXEC | (0 if timeout_s is None else os.O_NONBLOCK))
     try:
         unsent = bytearray(data)
         pour(stream, unsent, timeout_s)
@@ -107,7 +107,7 @@ class EventLines:
         if self._output is None:
             return sys.stdout.fileno()
         try:
-            return files.open_named(self._output, _OPEN | nonblock)
+            return files.open_user_file(self._output, _OPEN | nonblock)
         except OSError as error:
             if error.errno != errno.ENXIO:
                 raise

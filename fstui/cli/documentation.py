@@ -71,7 +71,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     else:
         known = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
-        if name in scenarios.shipped():
+        if name in scenarios.shipped_names():
             near = f" 'fstui scenarios {name}' describes the scenario."
         else:
             near = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, known)

@@ -54,7 +54,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def session(self, round_: Round | None) -> tuple[Session, str]:
         if self.simulate is not None:
             return session_on(self.simulate, round_)
-        session = Session.here(
+        session = Session.local(
             like=self.like,
             trace=self.trace != "off",
             trusting=self.trust_dir,
@@ -95,7 +95,7 @@ class Headless:
     async def _go(self) -> int:
         options = self._options
         declared = Declaration.from_words(options.medium, options.write_cache)
-        site, plan = await self._session.planned(options.scenario, self._directory, options.settings, declared)
+        site, plan = await self._session.plan_by_name(options.scenario, self._directory, options.settings, declared)
         self._check_plug(plan)
         idle, concerns = await self._check(site, plan)
         if self._session.trouble:
@@ -128,7 +128,7 @@ class Headless:
             if plan.server and not self._session.simulated:
                 from fstui.runs import planner  # noqa: PLC0415  only for an existing server
 
-                plan = await planner.with_server_answer(plan, site)
+                plan = await planner.with_server_facts(plan, site)
             await self._deliver(formats.render_report(self._options.format, of_plan(plan, site.target)))
         return 0
 

@@ -37,7 +37,7 @@ from fstui.report.check import Check, Checked
 from fstui.report.sections import Report
 from fstui.report.text import simulated_words
 from fstui.runs import startup
-from fstui.runs.checking import CHECK, Checkup, Subject, followed, grouped
+from fstui.runs.checking import CHECK, Checkup, Subject, events_until_timeout, names_by_reason
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 
@@ -52,7 +52,7 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
 
     Example: fstui list --format json
     """
-    session = session_on(simulate)[0] if simulate else Session.here()
+    session = session_on(simulate)[0] if simulate else Session.local()
     asyncio.run(_list(session, format_, output))
 
 
@@ -78,7 +78,7 @@ def clean(pending: bool) -> int:
 
 
 async def _clean(pending: bool) -> int:
-    waiting = await startup.unverified()
+    waiting = await startup.unverified_power_cuts()
     entries = await startup.left_behind() + (waiting if pending else [])
     for entry in [] if pending else waiting:
         say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
@@ -87,10 +87,10 @@ async def _clean(pending: bool) -> int:
         problem = await startup.remove(entry)
         failures += problem is not None
         if problem is None:
-            put(page([f"removed {startup.named(entry)}"]))
+            put(page([f"removed {startup.label(entry)}"]))
         else:
             say(f"fstui: {problem}")
-    if elsewhere := await startup.of_other_hosts():
+    if elsewhere := await startup.entries_of_other_hosts():
         hosts = ", ".join(sorted({entry.host for entry in elsewhere}))
         say(f"Entries of other hosts were left alone ({len(elsewhere)}). Run 'fstui clean' on {hosts}.")
     elif not entries and not waiting:
@@ -143,12 +143,12 @@ def checkup_of(
     if simulate:
         session, _ = session_on(simulate)
     else:
-        session = Session.here(trace=trace != "off", trusting=trust_dir)
+        session = Session.local(trace=trace != "off", trusting=trust_dir)
     checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
     asyncio.run(checkup.find_filesystems())
     leave_out_busy(checkup, yes)
     if not checkup.subjects:
-        raise Refused("nothing to check: " + "; ".join(f"{entry.name}: {entry.reason}" for entry in checkup.left_out))
+        raise Refused("nothing to check: " + "; ".join(f"{entry.name}: {entry.reason}" for entry in checkup.skipped))
     return checkup
 
 
@@ -157,7 +157,7 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
     for subject in [subject for subject in checkup.subjects if subject.concerns]:
         what = ", ".join(subject.concerns)
         if not agreed(f"{subject.name}: {what}", "Check it anyway?", yes=yes):
-            checkup.leave_out(subject, f"{what} (use --yes to check it anyway)")
+            checkup.skip(subject, f"{what} (use --yes to check it anyway)")
 
 
 class Checking:
@@ -168,7 +168,7 @@ class Checking:
         self._printing = printing
         self._status = status
         self._interruption = Interruption()
-        self._failed = any(subject.trouble for subject in checkup.left_out)
+        self._failed = any(subject.trouble for subject in checkup.skipped)
 
     async def go(self) -> int:
         return await self._interruption.ending(self._go())
@@ -209,7 +209,7 @@ class Checking:
             return Checked(subject.name, None, "stopped before it started")
 
     async def _followed(self, subject: Subject, running: RunInProgress, lines: EventLines) -> Checked:
-        async for event in followed(running):
+        async for event in events_until_timeout(running):
             if self._printing.format == "events":
                 lines.write(event)
             if lines.reader_gone:
@@ -230,7 +230,7 @@ class Checking:
             say(report.line(row))
 
     async def _deliver(self, rows: Sequence[Checked]) -> None:
-        left_out = dict(grouped(self._checkup.left_out))
+        left_out = names_by_reason(self._checkup.skipped)
         if self._printing.format not in ("plain", "markdown", "html"):
             for reason, names in left_out.items():
                 say(f"not checked, {reason}: {', '.join(names)}")

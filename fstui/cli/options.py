@@ -65,7 +65,7 @@ def _checked_output(context: click.Context, param: click.Parameter, path: Path |
 
         from fstui.runs import files  # noqa: PLC0415
 
-        asyncio.run(files.check(path))
+        asyncio.run(files.check_output(path))
     return path
 
 
@@ -160,9 +160,9 @@ def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
     """Return a session on a simulated disk, and its mount point. Each round has its own seed. Raises Refused."""
     from fstui.runs import simulation  # noqa: PLC0415
 
-    simulated = simulation.named(disk)
+    simulated = simulation.find(disk)
     if round_ is not None:
-        simulated = simulation.of_round(simulated, round_)
+        simulated = simulation.seeded_for_round(simulated, round_)
     return simulation.session(simulated), simulation.mount_point(simulated)
 
 

@@ -82,7 +82,7 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
             "stdout must lead to a witness on another host: "
             "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
         )
-    return asyncio.run(_write(Session.here(trusting=trust_dir), directory, pairs(settings), root_of, yes))
+    return asyncio.run(_write(Session.local(trusting=trust_dir), directory, pairs(settings), root_of, yes))
 
 
 async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None, yes: bool) -> int:
@@ -202,7 +202,7 @@ def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict |
 
 
 async def _verify(cut: tuple[str, bytes, Declared], format_: str, output: Path | None, fail_on: Verdict | None) -> int:
-    session, interruption = Session.here(), Interruption()
+    session, interruption = Session.local(), Interruption()
 
     async def work() -> int:
         verified = await power_cut.verify(session, *cut)

@@ -99,7 +99,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     if options["scenario"] == power_cut.NAME:
         raise Refused(power_cut.NEEDS_A_PERSON)
     if not directories and options["simulate"] is None:
-        asyncio.run(scenarios.named(str(options["scenario"])))  # raises Refused if there is no such scenario
+        asyncio.run(scenarios.find(str(options["scenario"])))  # raises Refused if there is no such scenario
         raise click.UsageError("Missing argument 'DIR'.")
     wanted = msgspec.convert(
         {**options, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Options

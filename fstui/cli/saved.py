@@ -72,7 +72,7 @@ def note(run: str, words: tuple[str, ...]) -> None:
 
     Example: fstui history note k3f9a1 before the firmware update
     """
-    asyncio.run(history.note(run, " ".join(words)))
+    asyncio.run(history.save_note(run, " ".join(words)))
 
 
 @history_.command("delete")
@@ -147,10 +147,10 @@ def replay(reference: str, speed: float) -> int:
 
 
 def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
-    from fstui.runs.rules import judged_again  # noqa: PLC0415  the list of runs needs no rules
+    from fstui.runs.rules import judge_again  # noqa: PLC0415  the list of runs needs no rules
 
     run, _, altered = saved
-    again = judged_again(run, altered=altered)
+    again = judge_again(run, altered=altered)
     asyncio.run(deliver(output, formats.render(format_, again)))
     if again != run:
         was = f"{run.verdict}, {run.confidence} confidence"
@@ -187,7 +187,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
     runs = asyncio.run(_all_found(references))
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
-    compared = of_runs(asyncio.run(history.with_rounds(runs)), per_hour)
+    compared = of_runs(asyncio.run(history.add_rounds(runs)), per_hour)
     asyncio.run(print_report(compared, format_, output))
 
 
@@ -214,8 +214,8 @@ async def _all_found(references: Sequence[str]) -> list[Run]:
 
 async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:
     """Print the list. Return whether it has sections."""
-    all_runs = await history.listed()
-    matching = history.matching(all_runs, words)
+    all_runs = await history.summaries()
+    matching = history.matches(all_runs, words)
     if not all_runs:
         say(f"No run is saved in {history.directory()} yet.")
     elif not matching:
@@ -228,7 +228,7 @@ async def _print_list(words: str, format_: str, output: Path | None, of: Callabl
 
 async def _delete(references: tuple[str, ...], yes: bool) -> None:
     paths = dict.fromkeys([await history.path_of(reference) for reference in references])
-    known = {run.path: run for run in await history.listed()}
+    known = {run.path: run for run in await history.summaries()}
     for path in paths:
         run = known.get(path)
         words = f"{run.id}, {run.verdict}, {run.scenario} on {run.target}" if run and run.id else path

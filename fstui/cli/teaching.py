@@ -67,7 +67,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
         if chosen is not None:
             app.push_screen(LessonScreen(chosen))
 
-    return run_app(Session.here(), None, opening=opening)
+    return run_app(Session.local(), None, opening=opening)
 
 
 async def _print_disks(name: str | None, truth: bool, format_: str, output: Path | None) -> None:
@@ -76,7 +76,7 @@ async def _print_disks(name: str | None, truth: bool, format_: str, output: Path
             raise click.UsageError("--truth needs a disk, for example 'fstui lessons --disks hdd-7200 --truth'.")
         report = teaching.of_disks([simulation.load(disk) for disk in simulation.names()])
     else:
-        report = teaching.of_disk(simulation.named(name), truth=truth)
+        report = teaching.of_disk(simulation.find(name), truth=truth)
     await print_report(report, format_, output)
 
 

@@ -44,7 +44,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
 
         if directory is not None:
             _check(directory, trusting)
-        session = Session.here(trusting=trusting)
+        session = Session.local(trusting=trusting)
     # late, because textual takes longer to import than everything else together
     from fstui.tui.app import run_app  # noqa: PLC0415
 
@@ -68,7 +68,7 @@ def _check(directory: str, trusting: bool) -> None:
     from fstui.runs.session import Session  # noqa: PLC0415
 
     try:
-        asyncio.run(Session.here(trusting=trusting).look_up(directory))
+        asyncio.run(Session.local(trusting=trusting).look_up(directory))
     except Refused as refusal:
         raise Refused(f"{refusal}{_meant(directory)}") from None
 

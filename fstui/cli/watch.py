@@ -69,7 +69,7 @@ def watch(
       sudo fstui watch --mount /var/lib/mysql
       sudo fstui watch --at-risk --seconds 60
     """
-    session = session_on(simulate)[0] if simulate else Session.here()
+    session = session_on(simulate)[0] if simulate else Session.local()
     if simulate and not at_risk:
         say(f"{simulated_words(session.simulated or '')} A simulated program commits 50 times a second.")
     start = session.watch_risk if at_risk else session.watch

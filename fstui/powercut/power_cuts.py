@@ -81,12 +81,12 @@ def _survived(newest_first: Iterable[VerifiedCut], identity: str, except_cut: st
 
 def pending() -> list[LedgerEntry]:
     """Return the directories of unverified cuts whose writer is dead. They must not be removed before verification."""
-    return _unverified(ledger.stale())
+    return _unverified(ledger.stale_entries())
 
 
 def left_behind() -> list[LedgerEntry]:
     """Return what killed runs and verified cuts left behind: everything that can be removed without asking."""
-    stale = ledger.stale()
+    stale = ledger.stale_entries()
     unverified = _unverified(stale)
     return [entry for entry in stale if entry not in unverified]
 

@@ -17,7 +17,7 @@ from fstui import proc
 from fstui.model.errors import Refused
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Log, parse_header
-from fstui.state.files import open_named, sync_directory
+from fstui.state.files import open_user_file, sync_directory
 
 SYNC_S = 0.2
 SILENT_S = 3.0
@@ -160,7 +160,7 @@ class Witness:
 
 def _create(path: Path) -> int:
     try:
-        fd = open_named(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        fd = open_user_file(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
         sync_directory(path.resolve().parent)
     except FileExistsError:
         raise Refused(f"{path} already exists: name a new file, because every cut needs its own log") from None

@@ -24,55 +24,56 @@ MAX_WRITERS = 8
 
 
 async def read_activity() -> AsyncGenerator[HostActivity]:
-    """Yield every 2 seconds who writes and which databases run, read by a child that may hang. Raises OSError."""
+    """Yield every 2 seconds which processes write and which databases run. Raises OSError.
+
+    A child process reads this, because reading may hang.
+    """
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}
         request = {"servers": COMMANDS, "drivers": drivers, "settings": sorted(DECISIVE)}
         child.send(json.dumps(request))
         while line := await child.read_line():
-            seen = msgspec.json.decode(line, type=HostActivity)
-            yield replace(seen, databases=tuple(map(_with_unsafe_settings, seen.databases)))
+            activity = msgspec.json.decode(line, type=HostActivity)
+            yield replace(activity, databases=tuple(map(_with_unsafe_settings, activity.databases)))
     finally:
         child.abandon()
 
 
-def _with_unsafe_settings(found: RunningDatabase) -> RunningDatabase:
-    settings = Server(kind=found.kind, variables=found.variables).lossy
-    loaded = (f"{library} is loaded, which leaves syncs out" for library in found.preloads)
-    return replace(found, unsafe_settings=(*settings, *loaded))
+def _with_unsafe_settings(database: RunningDatabase) -> RunningDatabase:
+    lossy_settings = Server(kind=database.kind, variables=database.variables).lossy
+    loaded_libraries = (f"{library} is loaded, which leaves syncs out" for library in database.preloads)
+    return replace(database, unsafe_settings=(*lossy_settings, *loaded_libraries))
 
 
 class IdleWatch:
-    """Adds up the activity of the devices while fstui is idle. It is reported, and never subtracted from a result."""
+    """Adds up the activity of the devices while fstui is idle. It is never subtracted from a result."""
 
-    def __init__(self, machine: Machine, stack: tuple[Node, ...], seen: Idle | None = None) -> None:
-        """``seen``: what was watched before, of these devices and possibly of others."""
+    def __init__(self, machine: Machine, stack: tuple[Node, ...], earlier: Idle | None = None) -> None:
+        """``earlier``: activity that was watched before, which may include other devices."""
         self._machine = machine
         self._stack = stack
         devices = {node.id for node in stack}
-        before = seen or Idle()
-        self.seen = replace(before, counters=tuple(one for one in before.counters if one.device in devices))
-        self._written = Counter({(one.pid, one.name): one.written_bytes for one in self.seen.writers})
+        idle = earlier or Idle()
+        self.idle = replace(idle, counters=tuple(device for device in idle.counters if device.device in devices))
+        self._bytes_by_writer = Counter({(writer.pid, writer.name): writer.written_bytes for writer in idle.writers})
 
     async def watch(self, seconds: float, stop: asyncio.Event) -> None:
         written_before = self._machine.read_write_counts()
         before = self._machine.counters(self._stack)
-        waiting = asyncio.ensure_future(self._machine.wait(seconds))
-        stopping = asyncio.ensure_future(stop.wait())
-        await asyncio.wait({waiting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (waiting, stopping):
+        tasks = {asyncio.ensure_future(self._machine.wait(seconds)), asyncio.ensure_future(stop.wait())}
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
             task.cancel()
-        await asyncio.wait({waiting, stopping})
+        await asyncio.wait(tasks)
         after = self._machine.counters(self._stack)
-        own = frozenset({os.getpid()})
-        for writer in writers(written_before, self._machine.read_write_counts(), own):
-            self._written[writer.pid, writer.name] += writer.written_bytes
-        self.seen = Idle(
-            elapsed_s=round(self.seen.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),
-            counters=add((self.seen.counters, difference(before, after))),
+        for writer in writers(written_before, self._machine.read_write_counts(), frozenset({os.getpid()})):
+            self._bytes_by_writer[writer.pid, writer.name] += writer.written_bytes
+        self.idle = Idle(
+            elapsed_s=round(self.idle.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),
+            counters=add((self.idle.counters, difference(before, after))),
             writers=tuple(
-                OtherWriter(pid=pid, name=name, written_bytes=written)
-                for (pid, name), written in self._written.most_common(MAX_WRITERS)
+                OtherWriter(pid=pid, name=name, written_bytes=written_bytes)
+                for (pid, name), written_bytes in self._bytes_by_writer.most_common(MAX_WRITERS)
             ),
         )

@@ -1,4 +1,4 @@
-"""Watch what each program would lose if the power failed: a stream of events that ends with a report."""
+"""Watch what each program would lose if the power failed. The stream of events ends with a report."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from fstui.trace.at_risk import limits, sentences
 class WatchingRisk(Watching):
     async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
-        child = await self._machine.at_risk(self._target, self._pid)
-        ending = self._ending(child, seconds)
+        child = await self._machine.watch_risk(self._target, self._pid)
+        ending = self._end_later(child, seconds)
         try:
             yield AtRiskStarted(host=inventory.host, untraced=child.untraced)
             defects = tuple(self._defects(inventory))
             newest = AtRisk()
-            words = missing = tuple[str, ...]()
+            texts = missing = tuple[str, ...]()
             async for newest in child.seconds():
                 disks = {disk.device for disk in newest.devices}
-                lost = (each for target, each in defects if self._target or disks.intersection(target.stack[0].below))
-                words, missing = sentences(newest), (*lost, *limits(newest, child.untraced))
-                yield AtRiskSecond(second=newest, sentences=words, limits=missing)
+                lossy = (text for target, text in defects if self._target or disks.intersection(target.stack[0].below))
+                texts, missing = sentences(newest), (*lossy, *limits(newest, child.untraced))
+                yield AtRiskSecond(second=newest, sentences=texts, limits=missing)
             report = AtRiskReport(
                 started_at=self._started_at,
                 version=__version__,
@@ -39,7 +39,7 @@ class WatchingRisk(Watching):
                 mount_point=self._target.mount_point if self._target else None,
                 untraced=child.untraced,
                 whole=newest,
-                sentences=words,
+                sentences=texts,
                 limits=missing,
             )
             yield AtRiskFinished(report=report)
@@ -48,11 +48,11 @@ class WatchingRisk(Watching):
             await child.stop()
 
     def _defects(self, inventory: Inventory) -> Iterator[tuple[Target, str]]:
-        """Yield each filesystem whose configuration drops even what is synced, with a sentence."""
+        """Yield each filesystem whose configuration loses even synced data, with a sentence for the user."""
         for target in (self._target,) if self._target else inventory.filesystems:
             if not target.stack:
                 continue
-            found = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
-            if found.verdict in NOT_TRUSTED:
-                words = f"On {target.mount_point}, even synced data is at risk: {found.verdict}. {found.sentence}"
-                yield target, words
+            judgement = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
+            if judgement.verdict in NOT_TRUSTED:
+                reason = f"{judgement.verdict}. {judgement.sentence}"
+                yield target, f"On {target.mount_point}, even synced data is at risk: {reason}"

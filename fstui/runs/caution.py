@@ -17,56 +17,65 @@ from fstui.runs.site import Site
 from fstui.state import ledger
 from fstui.state.paths import in_home
 
-IDLE_S = 1.0
-TOO_BUSY = 0.9
-"""If a device is busy for a larger share of the time, fstui's I/O delays other programs."""
-BUSY = 0.5
-"""If a device is busy for a larger share of the time, gigabytes of writes delay other programs."""
-MUCH_BYTES = 1 << 30
-SMALL_BYTES = 8_000_000
-"""A run that writes at most this much, such as a check, is no burden for a busy device or a nearly full filesystem."""
-LITTLE_ROOM, LITTLE_ROOM_BYTES = 0.1, 1 << 30
-"""Space that is left during the run is little if it is less than both: a tenth of the filesystem, and 1 GiB."""
+WATCH_DURATION_S = 1.0
+TOO_BUSY_SHARE = 0.9
+"""If a device is busy for a larger share of the time, any I/O of fstui delays other programs."""
+BUSY_SHARE = 0.5
+"""If a device is busy for at least this share of the time, a run that writes HEAVY_RUN_BYTES delays other programs."""
+HEAVY_RUN_BYTES = 1 << 30
+LIGHT_RUN_BYTES = 8_000_000
+"""A run that writes at most this much, such as a check, needs no confirmation on a busy device or a nearly full
+filesystem."""
+LITTLE_SPACE_SHARE, LITTLE_SPACE_BYTES = 0.1, 1 << 30
+"""The free space during a run is low if it is less than both a tenth of the filesystem and 1 GiB."""
 LITTLE_MEMORY_BYTES = 128 << 20
-"""fstui and its children need about this much; with less, the kernel may kill a process."""
-YES = "FSTUI_YES"
+"""fstui and its children need about this much. With less, the kernel may kill a process."""
+YES_VARIABLE = "FSTUI_YES"
 
 
-async def watched(session: Session, targets: Iterable[Target]) -> Idle:
-    """Watch the devices for a second in which fstui does nothing."""
+async def watch_idle(session: Session, targets: Iterable[Target]) -> Idle:
+    """Return the activity of the devices during a second in which fstui does nothing."""
     from fstui.runs.activity import IdleWatch  # noqa: PLC0415  needed only before a run
 
     nodes = {node.id: node for target in targets for node in target.stack}
     watch = IdleWatch(session.machine, tuple(nodes.values()))
     if nodes:
-        await watch.watch(IDLE_S, asyncio.Event())
-    return watch.seen
+        await watch.watch(WATCH_DURATION_S, asyncio.Event())
+    return watch.idle
 
 
 async def check(
     session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
-    """Watch the devices for a second. Return their activity, None in a simulation, and reasons not to run there."""
-    if session.simulated or agreed_before():
+    """Watch the devices for a second. Return their activity and the reasons not to run there.
+
+    The activity is None in a simulation, and if the environment confirms every run.
+    """
+    if session.simulated or is_confirmed():
         return None, ()
-    idle = await watched(session, [site.surveyed])
-    small_bytes = writes_bytes if writes_bytes <= SMALL_BYTES else 0  # only the app asks because of a large total
-    return idle, concerns(session, site, idle.busy_shares, room_bytes, small_bytes)
+    idle = await watch_idle(session, [site.raw_target])
+    # only the app requests confirmation because of a large total
+    light_bytes = writes_bytes if writes_bytes <= LIGHT_RUN_BYTES else 0
+    return idle, concerns(session, site, idle.busy_shares, room_bytes, light_bytes)
 
 
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
 ) -> tuple[str, ...]:
-    """Return the reasons not to run there, each with its figure; none for a replay, or if the environment says yes."""
-    if session.simulated or agreed_before():
+    """Return the reasons not to run there, each with its figure.
+
+    There are none on a simulated machine, and if the environment confirms every run.
+    """
+    if session.simulated or is_confirmed():
         return ()
-    if 0 < writes_bytes <= SMALL_BYTES:
+    if 0 < writes_bytes <= LIGHT_RUN_BYTES:
         return tuple(_memory())
-    return (*_busy(site.surveyed, busy, writes_bytes), *_room(site, room_bytes), *_memory())
+    return (*_busy(site.raw_target, busy, writes_bytes), *_space(site, room_bytes), *_memory())
 
 
-def agreed_before() -> bool:
-    return os.environ.get(YES, "") not in ("", "0")
+def is_confirmed() -> bool:
+    """Return whether the environment confirms every run (``FSTUI_YES=1``)."""
+    return os.environ.get(YES_VARIABLE, "") not in ("", "0")
 
 
 def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
@@ -76,18 +85,18 @@ def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
 
 def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Iterator[str]:
     share, device = busiest(target, busy)
-    much = writes_bytes >= MUCH_BYTES and share >= BUSY
-    if share > TOO_BUSY or much:
-        adding = f", and this writes up to {size(writes_bytes)}" if much else ""
-        yield f"its device {device} is {percent(min(share, 1))} busy{adding}"
+    is_heavy = writes_bytes >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
+    if share > TOO_BUSY_SHARE or is_heavy:
+        writes = f", and this writes up to {size(writes_bytes)}" if is_heavy else ""
+        yield f"its device {device} is {percent(min(share, 1))} busy{writes}"
 
 
-def _room(site: Site, room_bytes: int) -> Iterator[str]:
+def _space(site: Site, room_bytes: int) -> Iterator[str]:
     space = site.directory.space
     if space is None:
         return
-    left_bytes = space.free_bytes - room_bytes  # below 0 the plan is refused
-    if 0 <= left_bytes < LITTLE_ROOM * space.total_bytes and left_bytes < LITTLE_ROOM_BYTES:
+    left_bytes = space.free_bytes - room_bytes  # if it is below 0, the plan is refused
+    if 0 <= left_bytes < LITTLE_SPACE_SHARE * space.total_bytes and left_bytes < LITTLE_SPACE_BYTES:
         yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stay free during the run"
 
 
@@ -98,7 +107,7 @@ def _memory() -> Iterator[str]:
 
 
 async def other_runs(session: Session, site: Site) -> list[str]:
-    """Return a sentence for each other run on this filesystem or its devices; none if the ledger does not answer."""
+    """Return a sentence for each other run on this filesystem or its devices; none if the ledger cannot be read."""
     try:
         entries = await in_home(ledger.live_entries)
     except (OSError, Refused):
@@ -106,18 +115,18 @@ async def other_runs(session: Session, site: Site) -> list[str]:
     return [
         f"fstui already runs there: {entry.what}, process {entry.pid}. The runs share the disk, which distorts both"
         for entry in entries
-        if entry.kind == "directory" and _shared(session, entry, site.surveyed)
+        if entry.kind == "directory" and _shares_storage(session, entry, site.raw_target)
     ]
 
 
-def _shared(session: Session, entry: ledger.LedgerEntry, target: Target) -> bool:
+def _shares_storage(session: Session, entry: ledger.LedgerEntry, target: Target) -> bool:
     try:
         other = session.machine.target(str(Path(entry.what).parent))
     except Refused:
         return False
-    same = other.mount_point == target.mount_point
-    return same or bool(_devices(other) & _devices(target))
+    is_same = other.mount_point == target.mount_point
+    return is_same or bool(_block_devices(other) & _block_devices(target))
 
 
-def _devices(target: Target) -> set[str]:
+def _block_devices(target: Target) -> set[str]:
     return {node.id for node in target.stack if node.layer == "block"}

@@ -16,42 +16,44 @@ _READINGS = (
     *("cache_mode", "cache_type", "dio"),
     REPLAY,
 )
-"""Readings on which the expected number of flushes depends."""
+"""Readings of a layer that determine how many flushes are expected."""
 _MISSING_MEMBERS = ("degraded", "faulty")
-"""States of an array with a failed member, which gets no more requests."""
+"""States of an array with a failed member, which receives no more requests."""
 _MOVES = frozenset({EXCLUSIVE, PVMOVE})
-"""Work that moves data, so that it is unknown which device gets a flush."""
+"""Operations that move data, so that it is unknown which device receives a flush."""
 
 
-def changes(*seen: tuple[Node, ...]) -> tuple[str, ...]:
-    """Return a line for each setting that changed after the first reading: ``sda: fua 1 → 0``."""
-    later = [{node.id: node for node in stack} for stack in seen[1:] if stack]
-    gone = (f"{seen[0][0].id}: gone",) if seen[0] and not all(seen[1:]) else ()
-    lines = (line for node in seen[0] for line in _changed(node, [stack.get(node.id) for stack in later]))
+def changes(first: tuple[Node, ...], *later: tuple[Node, ...]) -> tuple[str, ...]:
+    """Return a line for each setting that changed after the first reading of the stack: ``sda: fua 1 → 0``."""
+    stacks = [{node.id: node for node in stack} for stack in later if stack]
+    gone = (f"{first[0].id}: gone",) if first and not all(later) else ()
+    lines = (line for node in first for line in _node_changes(node, [stack.get(node.id) for stack in stacks]))
     return (*gone, *lines)
 
 
-def still_there(before: Target, now: Target) -> tuple[Node, ...]:
-    """Return the stack as it is now, or nothing if another filesystem was mounted over the measured one."""
-    places = [(target.mount_point, target.fstype) for target in (before, now)]
-    same = before.source == now.source or not kind(before.fstype).needs_device
-    return now.stack if places[0] == places[1] and same else ()
+def current_stack(before: Target, now: Target) -> tuple[Node, ...]:
+    """Return the stack as it is now; empty if another filesystem is mounted over the measured filesystem."""
+    mounts = [(target.mount_point, target.fstype) for target in (before, now)]
+    is_same = before.source == now.source or not kind(before.fstype).needs_device
+    return now.stack if mounts[0] == mounts[1] and is_same else ()
 
 
-def _changed(before: Node, later: list[Node | None]) -> Iterator[str]:
-    there = [node for node in later if node is not None]
-    if len(there) < len(later):
+def _node_changes(before: Node, later_nodes: list[Node | None]) -> Iterator[str]:
+    present = [node for node in later_nodes if node is not None]
+    if len(present) < len(later_nodes):
         yield f"{before.id}: gone"
         return
-    for readings in zip(*map(_properties, (before, *there)), strict=True):
-        values = [value for value, _ in groupby(value for _, value in readings)]  # without repetitions
+    for properties in zip(*map(_properties, (before, *present)), strict=True):
+        name = properties[0][0]
+        values = [value for value, _ in groupby(value for _, value in properties)]  # without repetitions
         if len(values) > 1:
-            yield f"{before.id}: {readings[0][0]} {' → '.join(values)}"
-    moves = (work for node in there for work in node.state if work.what in _MOVES)
+            yield f"{before.id}: {name} {' → '.join(values)}"
+    moves = (work for node in present for work in node.state if work.what in _MOVES)
     yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
 
 
 def _properties(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield (name, value)."""
     yield "write cache", node.write_cache or "not stated"
     yield "FUA", "yes" if node.fua else "no"
     yield "counted", "yes" if node.counted else "no"

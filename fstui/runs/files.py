@@ -1,4 +1,4 @@
-"""Write files that the user named, in a child process because their disk may hang."""
+"""Write files that the user names, in a child process because their disk may hang."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from fstui.measure.children import in_child
 from fstui.model.errors import Refused
-from fstui.state.files import open_named, open_parent, write_atomically, write_private
+from fstui.state.files import open_parent, open_user_file, write_atomically, write_private
 
-__all__ = ["open_named"]
+__all__ = ["open_user_file"]  # re-exported for the interfaces
 
-WRITE_S = 10.0
+WRITE_TIMEOUT_S = 10.0
 
 
-async def check(path: Path) -> None:
+async def check_output(path: Path) -> None:
     """Check that the file of ``--output`` can be written, before anything else is done. Raises Refused."""
-    await in_child(check_file, path, where=str(path))
+    await in_child(check_output_file, path, where=str(path))
 
 
 async def is_stream(path: Path) -> bool:
@@ -25,15 +25,15 @@ async def is_stream(path: Path) -> bool:
     return await in_child(_is_stream, path, where=str(path))
 
 
-async def put(path: Path, data: bytes) -> None:
+async def write_output(path: Path, data: bytes) -> None:
     """Write the file of ``--output``. Raises OSError, Refused."""
-    await in_child(put_file, path, data, timeout_s=WRITE_S, where=str(path))
+    await in_child(write_output_file, path, data, timeout_s=WRITE_TIMEOUT_S, where=str(path))
 
 
 async def write(path: str, data: bytes) -> str:
     """Write a new file. Return why it could not be written, or an empty string."""
     try:
-        await in_child(write_private, Path(path), data, timeout_s=WRITE_S, where=path)
+        await in_child(write_private, Path(path), data, timeout_s=WRITE_TIMEOUT_S, where=path)
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
     except Refused as refusal:
@@ -41,42 +41,42 @@ async def write(path: str, data: bytes) -> str:
     return ""
 
 
-def check_file(path: Path) -> None:
+def check_output_file(path: Path) -> None:
     if path.is_dir():
         raise Refused(f"--output {path} is a directory: name a file in it")
     if not path.parent.is_dir():
         raise Refused(f"--output {path}: there is no directory {path.parent}")
     try:
-        os.close(open_parent(path)[0])  # it raises OSError if another user could redirect the path
+        os.close(open_parent(path)[0])  # raises OSError if another user could redirect the path
     except OSError as error:
         raise Refused(f"--output {path}: {error.strerror}") from None
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise Refused(f"--output {path} is not writable by this user")
 
 
-def put_file(path: Path, data: bytes) -> None:
-    """Write the document whole or not at all, except to pipes, devices and read-only directories. Raises OSError."""
-    parent, name = open_parent(path)  # the file that a link leads to is replaced, not the link
-    directory = Path(f"/proc/self/fd/{parent}")
+def write_output_file(path: Path, data: bytes) -> None:
+    """Write the whole document or nothing, except to pipes, devices and read-only directories. Raises OSError."""
+    parent_fd, name = open_parent(path)  # of the target of a link, which is replaced instead of the link
+    directory = Path(f"/proc/self/fd/{parent_fd}")
     mode = 0o666 & ~_umask()
     try:
-        found = os.stat(name, dir_fd=parent, follow_symlinks=False)
-        if found.st_uid == os.geteuid():  # else the mode is not trusted: it may be setuid, or writable for all
-            mode = found.st_mode & 0o777
-        replaced = stat.S_ISREG(found.st_mode) and os.access(directory, os.W_OK)
+        status = os.stat(name, dir_fd=parent_fd, follow_symlinks=False)
+        if status.st_uid == os.geteuid():  # otherwise the mode may be setuid, or writable for all users
+            mode = status.st_mode & 0o777
+        is_replaced = stat.S_ISREG(status.st_mode) and os.access(directory, os.W_OK)
     except FileNotFoundError:
-        replaced = True
+        is_replaced = True
     try:
-        if replaced:
+        if is_replaced:
             write_atomically(directory / name, data, mode)
         else:
-            with os.fdopen(open_named(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
+            with os.fdopen(open_user_file(path, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC), "wb") as file:
                 file.write(data)
     except OSError as error:
         error.filename = str(path)
         raise
     finally:
-        os.close(parent)
+        os.close(parent_fd)
 
 
 def _is_stream(path: Path) -> bool:

@@ -16,50 +16,50 @@ from fstui.state.outlines import Unfinished
 from fstui.state.paths import in_home
 from fstui.state.runs import Summary
 
-__all__ = ["ALTERED", "Summary"]
+__all__ = ["ALTERED", "Summary"]  # re-exported for the interfaces
 
 MAX_NOTE_LENGTH = 200
-READING_S = 20.0
-"""Time limit of one child process. Thousands of documents that are not in the index yet take longer."""
+READ_TIMEOUT_S = 20.0
+"""Time limit of one child process. Reading thousands of documents that are not in the index yet takes several."""
 
 
 class SavedRun(NamedTuple):
     run: Run
     path: str
     altered: bool = False
-    """The digest in the document does not match it."""
+    """The document does not match its digest."""
 
 
 def directory() -> str:
     return str(paths.runs_dir())
 
 
-async def listed(most: int | None = None) -> list[Summary]:
-    """Return summaries of all saved runs, or the ``most`` newest, unreadable files included. Raises Refused."""
+async def summaries(max_count: int | None = None) -> list[Summary]:
+    """Return summaries of all saved runs, or of the newest, including unreadable files. Raises Refused."""
     while True:
         try:
-            return await in_home(runs.history, most, READING_S)
+            return await in_home(runs.history, max_count, READ_TIMEOUT_S)
         except Unfinished:  # the next child continues where this one stopped
             continue
 
 
 async def find(reference: str) -> SavedRun:
-    """Return the run of this id, beginning of an id, file name or path; ``last`` is the newest. Raises Refused."""
-    return await in_home(_read, reference)
+    """Return a run by its id, the beginning of its id, its file name, its path, or ``last``. Raises Refused."""
+    return await in_home(_read_run, reference)
 
 
-def matching(summaries: Sequence[Summary], words: str) -> list[Summary]:
-    wanted = words.lower().split()
-    return [one for one in summaries if all(word in _shown(one) for word in wanted)]
+def matches(summaries: Sequence[Summary], text: str) -> list[Summary]:
+    words = text.lower().split()
+    return [summary for summary in summaries if all(word in _shown_text(summary) for word in words)]
 
 
-async def note(reference: str, words: str) -> None:
-    """Save a note on a run; an empty one removes it. Raises Refused, OSError."""
+async def save_note(reference: str, text: str) -> None:
+    """Save a note on a run. An empty note removes the saved one. Raises Refused, OSError."""
     saved = await find(reference)
-    words = words.replace("\xa0", " ")  # numbers that are copied from a report contain it
-    if not words.isprintable() or len(words) > MAX_NOTE_LENGTH:
+    text = text.replace("\xa0", " ")  # the no-break space of numbers that are copied from a report
+    if not text.isprintable() or len(text) > MAX_NOTE_LENGTH:
         raise Refused(f"a note is one line of at most {MAX_NOTE_LENGTH} printable characters")
-    await in_home(user_data.note, saved.run.id, words.strip())
+    await in_home(user_data.save_note, saved.run.id, text.strip())
 
 
 async def delete(path: str) -> None:
@@ -72,31 +72,39 @@ async def path_of(reference: str) -> str:
     return str(await in_home(runs.find, reference))
 
 
-async def with_rounds(found: Sequence[Run]) -> list[Run]:
+async def add_rounds(chosen: Sequence[Run]) -> list[Run]:
     """Return the runs together with the other saved rounds of the same series. Raises Refused."""
-    return await in_home(_with_rounds, tuple(found))
+    return await in_home(_add_rounds, tuple(chosen))
 
 
-def _shown(one: Summary) -> str:
-    words = [one.id, one.started_at, one.scenario, one.target, one.hostname, one.note, one.path]
-    words += [word for word in (one.verdict, one.speed, one.status) if word]
-    words += ["simulated"] if one.simulated is not None else []
-    words += ["altered"] if one.altered else []
+def _shown_text(summary: Summary) -> str:
+    words = [
+        summary.id,
+        summary.started_at,
+        summary.scenario,
+        summary.target,
+        summary.hostname,
+        summary.note,
+        summary.path,
+    ]
+    words += [word for word in (summary.verdict, summary.speed, summary.status) if word]
+    words += ["simulated"] if summary.simulated is not None else []
+    words += ["altered"] if summary.altered else []
     return " ".join(words).lower()
 
 
-def _with_rounds(found: tuple[Run, ...]) -> list[Run]:
-    sides = {(run.round.series, run.round.side) for run in found if run.round}
-    known = {run.id for run in found}
-    others = [one for one in (runs.history() if sides else ()) if one.round and one.id not in known]
-    wanted = [one for one in others if one.round and (one.round.series, one.round.side) in sides]
-    return [*found, *(runs.read(Path(one.path)) for one in wanted)]
+def _add_rounds(chosen: tuple[Run, ...]) -> list[Run]:
+    sides = {(run.round.series, run.round.side) for run in chosen if run.round}
+    ids = {run.id for run in chosen}
+    others = [saved for saved in (runs.history() if sides else ()) if saved.round and saved.id not in ids]
+    wanted = [saved for saved in others if saved.round and (saved.round.series, saved.round.side) in sides]
+    return [*chosen, *(runs.read(Path(saved.path)) for saved in wanted)]
 
 
-def _read(reference: str) -> SavedRun:
+def _read_run(reference: str) -> SavedRun:
     path = runs.find(reference)
     run, altered = runs.read_document(path)
     run = replace(run, status=runs.status_now(run))
-    # an older document is read as one of this version, so it needs a new digest
-    as_shown = with_digest(run) if run.digest and not altered else run
-    return SavedRun(as_shown, str(path), altered)
+    # an older document is converted to this version, so it needs a new digest
+    current = with_digest(run) if run.digest and not altered else run
+    return SavedRun(current, str(path), altered)

@@ -1,4 +1,4 @@
-"""The laboratory for a classroom: defective storage that is made and removed by child processes, as it may hang."""
+"""The laboratory for a classroom: defective storage, made and removed by child processes because it may hang."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fstui.simulate.lab.laboratory import TIMEOUT_S, Lab, LabVolume, NewLab, run
 from fstui.state import workspace
 from fstui.state.paths import in_home
 
-__all__ = ["run"]
+__all__ = ["run"]  # re-exported for the interfaces
 
 
 async def make(directory: str) -> NewLab:

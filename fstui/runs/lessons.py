@@ -1,6 +1,6 @@
-"""Lessons: predict, run, compare, explain, and a question. One TOML file each, in ``scenarios/lessons``.
+"""Lessons: predict, run, compare, explain, and answer a question. Each is a TOML file in ``scenarios/lessons``.
 
-A lesson runs its steps on simulated disks. Its statements about them are claims with bounds, which a test checks.
+A lesson runs its steps on simulated disks. Its statements about the runs are claims with bounds, which a test checks.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from fstui.runs.simulation import Simulated
 from fstui.runs.site import Site
 from fstui.state import user_data
 from fstui.state.paths import in_home
-from fstui.state.user_data import Taken
+from fstui.state.user_data import TakenLesson
 
-__all__ = ["Taken"]
+__all__ = ["TakenLesson"]  # re-exported for the interfaces
 
 
 class LessonTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ class LessonTable(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Choice(LessonTable, frozen=True, kw_only=True):
-    """A question with numbered answers. ``right``: the number of the right one, from 1."""
+    """A question with numbered answers. ``right``: the number of the right answer, from 1."""
 
     ask: str
     choices: tuple[str, ...]
@@ -55,10 +55,10 @@ class LessonRun(LessonTable, frozen=True, kw_only=True):
     disk: str
     """A simulated disk with changes: ``hdd-7200,disk.platter.rpm=15000``."""
     title: str = ""
-    """The description for the student; empty: that of the disk."""
+    """The description for the student; if it is empty, the title of the disk is shown."""
     steps: tuple[dict[str, Any], ...]
     plug: bool = False
-    """The student cuts the power; the step lasts until then."""
+    """The student cuts the power, and the step lasts until then."""
 
 
 class Claim(LessonTable, frozen=True, kw_only=True):
@@ -96,12 +96,12 @@ class CheckedClaim(NamedTuple):
     holds: bool
 
 
-class Started(NamedTuple):
+class StartedRun(NamedTuple):
     plan: Plan
     running: RunInProgress
 
 
-class Planned(NamedTuple):
+class PlannedRun(NamedTuple):
     plan: Plan
     target: Target
     disk: Simulated
@@ -120,23 +120,23 @@ def find(name: str) -> Lesson:
     raise Refused(f"no lesson '{name}'. Choose one of: {', '.join(lesson.name for lesson in lessons())}.")
 
 
-async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> Started:
+async def start(lesson: Lesson, run: LessonRun, pace: float = 1.0) -> StartedRun:
     """Start a run of a lesson. Raises Refused if the lesson's file has a mistake."""
-    session, site, plan = await _planned(lesson, run, pace)
-    return Started(plan, session.start(plan, site))
+    session, site, plan = await _plan_run(lesson, run, pace)
+    return StartedRun(plan, session.start(plan, site))
 
 
-async def planned(lesson: Lesson) -> list[Planned]:
+async def plan_runs(lesson: Lesson) -> list[PlannedRun]:
     """Return the plans of a lesson's runs, with their storage. Raises Refused if the lesson's file has a mistake."""
-    found = []
+    plans = []
     for run in lesson.runs:
-        _, site, plan = await _planned(lesson, run, 1.0)
-        found.append(Planned(plan, site.target, simulation.named(run.disk)))
-    return found
+        _, site, plan = await _plan_run(lesson, run, 1.0)
+        plans.append(PlannedRun(plan, site.target, simulation.find(run.disk)))
+    return plans
 
 
-async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session, Site, Plan]:
-    disk = simulation.named(run.disk)
+async def _plan_run(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session, Site, Plan]:
+    disk = simulation.find(run.disk)
     session = simulation.session(disk, pace)
     scenario = Scenario(
         name=lesson.name,
@@ -153,7 +153,7 @@ async def _planned(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Session
 
 
 def _without_end(step: PlannedStep) -> PlannedStep:
-    """Return the step with no end: it lasts until the plug is pulled. On real storage, this would need a rate limit."""
+    """Return the step without an end. It lasts until the power is cut; on real storage, it would need a rate limit."""
     assert isinstance(step.settings, SyncWrites), "only such a step can lose acknowledged writes"
     return replace(step, settings=replace(step.settings, seconds=0.0))
 
@@ -161,13 +161,14 @@ def _without_end(step: PlannedStep) -> PlannedStep:
 def check(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     if claim.verdict is not None:
         return CheckedClaim(claim.says, runs[claim.run].verdict == claim.verdict)
-    of = _figure(claim.figure, _step(claim.of, runs))
-    over = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
-    value = of / over if over else float("inf")
-    shown = rate if claim.figure == "rate" else ratio
-    # a quotient of two figures is shown with as many digits as a rate
-    words = claim.says.format(value=(rate if claim.over else shown)(value), of=shown(of), over=shown(over))
-    return CheckedClaim(words, claim.least <= value <= claim.most)
+    figure = _figure(claim.figure, _step(claim.of, runs))
+    divisor = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
+    value = figure / divisor if divisor else float("inf")
+    format_figure = rate if claim.figure == "rate" else ratio
+    # a quotient of two figures has as many digits as a rate
+    format_value = rate if claim.over else format_figure
+    sentence = claim.says.format(value=format_value(value), of=format_figure(figure), over=format_figure(divisor))
+    return CheckedClaim(sentence, claim.least <= value <= claim.most)
 
 
 def _step(reference: str, runs: Mapping[str, Run]) -> Step:
@@ -189,12 +190,12 @@ def _load(path: Path) -> Lesson:
         raise Refused(f"{path}: {error}") from None
 
 
-async def taken() -> dict[str, Taken]:
-    return await in_home(user_data.lessons)
+async def read_taken() -> dict[str, TakenLesson]:
+    return await in_home(user_data.taken_lessons)
 
 
-async def note_taken(name: str, right: int, runs: Mapping[str, Run]) -> None:
+async def save_taken(name: str, right: int, runs: Mapping[str, Run]) -> None:
     """Save that the lesson was taken today, with the rates of its runs. Raises OSError, Refused."""
     rates = {f"{label}/{step.name}": step.rate_per_s for label, run in runs.items() for step in run.steps}
     day = local_time().date().isoformat()
-    await in_home(user_data.take_lesson, name, Taken(day=day, right=right, rates_per_s=rates))
+    await in_home(user_data.save_lesson, name, TakenLesson(day=day, right=right, rates_per_s=rates))

@@ -21,14 +21,14 @@ from fstui.runs import scenarios
 from fstui.runs.scenarios import Scenario
 from fstui.runs.site import Site
 
-IDLE_S = 1.0
-PAUSE_S = 0.25
-START_S = 0.5
-"""Estimated time to start a probe and its trace, without the time to write its file."""
-__all__ = ["EVERYTHING", "PASSWORD_VARIABLE"]
+IDLE_DURATION_S = 1.0
+PAUSE_DURATION_S = 0.25
+START_DURATION_S = 0.5
+"""Estimated time to start a probe and its trace, without the time to write the probe's file."""
+__all__ = ["EVERYTHING", "PASSWORD_VARIABLE"]  # re-exported for the interfaces
 
 
-def wants_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
+def needs_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
     """Return whether any step runs a program that may not be installed. Raises Refused."""
     return planning.need_programs(scenarios.expand(scenario, settings)[1])
 
@@ -42,11 +42,11 @@ def plan(
     called: str = "",
     rate_limit: RateLimit = UNLIMITED,
 ) -> Plan:
-    """Return the plan. ``called``: the name or the file by which the user named the scenario. Raises Refused."""
+    """Return the plan. ``called``: the scenario as the user typed it, a name or a file. Raises Refused."""
     reference, expanded = scenarios.expand(scenario, settings)
     steps = planning.adapt(expanded, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
-        steps = _limited_to(steps, rate_limit.bytes_per_s)
+        steps = _limit_steps(steps, rate_limit.bytes_per_s)
     measured = [step.settings for step in steps if not step.skip]
     on_site = [settings for settings in measured if settings.existing_server is None]
     on_server = [settings for settings in measured if settings.existing_server]
@@ -56,8 +56,8 @@ def plan(
         scenario=reference,
         question=scenario.question,
         help=scenario.help.strip(),
-        steps=tuple(with_limit(step, site.target) for step in steps),
-        seconds=_seconds(steps, rate_limit),
+        steps=tuple(with_revolution(step, site.target) for step in steps),
+        seconds=_estimate_s(steps, rate_limit),
         max_bytes=sum(settings.amounts().written for settings in on_site),
         room_bytes=room_bytes,
         server=next((settings.existing_server for settings in on_server), None),
@@ -69,59 +69,60 @@ def plan(
     )
 
 
-def _limited_to(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
-    """Leave out the steps whose rate cannot be limited. Raises Refused if none is left."""
-    limited = tuple(_one_limited_to(step, bytes_per_s) for step in steps)
-    if all(step.skip for step in limited):
-        raise Refused(f"--max-rate leaves nothing to run: {limited[0].skip}")
-    return limited
+def _limit_steps(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
+    """Limit the rate of each step, or else skip the step. Raises Refused if all steps are skipped."""
+    limited_steps = tuple(_limit_step(step, bytes_per_s) for step in steps)
+    if all(step.skip for step in limited_steps):
+        raise Refused(f"--max-rate leaves nothing to run: {limited_steps[0].skip}")
+    return limited_steps
 
 
-def _one_limited_to(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
+def _limit_step(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
     settings = step.settings.limited_to(bytes_per_s)
     if settings is not None:
         return msgspec.structs.replace(step, settings=settings)
     return msgspec.structs.replace(step, skip=step.skip or f"{step.settings.probe} cannot be limited by --max-rate")
 
 
-def with_limit(step: PlannedStep, target: Target) -> PlannedStep:
+def with_revolution(step: PlannedStep, target: Target) -> PlannedStep:
     """Add the time of a revolution if the step rewrites one block of a rotating disk."""
     limit_ns = rotation.slowest_revolution_ns(target.lowest) if step.settings.rewrites_one_block else None
     return msgspec.structs.replace(step, limit_ns=limit_ns) if limit_ns else step
 
 
-def _seconds(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | None:
+def _estimate_s(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | None:
     if any(not step.settings.seconds for step in steps):
         return None
     measured = [step.settings for step in steps if not step.skip]
     filled_bytes = sum(settings.prefill_bytes for settings in measured)
     filling_s = filled_bytes / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
     measured_s = sum(settings.seconds for settings in measured)
-    return IDLE_S + measured_s + len(steps) * (PAUSE_S + START_S) + planning.preparation_s(steps) + filling_s
+    starts_s = len(steps) * (PAUSE_DURATION_S + START_DURATION_S)
+    return IDLE_DURATION_S + starts_s + measured_s + filling_s + planning.preparation_s(steps)
 
 
 def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit: RateLimit) -> str:
-    simulated = site.surveyed.simulated
-    words = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.surveyed.path])]
+    simulated = site.raw_target.simulated
+    argv = ["fstui", "run", scenario, *(["--simulate", simulated] if simulated else [site.raw_target.path])]
     for key, value in settings.items():
-        words += ["--set", f"{key}={value}"]
-    declared = site.declaration
-    words += ["--medium", declared.medium] if declared.medium else []
-    words += ["--write-cache", declared.write_cache] if declared.write_cache else []
-    words += ["--like", str(site.like.pid)] if site.like else []
-    words += ["--max-rate", exact_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
-    words += ["--idle"] if rate_limit.idle else []
-    return shlex.join(words)
+        argv += ["--set", f"{key}={value}"]
+    declaration = site.declaration
+    argv += ["--medium", declaration.medium] if declaration.medium else []
+    argv += ["--write-cache", declaration.write_cache] if declaration.write_cache else []
+    argv += ["--like", str(site.like.pid)] if site.like else []
+    argv += ["--max-rate", exact_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
+    argv += ["--idle"] if rate_limit.idle else []
+    return shlex.join(argv)
 
 
-async def with_server_answer(plan: Plan, site: Site) -> Plan:
-    """Add what an existing database server reports about itself, or why it does not answer. Create nothing there."""
-    steps = (step.settings for step in plan.steps if not step.skip and isinstance(step.settings, Sysbench))
-    settings = next((settings for settings in steps if settings.existing_server), None)
+async def with_server_facts(plan: Plan, site: Site) -> Plan:
+    """Add what an existing database server reports about itself, or why it does not answer. Create nothing on it."""
+    candidates = (step.settings for step in plan.steps if not step.skip and isinstance(step.settings, Sysbench))
+    settings = next((settings for settings in candidates if settings.existing_server), None)
     if settings is None:
         return plan
     try:
         server = await existing.server_facts(await programs.find_sysbench(), settings, workspace=site.directory.path)
-    except Refused as trouble:
-        return msgspec.structs.replace(plan, server_says=(f"the server does not answer: {trouble}",))
+    except Refused as refusal:
+        return msgspec.structs.replace(plan, server_says=(f"the server does not answer: {refusal}",))
     return msgspec.structs.replace(plan, server_says=server.introduction)

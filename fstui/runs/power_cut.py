@@ -14,17 +14,17 @@ from fstui.powercut.records import Stream
 from fstui.powercut.verification import Declared, Verified
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import caution
-from fstui.runs.machine.base import Saved
+from fstui.runs.machine.base import SaveResult
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state.paths import in_home
 
-HISTORY_S = 60.0
-"""Time to read the history, on which the verdict depends. A busy host may need it."""
+HISTORY_TIMEOUT_S = 60.0
+"""Time limit for reading the history, which the verdict needs. A busy host may take this long."""
 
 
 def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
-    """Return what the writer would do there. Raises Refused."""
+    """Return what the writer would do in a directory. Raises Refused."""
     cut = make_plan(settings)
     site.check(cut.room_bytes)
     return cut
@@ -36,12 +36,12 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     site = await session.look_up(directory)
     planned = plan(site, settings)
     servers = await _servers(planned.streams)
-    return writing.make_cut(planned, site.surveyed, site.directory.fsid, session.machine.survey(), servers)
+    return writing.make_cut(planned, site.raw_target, site.directory.fsid, session.machine.survey(), servers)
 
 
 async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
     """Return the settings of the database servers of these streams. Raises Refused if a program is missing."""
-    return {each.writes: await server_settings(each.writes) for each in streams if each.by_server}
+    return {stream.writes: await server_settings(stream.writes) for stream in streams if stream.by_server}
 
 
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
@@ -50,21 +50,24 @@ async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
     return (await caution.check(session, site, cut.plan.room_bytes))[1]
 
 
-async def so_far(target: Target) -> SoFar:
-    """Return the earlier power cuts of that storage, and those to be verified. Raises Refused, OSError."""
-    return await in_home(power_cuts.so_far, target.identity, timeout_s=HISTORY_S)
+async def earlier_cuts(target: Target) -> SoFar:
+    """Return the earlier power cuts of that storage, and the power cuts that are not verified yet.
+
+    Raises Refused, OSError.
+    """
+    return await in_home(power_cuts.so_far, target.identity, timeout_s=HISTORY_TIMEOUT_S)
 
 
 async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
     """Return the run of this power cut, judged and not yet saved. Raises Refused."""
-    witnessed = verification.read_log(log)
-    header = witnessed.header
-    earlier = await in_home(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_S)
+    witness_log = verification.read_log(log)
+    header = witness_log.header
+    earlier = await in_home(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_TIMEOUT_S)
     servers = {} if declared.unmountable else await _servers(header.streams)
-    return await verification.verify(directory, witnessed, earlier, session.machine, declared, servers=servers)
+    return await verification.verify(directory, witness_log, earlier, session.machine, declared, servers=servers)
 
 
-async def save(session: Session, verified: Verified) -> Saved:
+async def save(session: Session, verified: Verified) -> SaveResult:
     if verified.saved_to is not None:
-        return Saved(verified.saved_to)
+        return SaveResult(verified.saved_to)
     return await session.machine.save(verified.run)

@@ -1,4 +1,4 @@
-"""Start the recorder, and answer what happened in the time that it recorded."""
+"""Start the recorder, and answer what happened while it recorded."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from datetime import time as clock
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 
 from fstui import __version__
@@ -31,21 +32,21 @@ from fstui.state.paths import in_home
 from fstui.state.recording import Recording
 from fstui.trace.child import instance_path
 
-READ_S = 20.0
-AROUND_S = 300.0
-"""A single time means this long before and after it."""
+READ_TIMEOUT_S = 20.0
+MARGIN_S = 300.0
+"""A single time stands for the period from this long before it to this long after it."""
 DAY_S = 86400.0
-BASELINE_S = 1800.0
-"""How long before and after the period to look for what is typical."""
-WINDOW_S = 30.0
-"""A window is longer than ten seconds if the host was too busy to take it in time."""
-GAP_S, JUMP_S = 2.5, 2.0
-"""A longer time without records is a gap. If the clock gained or lost more than this, it was set."""
+BASELINE_MARGIN_S = 1800.0
+"""Records from this long before and after the period show what is typical."""
+MAX_WINDOW_S = 30.0
+"""A window lasts ten seconds, or longer if the host was too busy to end it in time."""
+MIN_GAP_S, MIN_JUMP_S = 2.5, 2.0
+"""A longer time without records is a gap. If the clock gained or lost more than MIN_JUMP_S, it was set."""
 MAX_INCIDENTS = 10
-PRESSED = 0.5
-"""A wait of some process for a CPU, I/O or memory is mentioned from this share of the time on."""
-_DAYS = {"today": 0, "yesterday": 1}
-_CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
+MIN_PRESSURE = 0.5
+"""If some process waited for a CPU, I/O or memory for this share of the time or more, the answer mentions it."""
+_DAYS_AGO = {"today": 0, "yesterday": 1}
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 UNIT = """\
 [Unit]
@@ -77,18 +78,18 @@ WantedBy=multi-user.target
 
 def unit() -> str:
     """Return a systemd unit that starts this program. Raises Refused."""
-    return UNIT.format(program=_program())
+    return UNIT.format(program=_program_command())
 
 
-def _program() -> str:
-    """Return the command of this program: the one on the PATH if it is this installation."""
-    named, here = shutil.which("fstui"), Path(sys.argv[0])
+def _program_command() -> str:
+    """Return the command of this program, by its name on the PATH if that is this installation."""
+    installed, script = shutil.which("fstui"), Path(sys.argv[0])
     with suppress(OSError):
-        if named and Path(named).resolve() == here.resolve():
-            return _quoted(named)
-    if here.name == "__main__.py":
+        if installed and Path(installed).resolve() == script.resolve():
+            return _quoted(installed)
+    if script.name == "__main__.py":
         return f"{_quoted(sys.executable)} -m fstui"
-    return _quoted(str(here.absolute()))
+    return _quoted(str(script.absolute()))
 
 
 def _quoted(path: str) -> str:
@@ -100,17 +101,17 @@ def _quoted(path: str) -> str:
 def size(text: str) -> int:
     """Return the bytes of ``--size``. Raises Refused."""
     with suppress(OverflowError):
-        found = size_of(text)
-        if found is not None and ring.MIN_BYTES <= found <= 1 << 40:
-            return found
+        max_bytes = size_of(text)
+        if max_bytes is not None and ring.MIN_BYTES <= max_bytes <= 1 << 40:
+            return max_bytes
     raise Refused(f"--size {text} is not a size of at least 1M. Example: --size 24M")
 
 
 async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
-    directory = await in_home(_prepared)
+    directory = await in_home(_make_directory)
     for entry in await startup.left_behind():
-        if entry.kind == "trace":  # that of a recorder that was killed
+        if entry.kind == "trace":  # of a recorder that was killed
             await startup.remove(entry)
     name = entry_path = None
     if os.geteuid() == 0:
@@ -123,12 +124,12 @@ async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bo
     return command("trace.reader.recorder", json.dumps(settings))
 
 
-def _prepared() -> str:
+def _make_directory() -> str:
     return str(make_private(recording.directory()))
 
 
 def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, float] | None:
-    """Return the period that words name, in seconds since 1970; None without words. Raises Refused."""
+    """Return the start and end that words describe, in seconds since 1970; None without words. Raises Refused."""
     text = " ".join(words).strip()
     now = time.time() if now_s is None else now_s
     if not text:
@@ -137,18 +138,18 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
         with suppress(ValueError):
             if 0 < (length_s := seconds_of(text[5:])) <= now:
                 return now - length_s, now
-        raise _unknown(text)
-    first, dots, last = text.partition("..")
-    begin = _instant(first.strip(), now, None)
-    start = max(begin.timestamp(), 0.0)
+        raise _not_a_time(text)
+    first_text, dots, last_text = text.partition("..")
+    first = _instant(first_text.strip(), now, None)
+    start = max(first.timestamp(), 0.0)
     if dots:
-        end = _instant(last.strip(), now, begin.date()).timestamp()
-        if end < start and end + DAY_S <= now and _CLOCK.fullmatch(last.strip()):
+        end = _instant(last_text.strip(), now, first.date()).timestamp()
+        if end < start and end + DAY_S <= now and _TIME_OF_DAY.fullmatch(last_text.strip()):
             end += DAY_S
-    elif text in _DAYS or re.fullmatch(r"\d{4}-\d\d-\d\d", text):
+    elif text in _DAYS_AGO or re.fullmatch(r"\d{4}-\d\d-\d\d", text):
         end = start + DAY_S
     else:
-        start, end = start - AROUND_S, start + AROUND_S
+        start, end = start - MARGIN_S, start + MARGIN_S
     if start > now:
         raise Refused(f"{text} is in the future.")
     if end <= start:
@@ -157,73 +158,74 @@ def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, 
 
 
 def _instant(text: str, now: float, day: date | None) -> datetime:
-    """Return a time, on ``day`` or the last such time that has passed if the text names no day. Raises Refused."""
+    """Return the time in the text. Without a day, it is on ``day``, or else in the last 24 hours. Raises Refused."""
     today = datetime.fromtimestamp(now)
     if text == "now":
         return today
-    word, _, rest = text.partition(" ")
-    if word in _DAYS:
-        day, text = today.date() - timedelta(days=_DAYS[word]), rest or "00:00"
+    day_name, _, time_text = text.partition(" ")
+    if day_name in _DAYS_AGO:
+        day, text = today.date() - timedelta(days=_DAYS_AGO[day_name]), time_text or "00:00"
     try:
-        if not _CLOCK.fullmatch(text):
+        if not _TIME_OF_DAY.fullmatch(text):
             return datetime.fromisoformat(text).astimezone()
-        found = datetime.combine(day or today.date(), clock.fromisoformat(text.rjust(5, "0")))
+        instant = datetime.combine(day or today.date(), clock.fromisoformat(text.rjust(5, "0")))
     except (ValueError, OverflowError):
-        raise _unknown(text) from None
-    return found - timedelta(days=1) if day is None and found > today else found
+        raise _not_a_time(text) from None
+    return instant - timedelta(days=1) if day is None and instant > today else instant
 
 
-def _unknown(text: str) -> Refused:
+def _not_a_time(text: str) -> Refused:
     return Refused(
         f"'{text}' is not a time. Examples: 03:12, 'yesterday 03:00..03:30', 'last 2h', 2026-11-25T03:12:00Z"
     )
 
 
-async def answer(period: tuple[float, float] | None) -> WhatHappened:
-    """Return what happened, or without a period the worst of the whole recording. Raises Refused, OSError."""
-    return await in_home(_answer, period, timeout_s=READ_S)
+async def read_answer(period: tuple[float, float] | None) -> WhatHappened:
+    """Return what happened in the period, by default in the whole recording. Raises Refused, OSError."""
+    return await in_home(_read_answer, period, timeout_s=READ_TIMEOUT_S)
 
 
-async def overview(start: float, end: float, cell_s: float) -> list[Bucket]:
-    """Return a row for each stretch of ``cell_s`` between two times that has records. Raises Refused, OSError."""
-    return await in_home(_overview, start, end, cell_s, timeout_s=READ_S)
+async def read_overview(start: float, end: float, cell_s: float) -> list[Bucket]:
+    """Return a row for each interval of ``cell_s`` between two times that has records. Raises Refused, OSError."""
+    return await in_home(_read_overview, start, end, cell_s, timeout_s=READ_TIMEOUT_S)
 
 
-def _overview(start: float, end: float, cell_s: float) -> list[Bucket]:
-    records = incidents.records_of(recording.read(start, end + WINDOW_S).records)
+def _read_overview(start: float, end: float, cell_s: float) -> list[Bucket]:
+    records = incidents.records_of(recording.read(start, end + MAX_WINDOW_S).records)
     return incidents.buckets(records, start, end, cell_s)
 
 
-async def moment(at: float) -> tuple[Second | None, Window | None]:
+async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:
     """Return the second and the window that contain a time. Raises Refused, OSError."""
-    return await in_home(_moment, at, timeout_s=READ_S)
+    return await in_home(_read_moment, time_s, timeout_s=READ_TIMEOUT_S)
 
 
-def _moment(at: float) -> tuple[Second | None, Window | None]:
-    records = incidents.records_of(recording.read(at, at + WINDOW_S).records)
-    second = next((one for one in records.seconds if one.at - one.elapsed_s <= at), None)
-    return second, next((one for one in records.windows if one.at - one.elapsed_s <= at), None)
+def _read_moment(time_s: float) -> tuple[Second | None, Window | None]:
+    records = incidents.records_of(recording.read(time_s, time_s + MAX_WINDOW_S).records)
+    second = next((second for second in records.seconds if second.at - second.elapsed_s <= time_s), None)
+    return second, next((window for window in records.windows if window.at - window.elapsed_s <= time_s), None)
 
 
-def _answer(period: tuple[float, float] | None) -> WhatHappened:
-    found = recording.read(period[0] - BASELINE_S, period[1] + BASELINE_S) if period else recording.read()
-    if not found.extent:
-        readable = "" if os.geteuid() == 0 else ", which only root may read"
-        places = f"{found.directory} or {recording.SYSTEM}{readable}"
-        raise Refused(f"Nothing is recorded in {places}. Start 'fstui record', as root for programs and files.")
-    return what_happened(found, period)
+def _read_answer(period: tuple[float, float] | None) -> WhatHappened:
+    start, end = period or (0.0, inf)
+    source = recording.read(start - BASELINE_MARGIN_S, end + BASELINE_MARGIN_S)
+    if not source.extent:
+        permission = "" if os.geteuid() == 0 else ", which only root may read"
+        directories = f"{source.directory} or {recording.SYSTEM_DIRECTORY}{permission}"
+        raise Refused(f"Nothing is recorded in {directories}. Start 'fstui record', as root for programs and files.")
+    return what_happened(source, period)
 
 
-def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatHappened:
-    headers = [record for record in found.records if isinstance(record, Header)]
-    whole = found.extent or (found.records[0].at, found.records[-1].at)
+def what_happened(source: Recording, period: tuple[float, float] | None) -> WhatHappened:
+    headers = [record for record in source.records if isinstance(record, Header)]
+    whole = source.extent or (source.records[0].at, source.records[-1].at)
     start, end = period or whole
-    records = incidents.records_of(found.records)
-    listed = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
-    gaps = tuple(gap for gap in _gaps(found.records) if gap.start < end and gap.end > start)
+    records = incidents.records_of(source.records)
+    worst = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
+    gaps = tuple(gap for gap in _gaps(source.records) if gap.start < end and gap.end > start)
     inside = Records(
-        [one for one in records.seconds if start < one.at <= end + one.elapsed_s],
-        [one for one in records.windows if start < one.at <= end + one.elapsed_s],
+        [second for second in records.seconds if start < second.at <= end + second.elapsed_s],
+        [window for window in records.windows if start < window.at <= end + window.elapsed_s],
         records.typical_write_ms,
         records.typical_sync_us,
     )
@@ -233,78 +235,78 @@ def what_happened(found: Recording, period: tuple[float, float] | None) -> WhatH
         start=start,
         end=end,
         recorded=whole,
-        sentence=_sentence(inside, listed, (start, end), whole),
-        incidents=listed,
+        sentence=_sentence(inside, worst, (start, end), whole),
+        incidents=worst,
         gaps=gaps,
-        notes=tuple(_notes(found, inside, headers, start, end)),
+        notes=tuple(_notes(source, inside, headers, start, end)),
         buckets=tuple(incidents.buckets(records, start, end)),
     )
 
 
 def _sentence(
-    inside: Records, listed: Sequence[Incident], period: tuple[float, float], whole: tuple[float, float]
+    inside: Records, worst: Sequence[Incident], period: tuple[float, float], whole: tuple[float, float]
 ) -> str:
-    if listed:
-        first = listed[0]
-        return f"{span(first.start, first.end)}: {first.sentence}"
+    if worst:
+        incident = worst[0]
+        return f"{span(incident.start, incident.end)}: {incident.sentence}"
     if not inside.seconds:
         return f"Nothing was recorded in {span(*period)}."
-    words = f"No unusual wait for storage in {span(*period)}"
+    text = f"No unusual wait for storage in {span(*period)}"
     if is_outside(period, whole):
         start, end = max(period[0], whole[0]), min(period[1], whole[1])
-        words = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
+        text = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
     longest = incidents.longest(inside.windows)
     if longest and (ms := longest.longest_so_far_ms):
-        words += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
+        text += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
     elif any(window.traced_s is not None for window in inside.windows):
-        words += ": no program waited long for a sync"
+        text += ": no program waited long for a sync"
     else:
-        words += ": no device was slow; which programs waited was not recorded"
-    return f"{words}.{''.join(_pressures(inside.seconds))}"
+        text += ": no device was slow; which programs waited was not recorded"
+    return f"{text}.{''.join(_pressures(inside.seconds))}"
 
 
-def _pressures(found: Sequence[Second]) -> Iterator[str]:
-    for which, what in ((incidents.CPU, "a CPU"), (incidents.IO, "I/O"), (incidents.MEMORY, "memory")):
-        share = incidents.pressure(found, which)
-        if share is not None and share >= PRESSED:
-            yield f" Some process waited for {what} for {percent(share)} of the time."
+def _pressures(seconds_: Sequence[Second]) -> Iterator[str]:
+    for index, resource in ((incidents.CPU, "a CPU"), (incidents.IO, "I/O"), (incidents.MEMORY, "memory")):
+        share = incidents.pressure(seconds_, index)
+        if share is not None and share >= MIN_PRESSURE:
+            yield f" Some process waited for {resource} for {percent(share)} of the time."
 
 
 def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
-    """Yield the times without records. A record covers the time before it."""
+    """Yield the periods without records. A record covers ``elapsed_s`` before its time."""
     boot = next((record.boot for record in records if isinstance(record, Header)), "")
     for before, after in pairwise(records):
-        restarted = False
+        is_restart = False
         if isinstance(after, Header):
-            restarted, boot = after.boot != boot, after.boot
-        since = after.at - after.elapsed_s
-        if since - before.at < GAP_S and after.boot_s - after.elapsed_s - before.boot_s < GAP_S:
+            is_restart, boot = after.boot != boot, after.boot
+        begin = after.at - after.elapsed_s
+        if begin - before.at < MIN_GAP_S and after.boot_s - after.elapsed_s - before.boot_s < MIN_GAP_S:
             continue
         reason = "the host was suspended, or records are missing"
         if after.dropped:
             reason = f"{counted(after.dropped, 'record')} could not be written: {after.trouble}"
-        elif restarted:
+        elif is_restart:
             reason = "the host was restarted"
         elif isinstance(after, Header) and after.started:
             reason = "the recorder did not run"
-        yield Gap(start=before.at, end=max(since, before.at), reason=reason)
+        yield Gap(start=before.at, end=max(begin, before.at), reason=reason)
 
 
-def _notes(found: Recording, inside: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
-    of_period = [one for one in headers if start <= one.at <= end] or headers[-1:]
-    for reason in dict.fromkeys(header.untraced for header in of_period if header.untraced):
+def _notes(source: Recording, inside: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
+    period_headers = [header for header in headers if start <= header.at <= end] or headers[-1:]
+    for reason in dict.fromkeys(header.untraced for header in period_headers if header.untraced):
         yield f"Which programs waited was not recorded: {reason}."
-    if any(header.anonymous for header in of_period):
+    if any(header.anonymous for header in period_headers):
         yield "File names were not recorded (--anonymous)."
     traced = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
-    part = sum(one for one, _ in traced) / (sum(whole for _, whole in traced) or 1.0)
-    if traced and part < 0.95:
-        yield f"The busiest programs were traced for {percent(part)} of the time: some of their waits may be missing."
-    lost = sum(window.lost for window in inside.windows)
-    if lost:
-        yield f"The kernel's buffers were full and lost {counted(lost, 'event')}."
-    for before, after in pairwise(found.records):
+    share = sum(traced_s for traced_s, _ in traced) / (sum(elapsed_s for _, elapsed_s in traced) or 1.0)
+    if traced and share < 0.95:
+        yield f"The busiest programs were traced for {percent(share)} of the time: some of their waits may be missing."
+    lost_events = sum(window.lost for window in inside.windows)
+    if lost_events:
+        yield f"The kernel's buffers were full and lost {counted(lost_events, 'event')}."
+    for before, after in pairwise(source.records):
         jump = (after.at - before.at) - (after.boot_s - before.boot_s)
-        if abs(jump) > JUMP_S and after.boot_s >= before.boot_s and start <= after.at <= end:
-            way = "forward" if jump > 0 else "back"
-            yield f"The clock was set {way} by {seconds(abs(jump))} at {span(before.at, after.at)}."
+        if abs(jump) > MIN_JUMP_S and after.boot_s >= before.boot_s and start <= after.at <= end:
+            direction = "forward" if jump > 0 else "back"
+            yield f"The clock was set {direction} by {seconds(abs(jump))} at {span(before.at, after.at)}."

@@ -13,33 +13,33 @@ from fstui.model.run import OwnReference, Run
 from fstui.state import runs, user_data
 from fstui.state.paths import in_home
 
-__all__ = ["library", "published"]
+__all__ = ["library", "published"]  # re-exported for the interfaces
 
 MAX_NAME_LENGTH = 40
-ABOUT_A_FLEET = "fleet.json"
-"""The summary of a fleet, next to the documents of its hosts."""
-READING_S = 60.0
-"""Time to read a directory of a thousand documents."""
+FLEET_SUMMARY_NAME = "fleet.json"
+"""The file with the summary of a fleet, next to the documents of its hosts."""
+READ_TIMEOUT_S = 60.0
+"""Time limit for reading a directory, which may have a thousand documents."""
 
 
-async def own() -> tuple[OwnReference, ...]:
+async def read_own() -> tuple[OwnReference, ...]:
     """Return the user's own references. Raises Refused if the state directory does not answer."""
     return await in_home(user_data.own_references)
 
 
 class Added(NamedTuple):
     references: tuple[OwnReference, ...]
-    left_out: tuple[str, ...]
+    skipped: tuple[str, ...]
 
 
 async def add(name: str, references: Iterable[str]) -> Added:
-    """Add runs or documents as references. Raises OSError, or Refused for one that is named alone."""
+    """Add the suitable runs of documents and directories as references. Raises OSError, Refused."""
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
-    runs, left_out = await in_home(_read, tuple(references), timeout_s=READING_S)
-    found = of_runs(name, runs)
-    await in_home(user_data.add_references, found)
-    return Added(found, left_out)
+    runs, skipped = await in_home(_read_runs, tuple(references), timeout_s=READ_TIMEOUT_S)
+    new_references = of_runs(name, runs)
+    await in_home(user_data.add_references, new_references)
+    return Added(new_references, skipped)
 
 
 async def remove(name: str) -> None:
@@ -47,37 +47,37 @@ async def remove(name: str) -> None:
     await in_home(user_data.remove_references, name)
 
 
-def _read(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
-    found: list[Run] = []
-    left_out: list[str] = []
+def _read_runs(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
+    suitable: list[Run] = []
+    skipped: list[str] = []
     for reference in references:
-        every = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _unaltered(path)]
-        if not every:
+        candidates = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _read_unaltered(path)]
+        if not candidates:
             raise Refused(f"{reference} has no run")
-        if fit := [run for run, reason in every if not reason]:
-            found += fit
-            left_out += [_named(run, reason) for run, reason in every if reason]
+        if fitting := [run for run, reason in candidates if not reason]:
+            suitable += fitting
+            skipped += [_label(run, reason) for run, reason in candidates if reason]
         else:
-            found.append(every[0][0])  # of_runs refuses it with the reason
-    return found, tuple(left_out)
+            suitable.append(candidates[0][0])  # of_runs refuses this run with the reason
+    return suitable, tuple(skipped)
 
 
-def _named(run: Run, reason: str) -> str:
+def _label(run: Run, reason: str) -> str:
     return f"run {run.id} of {run.host.hostname}, {run.target.path if run.target else '?'}: {reason}"
 
 
 def _documents(reference: str) -> list[Path]:
-    place = Path(reference)
-    if not place.is_dir():
+    directory = Path(reference)
+    if not directory.is_dir():
         return [runs.find(reference)]
-    found = sorted(path for path in place.glob("*.json") if path.name != ABOUT_A_FLEET)
-    if not found:
+    documents = sorted(path for path in directory.glob("*.json") if path.name != FLEET_SUMMARY_NAME)
+    if not documents:
         raise Refused(f"{reference} has no document of a run (*.json)")
-    return found
+    return documents
 
 
-def _unaltered(path: Path) -> list[Run]:
-    every = runs.read_all(path)
-    if any(altered for _, altered in every):
+def _read_unaltered(path: Path) -> list[Run]:
+    loaded_runs = runs.read_all(path)
+    if any(altered for _, altered in loaded_runs):
         raise Refused(f"{path}: {ALTERED}")
-    return [run for run, _ in every]
+    return [run for run, _ in loaded_runs]

@@ -8,8 +8,9 @@ from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.run import Run
+from fstui.model.steps import Step
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.planner import IDLE_S, PAUSE_S, with_limit
+from fstui.runs.planner import IDLE_DURATION_S, PAUSE_DURATION_S, with_revolution
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
@@ -23,30 +24,27 @@ class Replay(NamedTuple):
 
 
 def replay(run: Run, speed: float = 1.0) -> Replay:
-    """``speed``: 2 plays it twice as fast. Raises Refused if the run cannot be played."""
+    """Return a replay of the run. ``speed`` 2 plays it twice as fast. Raises Refused if the run cannot be played."""
     if run.target is None or run.scenario is None or not run.steps:
         raise Refused(f"run {run.id} has no steps to replay")
     if any(isinstance(step.settings, PowerCut) for step in run.steps):
         raise Refused(f"run {run.id} is a power-cut test, which cannot be played again")
     machine = ReplayMachine(run, 1 / speed)
-    steps = tuple(
-        with_limit(
-            PlannedStep(
-                name=step.name, settings=step.settings, skip=step.reason or "" if step.status == "skipped" else None
-            ),
-            run.target,
-        )
-        for step in run.steps
-    )
+    steps = tuple(with_revolution(_as_planned(step), run.target) for step in run.steps)
     plan = Plan(
         scenario=run.scenario,
         question="",
         help="",
         steps=steps,
-        seconds=IDLE_S + sum(step.elapsed_s + PAUSE_S for step in run.steps),
+        seconds=IDLE_DURATION_S + sum(step.elapsed_s + PAUSE_DURATION_S for step in run.steps),
         max_bytes=0,
         room_bytes=0,
         command=f"fstui replay {run.id}",
     )
-    site = Site(directory=TargetDirectory(run.target.path, run.target.space), surveyed=run.target, like=run.like)
-    return Replay(Session.of_machine(machine), plan, RunInProgress(plan, site, machine))
+    site = Site(directory=TargetDirectory(run.target.path, run.target.space), raw_target=run.target, like=run.like)
+    return Replay(Session.on_machine(machine), plan, RunInProgress(plan, site, machine))
+
+
+def _as_planned(step: Step) -> PlannedStep:
+    skip = (step.reason or "") if step.status == "skipped" else None
+    return PlannedStep(name=step.name, settings=step.settings, skip=skip)

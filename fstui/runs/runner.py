@@ -38,21 +38,23 @@ from fstui.model.run import Round, Run, RunStatus
 from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.activity import IdleWatch
-from fstui.runs.changes import changes, still_there
-from fstui.runs.machine.base import Machine, NoTrace, Saved, Served, Servers, StepTracing
-from fstui.runs.planner import IDLE_S, PAUSE_S
-from fstui.runs.site import Site, check_alignment, flagged
+from fstui.runs.changes import changes, current_stack
+from fstui.runs.machine.base import Machine, NoTrace, SaveResult, Served, Servers, StepTracing
+from fstui.runs.planner import IDLE_DURATION_S, PAUSE_DURATION_S
+from fstui.runs.site import Site, check_alignment, with_file_readings
 from fstui.runs.stepping import StepRunner
 from fstui.state import paths
 from fstui.state.workspace import RunDirectory
 
-LASTING = frozenset({errno.EIO, errno.ETIMEDOUT})
+LASTING_ERRNOS = frozenset({errno.EIO, errno.ETIMEDOUT})
 """Errors that the next step would meet as well, so the run ends: the disk is broken, or too slow to write the file."""
-SILENT_S = 0.25
-"""Time to remove the run's directory if the storage has not answered the last step's call."""
+STUCK_REMOVAL_TIMEOUT_S = 0.25
+"""Time to remove the run's directory if a system call of the last step has not returned."""
 
 
 class RunInProgress:
+    """A run. It begins when its events are read."""
+
     def __init__(
         self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
     ) -> None:
@@ -61,19 +63,19 @@ class RunInProgress:
         self._plan = plan
         self._site = site
         self._target = site.target
-        self._elsewhere: Target | None = None  # an existing server whose data is not on the site's filesystem
+        self._server_target: Target | None = None  # an existing server whose data is not on the site's filesystem
         self._machine = machine
         self._idle = idle
         self._mailbox = Mailbox()
         self._stopping = asyncio.Event()
         self._skipping = asyncio.Event()
         self._stepping: StepRunner | None = None
-        self._facts_seen = False
+        self._has_facts = False
         self._save_error: str | None = None
-        self._silent = False
-        """The storage has not answered the last step's call."""
+        self._is_stuck = False
+        """Whether a system call of the last step has not returned."""
         self._trace: StepTracing = NoTrace()
-        self._began = time.monotonic()
+        self._start_s = time.monotonic()
         self._run = Run(
             id=self.id,
             started_at=local_time().isoformat(timespec="seconds"),
@@ -98,7 +100,7 @@ class RunInProgress:
         try:
             while (event := await self._mailbox.get()) is not None:
                 yield event
-            task.result()  # raise its error
+            task.result()  # raises the error of the run
         finally:
             self.stop()
             if not task.done():
@@ -132,29 +134,31 @@ class RunInProgress:
         servers = self._machine.servers(self.id, directory.held)
         try:
             check_alignment(self._plan.steps, directory.dio_alignment, self._target)
-            self._elsewhere = await servers.open_existing(self._plan.steps)
-            if self._plan.server and self._elsewhere is None:
+            self._server_target = await servers.open_existing(self._plan.steps)
+            if self._plan.server and self._server_target is None:
                 self._site.check(self._plan.server_room_bytes)
             await self._measure(directory, servers)
         finally:
             await servers.stop()
-            removal = directory.remove(SILENT_S) if self._silent else directory.remove()
+            removal = directory.remove(STUCK_REMOVAL_TIMEOUT_S) if self._is_stuck else directory.remove()
             left_behind = (*servers.left_behind, *filter(None, await asyncio.gather(self._trace.stop(), removal)))
             if left_behind:
                 self._update(left_behind=left_behind)
             self._update(wear_bytes=written_bytes_by_device(counters_before, self._machine.counters(lowest)))
-        self._mailbox.put(await self._finished())
+        self._mailbox.put(await self._finish())
 
     async def _measure(self, directory: RunDirectory, servers: Servers) -> None:
         inventory = self._machine.survey()
-        # read the stack again, because the plan may have waited for its start
-        self._target = self._elsewhere or flagged(
-            self._site.surveyed_again(self._machine.target(self._target.path)).target, directory
+        # read the stack again, because it may have changed since the plan was made
+        self._target = self._server_target or with_file_readings(
+            self._site.with_survey(self._machine.target(self._target.path)).target, directory
         )
-        self._update(host=inventory.host, process=inventory.process, like=self._machine.like(), target=self._target)
-        before, own = await self._machine.baselines(self._run)
+        self._update(
+            host=inventory.host, process=inventory.process, like=self._machine.cgroup_process(), target=self._target
+        )
+        earlier_runs, own_references = await self._machine.baselines(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
-        self._update(before=before, own=applicable(own, Case(self._run)), untraced=self._trace.refused)
+        self._update(before=earlier_runs, own=applicable(own_references, Case(self._run)), untraced=self._trace.refused)
         self._mailbox.put(
             RunStarted(
                 id=self.id,
@@ -162,84 +166,84 @@ class RunInProgress:
                 plan=self._plan,
                 host=inventory.host,
                 untraced=self._trace.refused,
-                before=before,
+                before=earlier_runs,
             )
         )
         self._judge()
-        idle = IdleWatch(self._machine, self._target.stack, self._idle)
-        await self._pause(idle, 0.0 if self._idle else IDLE_S)
+        idle_watch = IdleWatch(self._machine, self._target.stack, self._idle)
+        await self._pause(idle_watch, 0.0 if self._idle else IDLE_DURATION_S)
         for index, planned in enumerate(self._plan.steps):
             if index:
-                await self._pause(idle, PAUSE_S)
+                await self._pause(idle_watch, PAUSE_DURATION_S)
             if self._stopping.is_set():
                 break
-            await self._one_step(index, planned, directory, servers)
+            await self._run_step(index, planned, directory, servers)
             if self._has_lasting_error():
                 break
         if cut := self._machine.aftermath():
             self._add(max(len(self._run.steps) - 1, 0), cut)
 
-    async def _pause(self, idle: IdleWatch, seconds: float) -> None:
+    async def _pause(self, idle_watch: IdleWatch, duration_s: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""
         if not self._stopping.is_set():
-            if seconds:
-                await idle.watch(seconds, self._stopping)
-            self._update(idle=idle.seen)
-            self._mailbox.put(IdleMeasured(idle=idle.seen))
+            if duration_s:
+                await idle_watch.watch(duration_s, self._stopping)
+            self._update(idle=idle_watch.idle)
+            self._mailbox.put(IdleMeasured(idle=idle_watch.idle))
 
-    async def _one_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
-        if skip := planned.skip or self._reason_elsewhere(planned):
-            self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=skip))
+    async def _run_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
+        if reason := planned.skip or self._why_skipped(planned):
+            self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=reason))
             return
         if not self._stopping.is_set():
             self._skipping.clear()
-        served = await self._served(index, planned, servers)
+        served = await self._prepare_server(index, planned, servers)
         if isinstance(served, Step):
             self._add(index, served)
             return
         self._stepping = StepRunner(
             index, planned, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
         )
-        before = self._stack_now()
+        stack_before = self._current_stack()
         try:
             step = await self._stepping.run(
-                directory.held, facts=not (self._facts_seen or self._elsewhere), served=served
+                directory.held, facts=not (self._has_facts or self._server_target), served=served
             )
-            changed = changes(self._target.stack, before, self._stack_now())
-            step = _with_changes(await _with_cause(step, servers), changed)
+            changed_settings = changes(self._target.stack, stack_before, self._current_stack())
+            step = _with_changes(await _with_cause(step, servers), changed_settings)
             if step.status in ("stopped", "failed"):
                 servers.fill_again()
         finally:
-            self._silent = self._stepping.abandoned
-            facts, written = self._stepping.facts, self._stepping.prepared_bytes
+            self._is_stuck = self._stepping.abandoned
+            facts, prepared_bytes = self._stepping.facts, self._stepping.prepared_bytes
             self._stepping = None
         if facts:
-            self._facts_seen = True
+            self._has_facts = True
             self._update(process=_with_facts(self._run.process, facts))
-        self._update(written_bytes=self._run.written_bytes + written + step.bytes)
+        self._update(written_bytes=self._run.written_bytes + prepared_bytes + step.bytes)
         self._add(index, step)
         if self._save_error is None and not self._stopping.is_set():  # after an error, only the last save tries again
             self._save_error = (await self._save()).error
 
-    def _reason_elsewhere(self, planned: PlannedStep) -> str | None:
-        """Return why the step is skipped: a sync here says nothing about a server whose data is elsewhere."""
-        if self._elsewhere is None or planned.settings.needs_server:
+    def _why_skipped(self, planned: PlannedStep) -> str | None:
+        """Return why the step is skipped, if it syncs this filesystem but the server's data is on another one."""
+        if self._server_target is None or planned.settings.needs_server:
             return None
-        return f"the data of {self._elsewhere.path} is not on this filesystem"
+        return f"the data of {self._server_target.path} is not on this filesystem"
 
-    def _stack_now(self) -> tuple[Node, ...]:
+    def _current_stack(self) -> tuple[Node, ...]:
         self._machine.survey()
         try:
-            return still_there(self._target, self._machine.target(self._target.path))
+            return current_stack(self._target, self._machine.target(self._target.path))
         except Refused:
             return ()
 
-    async def _served(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
+    async def _prepare_server(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
         if not planned.settings.needs_server:
             return None
         preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
         served = await with_progress(
-            servers.serve(planned, self._skipping, sync_s(self._run.steps)),
+            servers.serve(planned, self._skipping, slowest_sync_s(self._run.steps)),
             lambda waited_s: self._mailbox.put(msgspec.structs.replace(preparing, server_s=waited_s)),
         )
         if isinstance(served, Failure):
@@ -259,34 +263,34 @@ class RunInProgress:
         self._mailbox.put(FindingsChanged(judgement=judgement))
 
     def _update(self, **fields: object) -> None:
-        elapsed_s = round(time.monotonic() - self._began, 3)
+        elapsed_s = round(time.monotonic() - self._start_s, 3)
         self._run = msgspec.structs.replace(self._run, elapsed_s=elapsed_s, **fields)
 
     def _has_lasting_error(self) -> bool:
         error = self._run.steps[-1].error
-        return error is not None and error.errno in LASTING
+        return error is not None and error.errno in LASTING_ERRNOS
 
     def _status(self) -> RunStatus:
-        ends = {step.status for step in self._run.steps} | ({"stopped"} if self._stopping.is_set() else set())
-        return "failed" if "failed" in ends else "stopped" if "stopped" in ends else "finished"
+        statuses = {step.status for step in self._run.steps} | ({"stopped"} if self._stopping.is_set() else set())
+        return "failed" if "failed" in statuses else "stopped" if "stopped" in statuses else "finished"
 
-    async def _finished(self) -> RunFinished:
+    async def _finish(self) -> RunFinished:
         self._update(status=self._status())
         saved = await self._save()
         return RunFinished(run=self._run, saved_to=saved.path, save_error=saved.error)
 
-    async def _save(self) -> Saved:
+    async def _save(self) -> SaveResult:
         self._run = with_digest(self._run)
         return await self._machine.save(self._run)
 
 
-def _with_facts(process: Process, seen: Process) -> Process:
-    """Add to the process what a probe reported about its own sync path."""
-    known = {library.value for library in seen.preloads}
+def _with_facts(process: Process, facts: Process) -> Process:
+    """Return the process with the facts that a probe reported about its own sync path."""
+    values = {library.value for library in facts.preloads}
     return msgspec.structs.replace(
-        seen,
-        preloads=(*seen.preloads, *(library for library in process.preloads if library.value not in known)),
-        cgroup=seen.cgroup or process.cgroup,
+        facts,
+        preloads=(*facts.preloads, *(library for library in process.preloads if library.value not in values)),
+        cgroup=facts.cgroup or process.cgroup,
         io_limits=process.io_limits,
         seccomp=process.seccomp,
     )
@@ -299,54 +303,56 @@ async def _with_cause(step: Step, servers: Servers) -> Step:
     return msgspec.structs.replace(step, error=error)
 
 
-def _with_changes(step: Step, changed: tuple[str, ...]) -> Step:
-    if not changed:
+def _with_changes(step: Step, changed_settings: tuple[str, ...]) -> Step:
+    if not changed_settings:
         return step
     status = "disturbed" if step.status == "finished" else step.status
-    return msgspec.structs.replace(step, status=status, changed=changed)
+    return msgspec.structs.replace(step, status=status, changed=changed_settings)
 
 
 class Mailbox:
     """Events in order, and None at their end. A slow reader gets only the newest snapshot."""
 
     def __init__(self) -> None:
-        self._waiting: deque[Event | None] = deque()
-        self._arrived = asyncio.Event()
+        self._unread: deque[Event | None] = deque()
+        self._has_events = asyncio.Event()
 
     def put(self, event: Event | None) -> None:
         """Add an event. A snapshot replaces an unread one."""
-        newest = self._waiting[-1] if self._waiting else None
+        newest = self._unread[-1] if self._unread else None
         if isinstance(event, StepProgressed | StepPreparing) and type(newest) is type(event):
-            self._waiting.pop()
-        self._waiting.append(event)
-        self._arrived.set()
+            self._unread.pop()
+        self._unread.append(event)
+        self._has_events.set()
 
     async def get(self) -> Event | None:
-        while not self._waiting:
-            self._arrived.clear()
-            await self._arrived.wait()
-        return self._waiting.popleft()
+        while not self._unread:
+            self._has_events.clear()
+            await self._has_events.wait()
+        return self._unread.popleft()
 
 
-_TICK_S = 1.0
+_REPORT_INTERVAL_S = 1.0
 _Result = TypeVar("_Result")
 
 
 async def with_progress(work: Coroutine[Any, Any, _Result], report: Callable[[float], None]) -> _Result:
-    """Return the result of the work. ``report`` is called every second with the seconds so far."""
+    """Return the result of the work. Call ``report`` every second with the elapsed seconds."""
     task = asyncio.ensure_future(work)
-    began = asyncio.get_running_loop().time()
+    start_s = asyncio.get_running_loop().time()
     try:
         report(0.0)
-        while not (await asyncio.wait({task}, timeout=_TICK_S))[0]:
-            report(asyncio.get_running_loop().time() - began)
-        return task.result()
+        while True:
+            done, _ = await asyncio.wait({task}, timeout=_REPORT_INTERVAL_S)
+            if done:
+                return task.result()
+            report(asyncio.get_running_loop().time() - start_s)
     finally:
         if task.cancel():
             await asyncio.wait({task})
 
 
-def sync_s(steps: Iterable[Step]) -> float:
+def slowest_sync_s(steps: Iterable[Step]) -> float:
     """Return how long a sync took in the slowest step that synced each write; 0 if there was none."""
     means = (step.latency_ns.mean for step in steps if step.latency_ns and step.ops == step.syncs)
     return max(means, default=0) / 1e9
@@ -354,24 +360,27 @@ def sync_s(steps: Iterable[Step]) -> float:
 
 def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
     """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress."""
-    nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _nearest(target), "home": _nearest(_home(machine))}
+    nodes: dict[WaitedDisk, tuple[Node, ...]] = {
+        "target": _nearest_devices(target),
+        "home": _nearest_devices(_home_target(machine)),
+    }
 
     def disk_progress(disk: WaitedDisk) -> object:
         """Return what the devices have completed so far. A request in flight is not progress."""
-        read = machine.counters(nodes[disk]) if nodes[disk] else None
-        return [(one.reads, one.writes, one.flushes, one.discards) for one in read.devices] if read else []
+        devices = machine.counters(nodes[disk]).devices if nodes[disk] else ()
+        return [(device.reads, device.writes, device.flushes, device.discards) for device in devices]
 
     return ShutdownDeadline(is_stopping, disk_progress, silent_disks=set())
 
 
-def _home(machine: Machine) -> Target | None:
+def _home_target(machine: Machine) -> Target | None:
     try:
         return machine.target(str(paths.state_dir()))
     except Refused:  # there is no home directory
         return None
 
 
-def _nearest(target: Target | None) -> tuple[Node, ...]:
+def _nearest_devices(target: Target | None) -> tuple[Node, ...]:
     """Return the devices directly below the filesystem. Lower ones may also work for other filesystems."""
     if target is None or not target.stack:
         return ()

@@ -1,17 +1,19 @@
-"""A scenario and how it becomes steps. Every mistake is reported with file, table and key.
+"""A scenario, and how it becomes steps. Every mistake is reported with file, table and key.
 
-``[settings.x]`` is what a user may change with ``--set x=…``: ``value`` (whose type is the type of x; a list makes one
-step per value), ``unit``, ``help``, and ``choices``, or ``min`` and ``max``. A choice may be a word for several keys:
-``high = { sync_binlog = 1 }``. Every scenario has ``seconds``, the measured time per step.
+``[settings.x]`` is a setting that a user may change with ``--set x=…``. It has ``value`` (whose type is the type of x;
+a list makes one step per value), ``unit``, ``help``, and ``choices``, or ``min`` and ``max``. A choice may be a word
+for several keys: ``high = { sync_binlog = 1 }``. Every scenario has the setting ``seconds``, the measured time per
+step.
 
 ``[[steps]]`` is a step: ``name``, ``probe``, and the keys of that kind of step (the settings struct in
-``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a longer
-text it is replaced by its text. ``"*" = "{x}"`` means all keys of the word chosen for x; other keys of the table take
-precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a word or a default decides.
+``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a
+longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` stands for all keys of the word chosen for
+x. Other keys of the table take precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a
+word or a default decides.
 
-``for_each = ["x", "y"]`` makes a step for each combination, with x outermost; ``{*}`` in the name is what varies.
-``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that measure a
-database: the ``kind`` of server, and its ``options``.
+``for_each = ["x", "y"]`` makes a step for each combination, with x outermost. ``{*}`` in the name stands for the values
+that vary. ``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that
+measure a database: the ``kind`` of server, and its ``options``.
 """
 
 from __future__ import annotations
@@ -59,40 +61,45 @@ class StepHead(Base, frozen=True, kw_only=True):
 
 
 def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRef, tuple[PlannedStep, ...]]:
-    """Return the chosen settings, and every step with its values. Raises Refused."""
+    """Return the scenario with the chosen settings, and every step. Raises Refused."""
     values = chosen_values(scenario, overrides)
-    _check_several(scenario, {key: values[key] for key in overrides})
-    by_table = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
-    steps = [step for _, found in by_table for step in found]
+    _check_value_count(scenario, {key: values[key] for key in overrides})
+    steps_by_table = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
+    steps = [step for _, table_steps in steps_by_table for step in table_steps]
     if not steps:
         raise Refused("no step is left with these settings")
     for_all_steps = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
-    used = _named([*for_all_steps, *(table for table, found in by_table if found)])
-    unused = _named([table for table, found in by_table if not found]) - used
-    if without_effect := [key for key in overrides if key in unused]:
-        raise Refused(f"--set {without_effect[0]}={overrides[without_effect[0]]} has no effect: no step uses it")
+    used_settings = _referenced_settings(
+        [*for_all_steps, *(table for table, table_steps in steps_by_table if table_steps)]
+    )
+    unused_settings = (
+        _referenced_settings([table for table, table_steps in steps_by_table if not table_steps]) - used_settings
+    )
+    if ineffective := [key for key in overrides if key in unused_settings]:
+        raise Refused(f"--set {ineffective[0]}={overrides[ineffective[0]]} has no effect: no step uses it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # findings refer to steps by name
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
     # leave out settings without effect here, such as flush_method for PostgreSQL
-    settings = {key: value for key, value in values.items() if key not in unused}
+    settings = {key: value for key, value in values.items() if key not in unused_settings}
     return ScenarioRef(name=scenario.name, title=scenario.title, settings=settings), tuple(steps)
 
 
-def _named(value: Any) -> set[str]:
+def _referenced_settings(value: Any) -> set[str]:
+    """Return the names of the settings that a value, a list or a table refers to."""
     if isinstance(value, dict):
-        return _named(list(value.values())) | set(value.get("for_each", ()))
+        return _referenced_settings(list(value.values())) | set(value.get("for_each", ()))
     if isinstance(value, list | tuple):
-        return {name for item in value for name in _named(item)}
+        return {name for part in value for name in _referenced_settings(part)}
     return set(_FIELD.findall(value)) if isinstance(value, str) else set()
 
 
-def _check_several(scenario: Scenario, given: Mapping[str, Any]) -> None:
+def _check_value_count(scenario: Scenario, overrides: Mapping[str, Any]) -> None:
     """Raise Refused if the user gives several values for a setting that takes one."""
-    varied = {key for table in scenario.steps for key in table.get("for_each", ())}
-    for key, value in given.items():
-        if isinstance(value, list) and len(value) > 1 and key not in varied:
-            first, *others = (f"--set {key}={item}" for item in value)
+    variable_keys = {key for table in scenario.steps for key in table.get("for_each", ())}
+    for key, value in overrides.items():
+        if isinstance(value, list) and len(value) > 1 and key not in variable_keys:
+            first, *others = (f"--set {key}={choice}" for choice in value)
             raise Refused(
                 f"{scenario.name} measures one {key} at a time: run it with {first}, then again with "
                 + ", then with ".join(others)
@@ -101,14 +108,14 @@ def _check_several(scenario: Scenario, given: Mapping[str, Any]) -> None:
 
 def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any]) -> Iterator[PlannedStep]:
     head = msgspec.convert(table, StepHead)
-    own = {key: value for key, value in table.items() if key not in StepHead.__struct_fields__}
-    varied = [key for key in head.for_each if len(as_list(values[key])) > 1 and f"{{{key}}}" not in head.name]
-    for one in _combinations(head, values):
-        every = " ".join(_in_name(key, one[key]) for key in varied)
-        filling = Filling(scenario.settings, one)
-        name = str(filling.value(head.name.replace("{*}", every).strip()))
+    step_table = {key: value for key, value in table.items() if key not in StepHead.__struct_fields__}
+    varied_keys = [key for key in head.for_each if len(as_list(values[key])) > 1 and f"{{{key}}}" not in head.name]
+    for combination in _combinations(head, values):
+        variation = " ".join(_name_part(key, combination[key]) for key in varied_keys)
+        filling = Filling(scenario.settings, combination)
+        name = str(filling.fill_value(head.name.replace("{*}", variation).strip()))
         yield PlannedStep(
-            name=name, settings=settings_of_table(head.probe, name, _own_keys(scenario, head, own, filling))
+            name=name, settings=settings_of_table(head.probe, name, _step_keys(scenario, head, step_table, filling))
         )
 
 
@@ -118,51 +125,53 @@ def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, 
         raise Refused(f"only: there is no setting {min(unknown)!r}")
     if prod(len(as_list(values[key])) for key in head.for_each) > MAX_STEPS:
         raise Refused(f"its settings make more than {MAX_STEPS} steps of {head.name!r}: name fewer values")
-    for combination in product(*(as_list(values[key]) for key in head.for_each)):
-        one = {**values, **dict(zip(head.for_each, combination, strict=True))}
-        if all(one[key] in meant for key, meant in head.only.items()):
-            yield one
+    for value_tuple in product(*(as_list(values[key]) for key in head.for_each)):
+        combination = {**values, **dict(zip(head.for_each, value_tuple, strict=True))}
+        if all(combination[key] in allowed_values for key, allowed_values in head.only.items()):
+            yield combination
 
 
-def _own_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filling: Filling) -> dict[str, Any]:
+def _step_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filling: Filling) -> dict[str, Any]:
     """Return the step's keys, with the measured time and the server, which the scenario defines for all steps."""
-    filled = {"seconds": filling.value(_MEASURED_TIME), **filling.table(table)}
+    filled = {"seconds": filling.fill_value(_MEASURED_TIME), **filling.fill_table(table)}
     if scenario.server is None or not takes_server(head.probe):
         return filled
-    options = {**filling.table(scenario.server.options), **filled.get("options", {})}
-    return {"server": filling.value(scenario.server.kind), **filled, "options": options}
+    options = {**filling.fill_table(scenario.server.options), **filled.get("options", {})}
+    return {"server": filling.fill_value(scenario.server.kind), **filled, "options": options}
 
 
-def _in_name(key: str, value: Scalar) -> str:
-    """Return a value as it appears in a step's name: a word alone, a number or a switch after its key."""
+def _name_part(key: str, value: Scalar) -> str:
+    """Return the value for a step's name. A word stands alone; a number or a switch follows its key."""
     return str(value) if isinstance(value, str) and value not in {"on", "off"} else f"{key} {value}".lower()
 
 
 class Filling:
-    """Replaces references to settings by their values. Each setting has one value."""
+    """Replaces references to settings by the values of one combination."""
 
     def __init__(self, settings: Mapping[str, Setting], values: Mapping[str, Any]) -> None:
         self._settings = settings
         self._values = values
 
-    def table(self, table: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill in a table, without the keys whose value is the absent one."""
+    def fill_table(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """Fill in a table. A key is left out if its setting has the value ``absent``."""
         present = {key: value for key, value in table.items() if key != WORD_KEY and not self._is_absent(value)}
-        filled = {key: self.value(value) for key, value in present.items()}
-        return {**self._word(table[WORD_KEY]), **filled} if WORD_KEY in table else filled
+        filled = {key: self.fill_value(value) for key, value in present.items()}
+        return {**self._word_keys(table[WORD_KEY]), **filled} if WORD_KEY in table else filled
 
-    def value(self, value: Any) -> Any:
-        """Fill in a value. ``"{x}"`` becomes the value of x; in a longer text it becomes its text."""
+    def fill_value(self, value: Any) -> Any:
+        """Fill in a value. ``"{x}"`` becomes the value of x; within a longer text, the text of the value."""
         if isinstance(value, dict):
-            return self.table(value)
+            return self.fill_table(value)
         if isinstance(value, list):
-            return [self.value(item) for item in value]
+            return [self.fill_value(element) for element in value]
         if not isinstance(value, str):
             return value
-        whole = _FIELD.fullmatch(value)
-        return self._of(whole[1], value) if whole else _FIELD.sub(lambda match: self._text(match[1], value), value)
+        field = _FIELD.fullmatch(value)
+        if field:
+            return self._value_of(field[1], value)
+        return _FIELD.sub(lambda match: self._text(match[1], value), value)
 
-    def _of(self, key: str, reference: str) -> Any:
+    def _value_of(self, key: str, reference: str) -> Any:
         if key not in self._values:
             raise Refused(f"{reference!r}: there is no setting {key!r}")
         if isinstance(self._values[key], list):
@@ -170,20 +179,20 @@ class Filling:
         return self._values[key]
 
     def _text(self, key: str, reference: str) -> str:
-        found = self._of(key, reference)
-        return str(found).lower() if isinstance(found, bool) else str(found)
+        value = self._value_of(key, reference)
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     def _is_absent(self, value: Any) -> bool:
-        whole = _FIELD.fullmatch(value) if isinstance(value, str) else None
+        field = _FIELD.fullmatch(value) if isinstance(value, str) else None
         return (
-            whole is not None
-            and whole[1] in self._settings
-            and not self._settings[whole[1]].is_set_by(self.value(value))
+            field is not None
+            and field[1] in self._settings
+            and not self._settings[field[1]].is_set_by(self.fill_value(value))
         )
 
-    def _word(self, reference: Any) -> dict[str, Any]:
+    def _word_keys(self, reference: Any) -> dict[str, Any]:
         field = _FIELD.fullmatch(str(reference))
         setting = self._settings.get(field[1]) if field else None
         if setting is None or not isinstance(setting.choices, dict):
             raise Refused(f'"*" = {reference!r}: this needs a setting whose choices are words for several options')
-        return setting.choices[str(self.value(reference))]
+        return setting.choices[str(self.fill_value(reference))]

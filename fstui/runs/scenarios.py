@@ -1,7 +1,7 @@
 """Find and load scenarios: those that come with fstui, and the user's own.
 
-The shipped ones take precedence over those in ``scenarios/`` of the XDG config directory, which may hang. A name with a
-slash or ending in ``.toml`` is a file.
+Shipped scenarios take precedence over the user's own in ``scenarios/`` of the XDG config directory, which may hang. A
+name with a slash or ending in ``.toml`` is a file.
 """
 
 from __future__ import annotations
@@ -17,65 +17,65 @@ from fstui.measure.kinds import message_with_key
 from fstui.model.errors import Refused, hint_for
 from fstui.model.forms import Form, Scalar, Setting, as_list, changed_values, check_value, size_of
 from fstui.model.quantities import size
-from fstui.model.shipped import shipped as files_of
+from fstui.model.shipped import shipped as shipped_files
 from fstui.model.shipped import toml_files
 from fstui.runs.scenario import Scenario, StepHead, expand
 from fstui.state import paths
 from fstui.state.files import read_regular
 
+# re-exported for the interfaces
 __all__ = ["Form", "Scalar", "Scenario", "Setting", "changed_values", "expand", "size_of"]
-"""Re-exported for the interfaces, which import nothing below this package."""
 
 MAX_BYTES = 1 << 20
 _ORDER = (
     "check", "latency-watch", "fsync-rate", "odirect-truth", "fit", "wal-postgres", "sqlite-commit",
     "sysbench-oltp", "replica-cut", "fileio-classic",
 )  # fmt: skip
-_OWN = "the directory of your own scenarios"
+_OWN_DIRECTORY = "the directory of your own scenarios"
 
 
-class Known(NamedTuple):
+class NamedScenario(NamedTuple):
     name: str
     scenario: Scenario
 
 
 def names() -> list[str]:
-    """Return the names of all scenarios: the shipped ones in their order of use, then the user's own."""
-    known = shipped()
-    return known + sorted(_own_files().keys() - set(known))
+    """Return the names of all scenarios: shipped scenarios in their order of use, then the user's own."""
+    shipped = shipped_names()
+    return shipped + sorted(_own_files().keys() - set(shipped))
 
 
-def shipped() -> list[str]:
-    found = files_of().keys()
-    return [name for name in _ORDER if name in found] + sorted(found - set(_ORDER))
+def shipped_names() -> list[str]:
+    present = shipped_files().keys()
+    return [name for name in _ORDER if name in present] + sorted(present - set(_ORDER))
 
 
-def shipped_ones() -> list[Known]:
-    return [Known(name, load(name)) for name in shipped()]
+def load_shipped() -> list[NamedScenario]:
+    return [NamedScenario(name, load(name)) for name in shipped_names()]
 
 
-async def own() -> tuple[list[Known], list[str]]:
-    """Return the user's own scenarios, and what is wrong with the files that cannot be used."""
+async def load_own() -> tuple[list[NamedScenario], list[str]]:
+    """Return the user's own scenarios, and a sentence for each file that cannot be used."""
     try:
-        return await in_child(_load_own, where=_OWN)
+        return await in_child(_load_own_files, where=_OWN_DIRECTORY)
     except (Refused, OSError) as trouble:
         return [], [str(trouble)]
 
 
-async def named(name: str) -> Scenario:
-    """Load a scenario by name or file, in a child process if it may hang. Raises Refused."""
-    if name in shipped():
+async def find(name: str) -> Scenario:
+    """Load a scenario by name or file, in a child process if reading may hang. Raises Refused."""
+    if name in shipped_names():
         return load(name)
-    return await in_child(load, name, where=name if _is_file(name) else _OWN)
+    return await in_child(load, name, where=_place_of(name))
 
 
 async def text_of_own(name: str) -> str:
-    """Return the text of a scenario file, or of one of the user's own; empty for any other name. Raises Refused."""
-    return "" if name in shipped() else await in_child(_text_of_own, name, where=name if _is_file(name) else _OWN)
+    """Return the text of the file of a scenario; empty for a shipped scenario or an unknown name. Raises Refused."""
+    return "" if name in shipped_names() else await in_child(_text_of_own, name, where=_place_of(name))
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
-    """Raise Refused if the scenario cannot have these settings."""
+    """Raise Refused if the scenario does not accept these settings."""
     expand(scenario, settings)
 
 
@@ -83,7 +83,7 @@ def load(name: str) -> Scenario:
     """Load a scenario by name or file. Raises Refused, which names file, table and key of a mistake."""
     path = _path_of(name)
     try:
-        scenario = _read(path)
+        scenario = _read_file(path)
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -97,16 +97,16 @@ def load(name: str) -> Scenario:
     return scenario
 
 
-def _load_own() -> tuple[list[Known], list[str]]:
-    known: list[Known] = []
+def _load_own_files() -> tuple[list[NamedScenario], list[str]]:
+    scenarios: list[NamedScenario] = []
     broken: list[str] = []
     for name in names():
-        if name not in shipped():
+        if name not in shipped_names():
             try:
-                known.append(Known(name, load(name)))
+                scenarios.append(NamedScenario(name, load(name)))
             except Refused as mistake:
                 broken.append(str(mistake))
-    return known, broken
+    return scenarios, broken
 
 
 def _own_files() -> dict[str, Path]:
@@ -127,17 +127,22 @@ def _is_file(name: str) -> bool:
     return "/" in name or name.endswith(".toml")
 
 
+def _place_of(name: str) -> str:
+    """Return what does not answer if reading the scenario hangs."""
+    return name if _is_file(name) else _OWN_DIRECTORY
+
+
 def _path_of(name: str) -> Path:
     if _is_file(name):
         return Path(name)
-    if path := files_of().get(name) or _own_files().get(name):
+    if path := shipped_files().get(name) or _own_files().get(name):
         return path
     if name == "wal-etcd":  # of earlier versions
         raise Refused("'wal-etcd' is part of 'fit' now: fstui fit DIR --for etcd")
     raise Refused(f"no scenario '{name}'.{hint_for(name, names())} Choose one of: {', '.join(names())}.")
 
 
-def _read(path: Path) -> Scenario:
+def _read_file(path: Path) -> Scenario:
     data, _ = read_regular(path)
     if len(data) > MAX_BYTES:
         raise Refused(f"it is not a scenario: it is {size(len(data))} long; the limit is {size(MAX_BYTES)}")
@@ -145,7 +150,8 @@ def _read(path: Path) -> Scenario:
     settings = document.get("settings")
     for key, table in settings.items() if isinstance(settings, dict) else ():
         try:
-            msgspec.convert(table, Setting)  # one by one, because the message for the whole does not name the key
+            # one at a time, because the error of the whole document does not name the key
+            msgspec.convert(table, Setting)
         except msgspec.ValidationError as error:
             raise Refused(f"settings.{key}: {message_with_key(error)}") from None
     return msgspec.convert(document, Scenario)

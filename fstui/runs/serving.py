@@ -1,8 +1,8 @@
 """The database servers of a run, and the CPU time that a server and its clients use during a step.
 
-A server is started before the first step that needs it and stopped after the last. A throwaway server is used by all
-neighbouring steps that need this kind, with tables that are filled once. It is restarted if their options differ. On an
-existing server, fstui makes a database of its own.
+A server is started before the first step that needs it, and stopped after the last. Neighbouring steps that need the
+same kind of server share one throwaway server, whose tables are filled once. It is restarted if the options of the
+steps differ. On an existing server, fstui makes its own database.
 """
 
 from __future__ import annotations
@@ -29,53 +29,53 @@ from fstui.runs.machine.base import Served, Servers
 from fstui.state.workspace import HeldDirectory
 
 _UNKNOWN_DATA = (0, 0, 0)
-"""Filling the tables was interrupted."""
+"""The value of ``_table_data`` after filling the tables was interrupted."""
 
 
-class Serving(Servers):
+class DatabaseServers(Servers):
     def __init__(
         self, run_id: str, workspace: HeldDirectory, on_start: Callable[[int], None] = lambda pid: None
     ) -> None:
-        """``on_start``: called with the pid of the process that will start a server, before it does."""
+        """``on_start``: called with the pid of the process that will start a server, before the server starts."""
         super().__init__()
         self._run_id = run_id
         self._on_start = on_start
         self._workspace = workspace
         self._server: Throwaway | Existing | None = None
-        self._wanted: Sysbench | None = None
-        self._filled: tuple[int, ...] | None = None
-        """The size of the tables, as ``Sysbench.table_counts``; None if fstui has made none."""
-        self._started = 0
+        self._server_settings: Sysbench | None = None
+        self._table_data: tuple[int, ...] | None = None
+        """The size of the tables, as ``Sysbench.table_counts``; None if fstui has made no tables."""
+        self._start_count = 0
         self._sync_s = 0.0
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
         for planned in steps:
             settings = planned.settings
             if isinstance(settings, Sysbench) and not planned.skip and settings.existing_server:
-                await self._ready_for(settings)
-                self._filled = None
-                return _elsewhere(self._server.facts) if self._server else None
+                await self._prepare(settings)
+                self._table_data = None
+                return _target_elsewhere(self._server.facts) if self._server else None
         return None
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
         if isinstance(planned.settings, ReplicaCut):
-            return await _pair(planned.settings)
+            return await _serve_replicas(planned.settings)
         if not isinstance(planned.settings, Sysbench):
             return None
         self._sync_s = sync_s
-        starting = asyncio.ensure_future(self._ready_for(planned.settings))
-        stop = asyncio.ensure_future(ending.wait())
+        starting = asyncio.ensure_future(self._prepare(planned.settings))
+        stopping = asyncio.ensure_future(ending.wait())
         try:
-            await asyncio.wait({starting, stop}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if not starting.done():
                 return None
             return starting.result()
         except (OSError, Refused) as error:
             return Failure(call="start the server", errno=getattr(error, "errno", None), message=str(error))
         finally:
-            stop.cancel()
+            stopping.cancel()
             if starting.cancel():
-                await asyncio.wait({starting})  # it removes what it has made
+                await asyncio.wait({starting})  # the task removes what it has made
 
     async def cause_of_death(self) -> str | None:
         reason = await self._server.ended() if self._server else None
@@ -84,11 +84,11 @@ class Serving(Servers):
         return reason
 
     def fill_again(self) -> None:
-        if self._filled is not None:
-            self._filled = _UNKNOWN_DATA
+        if self._table_data is not None:
+            self._table_data = _UNKNOWN_DATA
 
     async def stop(self) -> None:
-        server, self._server, self._wanted, self._filled = self._server, None, None, None
+        server, self._server, self._server_settings, self._table_data = self._server, None, None, None
         if server is None:
             return
         ending = asyncio.ensure_future(server.stop())
@@ -96,28 +96,28 @@ class Serving(Servers):
             await asyncio.shield(ending)
         finally:  # if the caller is cancelled, still end the server and remove its entry
             await asyncio.wait({ending})
-            if left := ending.result():
-                self.left_behind.append(left)
+            if problem := ending.result():
+                self.left_behind.append(problem)
 
-    async def _ready_for(self, settings: Sysbench) -> Served:
+    async def _prepare(self, settings: Sysbench) -> Served:
         server = await self._server_for(settings)
-        self._wanted = settings
+        self._server_settings = settings
         extra = {
             **probe_settings(server.sysbench, server.connection, server.facts),
-            "fill": settings.table_counts != self._filled,
-            "drop": self._filled is not None,
+            "fill": settings.table_counts != self._table_data,
+            "drop": self._table_data is not None,
         }
-        self._filled = settings.table_counts
+        self._table_data = settings.table_counts
         processes = (server.pid,) if server.pid else None
         return Served(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
 
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
         """Return the running server, restarted if its options differ, or a new one."""
-        wanted, server = self._wanted, self._server
-        if server is None or wanted is None or wanted.server_key != settings.server_key:
+        running, server = self._server_settings, self._server
+        if server is None or running is None or running.server_key != settings.server_key:
             await self.stop()
             self._server = server = await self._start(settings)
-        elif isinstance(server, Throwaway) and wanted.start_options != settings.start_options:
+        elif isinstance(server, Throwaway) and running.start_options != settings.start_options:
             try:
                 await server.restart(settings, start_limit_s(self._sync_s))
             except BaseException:
@@ -129,15 +129,15 @@ class Serving(Servers):
         if settings.existing_server:
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
-        self._started += 1
+        self._start_count += 1
         server = await Throwaway.reserve(
-            settings, workspace=self._workspace, run_id=self._run_id, number=self._started, on_start=self._on_start
+            settings, workspace=self._workspace, run_id=self._run_id, number=self._start_count, on_start=self._on_start
         )
         await server.make(settings, start_limit_s(self._sync_s))
         return server
 
 
-async def _pair(settings: ReplicaCut) -> Served | Failure:
+async def _serve_replicas(settings: ReplicaCut) -> Served | Failure:
     """Return the settings for a probe that starts and removes both servers itself."""
     try:
         return Served(await replicas.settings_of(settings), {})
@@ -145,41 +145,41 @@ async def _pair(settings: ReplicaCut) -> Served | Failure:
         return Failure(call="start the servers", errno=None, message=str(refusal))
 
 
-def _elsewhere(server: Server) -> Target | None:
-    """Return a server whose storage is not on this filesystem as the target. Its layers are unknown."""
+def _target_elsewhere(server: Server) -> Target | None:
+    """Return the server as the target if its data is not on this filesystem. The layers below it are unknown."""
     if server.on_target:
         return None
     return Target(path=server.reached, mount_point=server.data_directory or "", fstype=server.kind, source=server.title)
 
 
 class Processors:
-    """CPU time since this object was created. A server that has ended has no figures."""
+    """Measures the CPU time since its creation. There are no figures for a server that has ended."""
 
     def __init__(self, server: int | None, probe: int | None) -> None:
         """The pids of the server (None if it is on another host) and of the probe, which starts the clients."""
         self._server = server
         self._probe = probe
-        self._own_s = self._own()
+        self._initial_cpu_s = self._cpu_s()
         psutil.cpu_percent()  # the next call returns the share since now
 
     def figures(self, elapsed_s: float, clients: int) -> dict[str, float]:
-        """Return the shares of the CPUs that the clients can use, one each, and of all CPUs of this host."""
-        busy, cpus = psutil.cpu_percent() / 100, psutil.cpu_count() or 1  # waiting for storage counts as idle
-        found = {"box_cpu_share": round(busy, 3), **_autogroup()}
-        own_s = self._own()
-        if own_s is not None and self._own_s is not None and elapsed_s > 0:
-            grown_s = own_s - self._own_s
-            found |= {"cpu_s": round(grown_s, 3), "cpu_share": round(grown_s / elapsed_s / min(clients, cpus), 3)}
-            found["others_cpu_share"] = round(max(0.0, busy - grown_s / elapsed_s / cpus), 3)
-        return found
+        """Return the used shares of the CPUs that the clients can use (one each), and of all CPUs of this host."""
+        busy_share, cpus = psutil.cpu_percent() / 100, psutil.cpu_count() or 1  # waiting for storage counts as idle
+        figures = {"box_cpu_share": round(busy_share, 3), **_autogroup()}
+        cpu_s = self._cpu_s()
+        if cpu_s is not None and self._initial_cpu_s is not None and elapsed_s > 0:
+            used_s = cpu_s - self._initial_cpu_s
+            figures |= {"cpu_s": round(used_s, 3), "cpu_share": round(used_s / elapsed_s / min(clients, cpus), 3)}
+            figures["others_cpu_share"] = round(max(0.0, busy_share - used_s / elapsed_s / cpus), 3)
+        return figures
 
-    def _own(self) -> float | None:
+    def _cpu_s(self) -> float | None:
         """Return the CPU seconds of the server, its descendants, and the clients, which the probe has reaped."""
         if not self._server:
             return None
         try:
             server, probe = psutil.Process(self._server), psutil.Process(self._probe).cpu_times()
-            family_s = sum(map(_used, (server, *server.children(recursive=True))))
+            family_s = sum(map(_process_cpu_s, (server, *server.children(recursive=True))))
             return family_s + probe.children_user + probe.children_system
         except psutil.Error:
             return None
@@ -193,7 +193,7 @@ def _autogroup() -> dict[str, bool]:
         return {}
 
 
-def _used(process: psutil.Process) -> float:
+def _process_cpu_s(process: psutil.Process) -> float:
     """Return the CPU seconds of a process and of the children that it has reaped (proc_pid_stat(5), cutime)."""
     try:
         return sum(process.cpu_times()[:4])

@@ -21,7 +21,7 @@ from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Target
 from fstui.proc import MOUNTINFO
 
-if TYPE_CHECKING:  # these are not needed for the first screen, and take time to import
+if TYPE_CHECKING:  # not needed for the first screen, and slow to import
     from fstui.databases.programs import Installed
     from fstui.model.plan import Plan
     from fstui.model.run import Round, Run
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # these are not needed for the first screen, and take time to
 
 
 class Survey(NamedTuple):
-    """The filesystems with the user's declarations, and the verdicts on their configuration."""
+    """The filesystems with the user's declarations, and judgements of their configuration."""
 
     inventory: Inventory
     judgements: dict[str, Judgement]
@@ -48,19 +48,20 @@ class Session:
     def __init__(self, machine: Machine, rate_limit: RateLimit = UNLIMITED) -> None:
         self.machine = machine
         self._rate_limit = rate_limit
-        self._judgements: JudgementCache | None = None
-        self._declared: dict[str, Declaration] | None = None
-        """By target identity; None until they were read."""
+        self._judgement_cache: JudgementCache | None = None
+        self._declarations: dict[str, Declaration] | None = None
+        """By target identity; None until they are read."""
         self.trouble = ""
+        """Why the saved declarations could not be read."""
         self.home_trouble = ""
         """Why the state directory does not answer. Nothing can be saved then."""
-        self._remembering = asyncio.Lock()
-        self._looking_for_programs = asyncio.Lock()
-        self._installed: Installed | None = None
-        """The programs that are installed. They are looked up again for each directory."""
+        self._declarations_lock = asyncio.Lock()
+        self._programs_lock = asyncio.Lock()
+        self._programs: Installed | None = None
+        """The installed programs. They are looked up again for each directory."""
 
     @classmethod
-    def here(
+    def local(
         cls, like: int | None = None, *, trace: bool = True, trusting: bool = False, rate_limit: RateLimit = UNLIMITED
     ) -> Session:
         """Return a session on this host. The arguments are those of ``LocalMachine``. Raises Refused."""
@@ -72,17 +73,17 @@ class Session:
         return cls(machine, rate_limit)
 
     @classmethod
-    def nowhere(cls) -> Session:
+    def without_storage(cls) -> Session:
         """Return a session without storage, which can only plan."""
-        from fstui.runs.machine.replay import NOWHERE, ReplayMachine  # noqa: PLC0415
+        from fstui.runs.machine.replay import NO_STORAGE, ReplayMachine  # noqa: PLC0415
 
-        return cls.of_machine(ReplayMachine(NOWHERE))
+        return cls.on_machine(ReplayMachine(NO_STORAGE))
 
     @classmethod
-    def of_machine(cls, machine: Machine) -> Session:
+    def on_machine(cls, machine: Machine) -> Session:
         """Return a session on another machine than this host, without declarations."""
         session = cls(machine)
-        session._declared = {}
+        session._declarations = {}
         return session
 
     @property
@@ -91,84 +92,84 @@ class Session:
 
     def filesystems(self) -> Inventory:
         """Return the filesystems, not judged yet. This reads /proc and /sys only, so it cannot hang."""
-        return self._with_declared(self.machine.survey())
+        return self._with_declarations(self.machine.survey())
 
     def judged_filesystems(self) -> Survey:
         """Return the filesystems and judge their configuration. This cannot hang."""
-        return self._judged(self.machine.survey())
+        return self._judge(self.machine.survey())
 
     async def with_space(self, inventory: Inventory) -> Survey:
-        """Add what may hang: free space, the answers of tools, and saved declarations."""
-        found, _ = await asyncio.gather(self.machine.with_space(inventory), self._recall())
-        return self._judged(found)
+        """Add what may take long to read: free space, the answers of tools, and saved declarations."""
+        updated, _ = await asyncio.gather(self.machine.with_space(inventory), self._read_declarations())
+        return self._judge(updated)
 
     async def read_saved(self) -> StartupData:
         """Read the state directory. Raises OSError, and Refused if it does not answer."""
         from fstui.runs import startup  # noqa: PLC0415
 
         saved = await startup.read()
-        self._declared = saved.declared
+        self._declarations = saved.declared
         return saved
 
     async def look_up(self, directory: str) -> Site:
         """Look a directory up, with the saved declaration of its storage. Raises Refused."""
-        from fstui.runs import site  # noqa: PLC0415
+        from fstui.runs.site import look_up  # noqa: PLC0415
 
-        await self._recall()
-        self._installed = None
-        found = await site.look_up(directory, self.machine)
-        return found.declare(self.remembered(found))
+        await self._read_declarations()
+        self._programs = None
+        site = await look_up(directory, self.machine)
+        return site.with_declaration(self.saved_declaration(site))
 
     async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], called: str = "") -> Plan:
-        """Return what a run would do there. ``called``: the name or file of the scenario. Raises Refused."""
+        """Return what a run would do there. ``called``: the scenario as the user typed it. Raises Refused."""
         from fstui.runs import planner  # noqa: PLC0415
 
-        if self._installed is None and planner.wants_programs(scenario, settings):
-            async with self._looking_for_programs:
-                self._installed = self._installed or await self.machine.installed()
-        installed = self._installed or planner.EVERYTHING
+        if self._programs is None and planner.needs_programs(scenario, settings):
+            async with self._programs_lock:
+                self._programs = self._programs or await self.machine.find_programs()
+        installed = self._programs or planner.EVERYTHING
         return planner.plan(scenario, settings, site, installed, called=called, rate_limit=self._rate_limit)
 
-    async def planned(
+    async def plan_by_name(
         self,
         name: str,
         directory: str,
         settings: Mapping[str, str] | None = None,
         declaration: Declaration = NO_DECLARATION,
     ) -> tuple[Site, Plan]:
-        """Plan by the scenario's name or file. ``declaration`` overrides the saved one. Raises Refused."""
+        """Plan by the scenario's name or file. ``declaration`` overrides the saved declaration. Raises Refused."""
         from fstui.runs import scenarios  # noqa: PLC0415
 
-        scenario = await scenarios.named(name)
+        scenario = await scenarios.find(name)
         scenarios.check(scenario, settings or {})  # report a mistake in the settings before accessing the directory
         site = await self.look_up(directory)
-        site = site.declare(declaration.combined_with(site.declaration))
+        site = site.with_declaration(declaration.combined_with(site.declaration))
         return site, await self.plan(scenario, site, settings or {}, called=name)
 
-    async def planned_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
+    async def plan_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
         """Plan the scenario of a saved run with its settings and declarations. Raises Refused."""
         from fstui.runs import scenarios  # noqa: PLC0415
 
         if run.scenario is None:
             raise Refused("The saved run does not name its scenario.")
-        scenario = await scenarios.named(run.scenario.name)
+        scenario = await scenarios.find(run.scenario.name)
         settings = scenarios.changed_values(scenario, run.scenario.settings)
-        return await self.planned(run.scenario.name, directory, settings, _declaration_of(run))
+        return await self.plan_by_name(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
-        """Return the run, which begins when its events are read. ``idle``: the activity of its devices before it."""
+        """Return the run, which begins when its events are read. ``idle``: the activity of its devices just before."""
         from fstui.runs.runner import RunInProgress  # noqa: PLC0415
 
         return RunInProgress(plan, site, self.machine, idle, round_)
 
     async def watch(self, pid: int | None = None, directory: str | None = None) -> Watching:
-        """Watch who waits for which file. Raises Refused, also when its events are read."""
+        """Watch which programs wait for which files. Raises Refused, also when the events are read."""
         from fstui.runs.watch import WatchingWaits  # noqa: PLC0415
 
         return WatchingWaits(self.machine, pid=pid, target=await self._target(directory))
 
     async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> Watching:
-        """Watch what programs would lose if the power failed; the arguments as for ``watch``. Raises Refused."""
+        """Watch what programs would lose if the power failed. The arguments are those of ``watch``. Raises Refused."""
         from fstui.runs.at_risk import WatchingRisk  # noqa: PLC0415
 
         return WatchingRisk(self.machine, pid=pid, target=await self._target(directory))
@@ -176,40 +177,41 @@ class Session:
     async def _target(self, directory: str | None) -> Target | None:
         return self.machine.target((await self.machine.inspect(directory)).path) if directory is not None else None
 
-    def remembered(self, site: Site) -> Declaration:
-        return (self._declared or {}).get(site.surveyed.identity, NO_DECLARATION)
+    def saved_declaration(self, site: Site) -> Declaration:
+        return (self._declarations or {}).get(site.raw_target.identity, NO_DECLARATION)
 
-    async def remember(self, site: Site, declaration: Declaration) -> None:
-        """Save the declaration of the storage; an empty one removes it. Raises OSError, Refused."""
-        identity = site.surveyed.identity
-        if identity and declaration.words != self.remembered(site).words:
-            self._declared = {**(self._declared or {}), identity: replace(declaration, remembered=bool(declaration))}
-            async with self._remembering:  # saves them in the order of the calls
-                await self.machine.remember(identity, declaration)
+    async def save_declaration(self, site: Site, declaration: Declaration) -> None:
+        """Save the declaration of the storage. An empty declaration removes the saved one. Raises OSError, Refused."""
+        identity = site.raw_target.identity
+        if identity and declaration.words != self.saved_declaration(site).words:
+            saved = replace(declaration, remembered=bool(declaration))
+            self._declarations = {**(self._declarations or {}), identity: saved}
+            async with self._declarations_lock:  # declarations are saved in the order of the calls
+                await self.machine.save_declaration(identity, declaration)
 
-    async def _recall(self) -> None:
+    async def _read_declarations(self) -> None:
         """Read the saved declarations. If that fails, use none, and set ``trouble``."""
-        if self._declared is None:
+        if self._declarations is None:
             from fstui.measure.children import NoAnswer  # noqa: PLC0415
             from fstui.state import user_data  # noqa: PLC0415
             from fstui.state.paths import in_home  # noqa: PLC0415
 
             try:
-                self._declared = await in_home(user_data.declarations)
+                self._declarations = await in_home(user_data.declarations)
             except (OSError, Refused) as trouble:
-                self._declared = {}
+                self._declarations = {}
                 self.trouble = f"The saved declarations could not be read: {trouble}"
                 self.home_trouble = str(trouble) if isinstance(trouble, NoAnswer) else ""
 
-    def _judged(self, inventory: Inventory) -> Survey:
+    def _judge(self, inventory: Inventory) -> Survey:
         from fstui.runs.rules import JudgementCache  # noqa: PLC0415  imports all rules, which takes long
 
-        known = self._with_declared(inventory)
-        self._judgements = self._judgements or JudgementCache()
-        return Survey(known, self._judgements.of(known))
+        declared_inventory = self._with_declarations(inventory)
+        self._judgement_cache = self._judgement_cache or JudgementCache()
+        return Survey(declared_inventory, self._judgement_cache.judge(declared_inventory))
 
-    def _with_declared(self, inventory: Inventory) -> Inventory:
-        saved = self._declared or {}
+    def _with_declarations(self, inventory: Inventory) -> Inventory:
+        saved = self._declarations or {}
         targets = (
             with_declaration(target, saved.get(target.identity, NO_DECLARATION)) for target in inventory.filesystems
         )
@@ -217,7 +219,7 @@ class Session:
 
 
 def _declaration_of(run: Run) -> Declaration:
-    """Return what the user had declared about the first of the lowest devices. A declaration applies to all of them."""
+    """Return the user's declaration from a saved run. It applies to all lowest devices, so the first is enough."""
     lowest = run.target.lowest if run.target else ()
     medium = next((node.medium for node in lowest if node.medium), None)
     if medium is None or not medium.declared:

@@ -1,4 +1,4 @@
-"""Find simulated storage and make sessions on it. Runs on it are not saved."""
+"""Find simulated storage and make sessions on it. Runs on simulated storage are not saved."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from fstui.runs.session import Session
 from fstui.simulate.parameters import Simulated, load, names, parse_change
 from fstui.simulate.stack import mount_point
 
-__all__ = ["Simulated", "load", "mount_point", "names"]
+__all__ = ["Simulated", "load", "mount_point", "names"]  # re-exported for the interfaces
 
-_SEEDS_APART = 1000
-"""Difference between the seeds of two rounds. Storage of several devices uses consecutive seeds."""
+_SEED_STEP = 1000
+"""Difference between the seeds of two rounds. It is large because the devices of one storage use consecutive seeds."""
 
 
-def named(text: str) -> Simulated:
+def find(text: str) -> Simulated:
     """Return a simulated disk by name or file, with changes: ``hdd-7200,disk.platter.rpm=5400``. Raises Refused."""
     name, *changes = text.split(",")
     parameters = load(name, dict(map(parse_change, changes)))
     return replace(parameters, name=",".join([parameters.name, *changes]))
 
 
-def of_round(parameters: Simulated, round_: Round) -> Simulated:
+def seeded_for_round(parameters: Simulated, round_: Round) -> Simulated:
     """Return the storage with another seed for each round. The first round of the first side keeps the seed."""
-    return replace(parameters, seed=parameters.seed + _SEEDS_APART * (round_.number - 1 + round_.of * round_.side))
+    return replace(parameters, seed=parameters.seed + _SEED_STEP * (round_.number - 1 + round_.of * round_.side))
 
 
 def session(parameters: Simulated, pace: float = 1.0) -> Session:
     """Return a session on that storage. ``pace`` 1: in real time; 0: as fast as possible."""
     from fstui.runs.machine.simulated import SimulatedMachine  # noqa: PLC0415
 
-    return Session.of_machine(SimulatedMachine(parameters, pace))
+    return Session.on_machine(SimulatedMachine(parameters, pace))
 
 
 @asynccontextmanager
 async def private_directory() -> AsyncIterator[str]:
-    """Yield a temporary directory, which is in the ledger: ``fstui clean`` finds it. Raises Refused."""
+    """Yield a temporary directory, which is in the ledger so that ``fstui clean`` finds it. Raises Refused."""
     from fstui.state.workspace import Workspace  # noqa: PLC0415
 
     workspace = await Workspace.make_temporary()

@@ -23,55 +23,56 @@ _FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
 
 
 class Site(Base, frozen=True, kw_only=True):
-    """Where a run writes. The alignment of O_DIRECT is missing, because the kernel reports it only for files."""
+    """Where a run writes. The alignment of O_DIRECT is not known yet, because the kernel reports it only for files."""
 
     directory: TargetDirectory
-    surveyed: Target
-    """The resolved directory with its stack and space, as read from this host, without the user's declaration."""
+    raw_target: Target
+    """The resolved directory with its stack and space as surveyed, without the user's declaration."""
     like: Process | None = None
     """The process in whose I/O cgroup the probes run."""
     declaration: Declaration = NO_DECLARATION
 
     @property
     def target(self) -> Target:
-        return with_declaration(self.surveyed, self.declaration)
+        return with_declaration(self.raw_target, self.declaration)
 
-    def declare(self, declaration: Declaration) -> Site:
+    def with_declaration(self, declaration: Declaration) -> Site:
         return msgspec.structs.replace(self, declaration=declaration)
 
-    def surveyed_again(self, surveyed: Target) -> Site:
-        return msgspec.structs.replace(self, surveyed=_resolved(surveyed, self.directory))
+    def with_survey(self, raw_target: Target) -> Site:
+        return msgspec.structs.replace(self, raw_target=_with_directory(raw_target, self.directory))
 
     def check_writable(self) -> None:
         """Raise Refused if nothing can be written there."""
-        check_writable(self.directory, self.surveyed)
+        check_writable(self.directory, self.raw_target)
 
     def check(self, room_bytes: int) -> None:
         """Raise Refused if nothing can be written there, or if the filesystem would become too full."""
-        check_writable(self.directory, self.surveyed)
+        check_writable(self.directory, self.raw_target)
         check_room(self.directory, room_bytes)
 
 
 async def look_up(directory: str, machine: Machine) -> Site:
     """Resolve a directory and read its stack, without writing anything. Raises Refused."""
-    found = await machine.inspect(directory)
-    return Site(directory=found, surveyed=_resolved(machine.target(found.path), found), like=machine.like())
+    inspected = await machine.inspect(directory)
+    target = _with_directory(machine.target(inspected.path), inspected)
+    return Site(directory=inspected, raw_target=target, like=machine.cgroup_process())
 
 
-def check_alignment(steps: Iterable[PlannedStep], wanted_bytes: int | None, target: Target) -> None:
-    """Raise Refused if the O_DIRECT writes of a step do not have the alignment that the directory needs."""
+def check_alignment(steps: Iterable[PlannedStep], alignment_bytes: int | None, target: Target) -> None:
+    """Raise Refused if the O_DIRECT writes of a step do not have the alignment that the directory requires."""
     if target.stack and kind(target.stack[0].kind).takes_unaligned_direct:
         return
     for step in steps:
         block_bytes = step.settings.direct_block_bytes
-        if wanted_bytes and block_bytes and block_bytes % wanted_bytes:
+        if alignment_bytes and block_bytes and block_bytes % alignment_bytes:
             raise Refused(
-                f"step {step.name!r}: O_DIRECT needs blocks of a multiple of {wanted_bytes} bytes here "
+                f"step {step.name!r}: O_DIRECT needs blocks of a multiple of {alignment_bytes} bytes here "
                 f"(statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
             )
 
 
-def flagged(target: Target, directory: RunDirectory) -> Target:
+def with_file_readings(target: Target, directory: RunDirectory) -> Target:
     """Return the target with the readings that only a file in the run's directory provides."""
     path = f"lsattr {target.path}"
     readings = tuple(Reading(what=_FLAGS[letter], value=letter, path=path) for letter in directory.file_flags)
@@ -80,16 +81,18 @@ def flagged(target: Target, directory: RunDirectory) -> Target:
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 
-def _resolved(surveyed: Target, directory: TargetDirectory) -> Target:
-    return msgspec.structs.replace(surveyed, path=directory.path, space=directory.space)
+def _with_directory(target: Target, directory: TargetDirectory) -> Target:
+    return msgspec.structs.replace(target, path=directory.path, space=directory.space)
 
 
 def usual_directories(mount_point: str, mounts: Sequence[str]) -> list[str]:
-    """Return directories on that mount that an ordinary user can often write to: here, at home, the temporary ones."""
-    wanted = [os.environ.get("PWD", ""), os.environ.get("HOME", ""), "/var/tmp", "/tmp"]
-    return [path for path in dict.fromkeys(wanted) if path.startswith("/") and _mount_of(path, mounts) == mount_point]
+    """Return the working, home and temporary directories on that mount, where an ordinary user can often write."""
+    candidates = [os.environ.get("PWD", ""), os.environ.get("HOME", ""), "/var/tmp", "/tmp"]
+    return [
+        path for path in dict.fromkeys(candidates) if path.startswith("/") and _mount_of(path, mounts) == mount_point
+    ]
 
 
 def _mount_of(path: str, mounts: Sequence[str]) -> str:
-    above = [mount for mount in mounts if f"{path}/".startswith(f"{mount.rstrip('/')}/")]
-    return max(above, key=len, default="")
+    parents = [mount for mount in mounts if f"{path}/".startswith(f"{mount.rstrip('/')}/")]
+    return max(parents, key=len, default="")

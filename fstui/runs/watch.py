@@ -1,4 +1,4 @@
-"""Watch who waits for which file, without writing anything: a stream of events that ends with a report."""
+"""Watch which programs wait for which files, without writing anything. The stream of events ends with a report."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_
 if TYPE_CHECKING:
     from fstui.trace.at_risk import AtRiskChild
 
-SECOND_S = 1.0
+INTERVAL_S = 1.0
 MAX_WRITERS = 8
 
 
@@ -52,9 +52,9 @@ class Watching(ABC):
 
     @abstractmethod
     def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
-        """Watch for this time, or until the stop. Raises Refused, and OSError if the child program has died."""
+        """Watch for this time, or until the watch is stopped. Raises Refused, and OSError if the child program died."""
 
-    async def _stopped_within(self, seconds: float | None) -> bool:
+    async def _wait_for_stop(self, seconds: float | None) -> bool:
         """Wait for this time. Return whether the watch was stopped."""
         try:
             await asyncio.wait_for(self._stopping.wait(), seconds)
@@ -62,9 +62,9 @@ class Watching(ABC):
             return False
         return True
 
-    def _ending(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
+    def _end_later(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
         """Request the child's result after this time, or when the watch is stopped."""
-        ending = asyncio.ensure_future(self._stopped_within(seconds))
+        ending = asyncio.ensure_future(self._wait_for_stop(seconds))
         ending.add_done_callback(lambda _: child.end())
         return ending
 
@@ -72,25 +72,25 @@ class Watching(ABC):
 class WatchingWaits(Watching):
     async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
-        refused: str | None = None
+        why_untraced: str | None = None
         try:
-            source = self._traced(await self._machine.waits(self._target, self._pid), seconds)
+            source = self._traced(await self._machine.watch_waits(self._target, self._pid), seconds)
         except Untraceable as problem:
-            refused = str(problem)
+            why_untraced = str(problem)
             targets = (self._target,) if self._target else inventory.filesystems
             nodes = tuple({node.id: node for target in targets for node in target.stack if node.counted}.values())
             # read the counters before reporting that the watch has started
             source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
-        yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=refused)
+        yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=why_untraced)
         async with aclosing(source):
-            async for seen in source:
-                if isinstance(seen, Ended):
-                    yield WatchFinished(report=self._report(inventory, seen, refused))
+            async for result in source:
+                if isinstance(result, Ended):
+                    yield WatchFinished(report=self._report(inventory, result, why_untraced))
                 else:
-                    yield WatchedSecond(second=seen, sentence=_concluded(seen, refused, inventory).sentence)
+                    yield WatchedSecond(second=result, sentence=_conclude(result, why_untraced, inventory).sentence)
 
     async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncGenerator[Watched | Ended, None]:
-        ending = self._ending(trace, seconds)
+        ending = self._end_later(trace, seconds)
         try:
             async for received in trace.seconds():
                 yield received
@@ -104,18 +104,18 @@ class WatchingWaits(Watching):
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
     ) -> AsyncGenerator[Watched | Ended, None]:
-        left = seconds
-        stopped = False
-        while not stopped and (left is None or left > 0):
+        remaining_s = seconds
+        is_stopped = False
+        while not is_stopped and (remaining_s is None or remaining_s > 0):
             second = ProcSpan(self._machine, nodes)
-            stopped = await self._stopped_within(SECOND_S if left is None else min(SECOND_S, left))
-            left = None if left is None else left - SECOND_S
-            yield second.seen()
-        yield Ended(whole.seen(), ())
+            is_stopped = await self._wait_for_stop(INTERVAL_S if remaining_s is None else min(INTERVAL_S, remaining_s))
+            remaining_s = None if remaining_s is None else remaining_s - INTERVAL_S
+            yield second.result()
+        yield Ended(whole.result(), ())
 
-    def _report(self, inventory: Inventory, ended: Ended, refused: str | None) -> WatchReport:
-        found = _concluded(ended.whole, refused, inventory)
-        found_answers = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
+    def _report(self, inventory: Inventory, ended: Ended, why_untraced: str | None) -> WatchReport:
+        conclusion = _conclude(ended.whole, why_untraced, inventory)
+        verdicts = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
             started_at=self._started_at,
             version=__version__,
@@ -123,18 +123,18 @@ class WatchingWaits(Watching):
             simulated=self._machine.simulated,
             pid=self._pid,
             mount_point=self._target.mount_point if self._target else None,
-            untraced=refused,
+            untraced=why_untraced,
             whole=ended.whole,
             errors=ended.errors,
-            culprit=found.culprit,
-            sentence=found.sentence,
-            honest=found_answers.durability,
-            speed=found_answers.speed,
+            culprit=conclusion.culprit,
+            sentence=conclusion.sentence,
+            honest=verdicts.durability,
+            speed=verdicts.speed,
         )
 
 
-def _concluded(seen: Watched, refused: str | None, inventory: Inventory) -> WatchConclusion:
-    return conclude_from_proc(seen, refused) if refused else conclude(seen, inventory.filesystems)
+def _conclude(watched: Watched, why_untraced: str | None, inventory: Inventory) -> WatchConclusion:
+    return conclude_from_proc(watched, why_untraced) if why_untraced else conclude(watched, inventory.filesystems)
 
 
 class ProcSpan:
@@ -143,14 +143,14 @@ class ProcSpan:
     def __init__(self, machine: Machine, nodes: tuple[Node, ...]) -> None:
         self._machine = machine
         self._nodes = nodes
-        self._written = machine.read_write_counts()
+        self._writes_before = machine.read_write_counts()
         self._before = machine.counters(nodes)
 
-    def seen(self) -> Watched:
+    def result(self) -> Watched:
         after = self._machine.counters(self._nodes)
-        moved = [one for one in difference(self._before, after) if one.writes or one.flushes]
+        active = [device for device in difference(self._before, after) if device.writes or device.flushes]
         return Watched(
             elapsed_s=(after.monotonic_ns - self._before.monotonic_ns) / 1e9,
-            devices=tuple(msgspec.convert(one, WatchedDevice, from_attributes=True) for one in moved),
-            writers=writers(self._written, self._machine.read_write_counts())[:MAX_WRITERS],
+            devices=tuple(msgspec.convert(device, WatchedDevice, from_attributes=True) for device in active),
+            writers=writers(self._writes_before, self._machine.read_write_counts())[:MAX_WRITERS],
         )

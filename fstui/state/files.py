@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 
 TEMPORARY = ".tmp"
-_DIRECTORY = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
-_MAX_PARTS = 400
+_DIRECTORY_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+_MAX_PATH_NAMES = 400
 """The maximum number of names in a path, including those in its links, which may form a loop."""
 MAX_BYTES = 256 << 20
-"""Far more than any document has, and little enough to read into memory."""
+"""More than any document of fstui has, and little enough to read into memory."""
 
 
 def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
@@ -40,76 +40,76 @@ def open_parent(path: Path) -> tuple[int, str]:
     A link that another user may have placed as a trap is not followed. The kernel refuses such links only in sticky
     directories, and only with fs.protected_symlinks=1 (proc_sys_fs(5)). Raises OSError.
     """
-    directory, rest = os.open("/", _DIRECTORY), _parts(path.absolute())
+    directory_fd, names = os.open("/", _DIRECTORY_FLAGS), _names_reversed(path.absolute())
     try:
-        for _ in range(_MAX_PARTS):
-            name = rest.pop()
+        for _ in range(_MAX_PATH_NAMES):
+            name = names.pop()
             try:
-                fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+                fd = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory_fd)
             except FileNotFoundError:
-                if not rest:
-                    return directory, name
+                if not names:
+                    return directory_fd, name
                 raise
             try:
                 is_link = stat.S_ISLNK(os.fstat(fd).st_mode)
-                if not rest and (not is_link or _in_proc(directory)):
-                    return directory, name
+                if not names and (not is_link or _is_in_proc(directory_fd)):
+                    return directory_fd, name
                 if is_link:
-                    _check_link(fd, directory)
+                    _check_link(fd, directory_fd)
                     target = os.readlink("", dir_fd=fd)
-                    rest += _parts(Path(target))
-                    into = os.open("/" if target.startswith("/") else ".", _DIRECTORY, dir_fd=directory)
+                    names += _names_reversed(Path(target))
+                    next_fd = os.open("/" if target.startswith("/") else ".", _DIRECTORY_FLAGS, dir_fd=directory_fd)
                 else:
-                    into = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=directory)
+                    next_fd = os.open(name, _DIRECTORY_FLAGS | os.O_NOFOLLOW, dir_fd=directory_fd)
             finally:
                 os.close(fd)
-            os.close(directory)
-            directory = into
+            os.close(directory_fd)
+            directory_fd = next_fd
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     except BaseException as error:
-        os.close(directory)
+        os.close(directory_fd)
         if isinstance(error, OSError):
             error.filename = str(path)
         raise
 
 
-def _parts(path: Path) -> list[str]:
-    """Return the names in a path, the last one first."""
+def _names_reversed(path: Path) -> list[str]:
+    """Return the names in a path in reverse order, so that ``pop`` removes the next one."""
     return [part for part in reversed(path.parts) if part != "/"] or ["."]
 
 
-def _in_proc(directory: int) -> bool:
+def _is_in_proc(directory_fd: int) -> bool:
     """Return whether the directory is in /proc. A link there, such as /proc/self/fd/1, may stand for a pipe, which has
     no path (proc(5))."""
     with suppress(OSError):
-        return os.fstat(directory).st_dev == Path("/proc").stat().st_dev
+        return os.fstat(directory_fd).st_dev == Path("/proc").stat().st_dev
     return False
 
 
-def _check_link(link: int, directory: int) -> None:
-    """Raises OSError for a link that may be a trap. Root follows only links of root. Other users also follow links of
+def _check_link(link_fd: int, directory_fd: int) -> None:
+    """Raise OSError for a link that may be a trap. Root follows only links of root. Other users also follow links of
     other users, but not in a shared sticky directory such as /tmp."""
-    owner, above = os.fstat(link).st_uid, os.fstat(directory)
-    shared = above.st_mode & stat.S_ISVTX and above.st_mode & stat.S_IWOTH and above.st_uid != owner
-    if owner not in (0, os.geteuid()) and (shared or os.geteuid() == 0):
-        raise OSError(errno.ELOOP, "a link of another user leads there. Name the file itself")
+    owner, parent = os.fstat(link_fd).st_uid, os.fstat(directory_fd)
+    is_shared = parent.st_mode & stat.S_ISVTX and parent.st_mode & stat.S_IWOTH and parent.st_uid != owner
+    if owner not in (0, os.geteuid()) and (is_shared or os.geteuid() == 0):
+        raise OSError(errno.ELOOP, "the path contains a link of another user. Name the file itself")
 
 
-def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
+def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
     """Open a file that a user named, without following links that ``open_parent`` refuses. Raises OSError.
 
     A file with several hard links is not opened in a directory where other users may create files: another user may
     have linked a different file of this user there.
     """
-    directory, name = open_parent(path)
+    directory_fd, name = open_parent(path)
     try:
-        follow = 0 if _in_proc(directory) else os.O_NOFOLLOW
-        fd = os.open(name, flags & ~os.O_TRUNC | follow, mode, dir_fd=directory)
-        status, above = os.fstat(fd), os.fstat(directory)
+        follow = 0 if _is_in_proc(directory_fd) else os.O_NOFOLLOW
+        fd = os.open(name, flags & ~os.O_TRUNC | follow, mode, dir_fd=directory_fd)
+        status, parent = os.fstat(fd), os.fstat(directory_fd)
         if stat.S_ISREG(status.st_mode):
-            if status.st_nlink > 1 and (above.st_mode & 0o022 or above.st_uid not in (0, os.geteuid())):
+            if status.st_nlink > 1 and (parent.st_mode & 0o022 or parent.st_uid not in (0, os.geteuid())):
                 os.close(fd)
-                raise OSError(errno.EMLINK, "the file has another name, and others may have made it")
+                raise OSError(errno.EMLINK, "the file has several hard links, and another user may have made one")
             if flags & os.O_TRUNC:
                 os.ftruncate(fd, 0)
         return fd
@@ -117,7 +117,7 @@ def open_named(path: Path, flags: int, mode: int = 0o666) -> int:
         error.filename = str(path)
         raise
     finally:
-        os.close(directory)
+        os.close(directory_fd)
 
 
 def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
@@ -126,7 +126,7 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
     Raises OSError, and then the old file is untouched and the temporary one is removed. Without ``sync`` the new file
     may be empty after a power cut.
     """
-    fd, temporary = _locked_temporary(path)
+    fd, temporary = _create_locked_temporary(path)
     try:
         with os.fdopen(fd, "wb") as file:
             os.fchmod(file.fileno(), mode)
@@ -144,10 +144,10 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
         sync_directory(path.parent)
 
 
-def _locked_temporary(path: Path) -> tuple[int, Path]:
+def _create_locked_temporary(path: Path) -> tuple[int, Path]:
     """Create a locked temporary file next to the file.
 
-    Another process may sweep the new file before it is locked. Then it has no name left, and another one is created.
+    Another process may remove the new file before it is locked. The file then has no links, and another one is created.
     """
     while True:
         try:
@@ -167,10 +167,10 @@ def sweep(directory: Path) -> None:
     with suppress(OSError):
         for path in directory.glob(f".*{TEMPORARY}"):
             with suppress(OSError):
-                _sweep_one(path)
+                _remove_if_abandoned(path)
 
 
-def _sweep_one(path: Path) -> None:
+def _remove_if_abandoned(path: Path) -> None:
     """Remove a temporary file that no process writes. Raises OSError.
 
     A writer holds a lock, which ends with its process (flock(2)). On a filesystem without locks, a file that is older
@@ -179,20 +179,20 @@ def _sweep_one(path: Path) -> None:
     fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        abandoned = True
+        is_abandoned = True
     except BlockingIOError:
-        abandoned = False
+        is_abandoned = False
     except OSError:
-        abandoned = os.fstat(fd).st_mtime < time.time() - 3600
+        is_abandoned = os.fstat(fd).st_mtime < time.time() - 3600
     try:
-        if abandoned:
+        if is_abandoned:
             path.unlink()
     finally:
         os.close(fd)
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory. Only after that are new names in it durable (fsync(2))."""
+    """Sync a directory, so that new names in it are durable (fsync(2))."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _sync(fd, directory)
@@ -201,7 +201,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def _sync(fd: int, path: Path) -> None:
-    """Sync a descriptor. Raises OSError. Its message names fsync, so that the user does not look for a missing
+    """Sync a descriptor. Raises OSError with a message that names fsync, so that the user does not look for a missing
     permission to write."""
     try:
         os.fsync(fd)
@@ -210,7 +210,7 @@ def _sync(fd: int, path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write the file into a directory that only this user may read. Raises OSError."""
+    """Write the file and make its directory readable only for this user, if it is missing. Raises OSError."""
     make_private(path.parent)
     write_atomically(path, data)
 

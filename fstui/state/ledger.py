@@ -29,42 +29,42 @@ from fstui.state.files import make_private, read_regular, sweep, sync_directory,
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """PROC_PID_INIT_INO of the kernel's linux/proc_ns.h: every other pid namespace is below it."""
-_RUN = re.compile(r"[0-9a-z-]{1,40}")
+_RUN_ID = re.compile(r"[0-9a-z-]{1,40}")
 _CHILD_TIMEOUT_S = 10.0
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was made, and the process responsible for removing it."""
+    """A thing that fstui made, and the owner: the process responsible for removing the thing."""
 
     run: str
     kind: Kind
     what: str
     """The exact path, or the database. Undecodable bytes are surrogates (PEP 383)."""
     pid: int
-    """The owner: the process responsible for removing it."""
+    """The owner."""
     started: int
     """The owner's start time in clock ticks since boot. A later process may have the same pid, but not the same start
     time."""
     boot: str
-    """/proc/sys/kernel/random/boot_id. If this host has booted since, the owner is dead."""
+    """/proc/sys/kernel/random/boot_id. If this host has been restarted since, the owner is dead."""
     host: str
     """The host name. The state directory may be on a share, and processes of other hosts cannot be checked."""
     machine: str = ""
-    """/etc/machine-id, which stays when the host is renamed; empty in old entries and where there is none."""
+    """/etc/machine-id, which stays the same when the host is renamed; empty in old entries and on hosts without one."""
     pid_namespace: str
     """Inode of the owner's pid namespace. A pid has no meaning in another namespace."""
     time_namespace: str = ""
     """Inode of the owner's time namespace, in which start times are counted (time_namespaces(7))."""
     mount_point: str = ""
-    """The mount point of the thing's filesystem. If nothing is mounted there now, the thing cannot be seen, but it may
+    """The mount point of the thing's filesystem. If nothing is mounted there now, the thing is not visible, but may
     still exist."""
     device: str = ""
     """``major:minor`` of that filesystem, which is valid until the next boot; empty for an anonymous device."""
     fsid: int = 0
     """statvfs(3) f_fsid of that filesystem. ext4 and btrfs derive it from their UUID."""
     above: int = 0
-    """Inode of the directory that contains the thing. If the directory at this path has another inode now, the earlier
-    one was moved or removed."""
+    """Inode of the directory that contains the thing. If the directory at this path has another inode now, the original
+    directory was moved or removed."""
 
 
 def enter(
@@ -76,7 +76,7 @@ def enter(
     """
     owner = pid or os.getpid()
     directory = make_private(paths.ledger_dir())
-    _sweep()
+    _remove_temporary_files()
     entry = LedgerEntry(
         run=run,
         kind=kind,
@@ -93,7 +93,7 @@ def enter(
         fsid=_fsid(Path(what).parent) if kind == "directory" else 0,
         above=_inode(Path(what).parent) if kind == "directory" else 0,
     )
-    # json and not msgspec, because it keeps the surrogates of a name that is not UTF-8
+    # encode with json, which unlike msgspec keeps the surrogates of a name that is not UTF-8
     write_atomically(directory / _file_name(entry), json.dumps(msgspec.structs.asdict(entry)).encode() + b"\n")
     return entry
 
@@ -101,16 +101,16 @@ def enter(
 async def enter_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
     """Write an entry in a child process. Raises OSError, and then the thing must not be made.
 
-    If the task is cancelled, the entry is removed again, because then the thing is never made.
+    If the task is cancelled, remove the entry again, because the caller then never makes the thing.
     """
-    entering = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
-    writing = asyncio.ensure_future(in_child(entering, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
+    enter_entry = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
+    task = asyncio.ensure_future(in_child(enter_entry, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
     try:
-        return await asyncio.shield(writing)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait({writing})
-        if not writing.cancelled() and writing.exception() is None:
-            await strike_out_in_child(writing.result())
+        await asyncio.wait({task})
+        if not task.cancelled() and task.exception() is None:
+            await strike_out_in_child(task.result())
         raise
     except NoAnswer as silence:
         raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
@@ -122,10 +122,10 @@ async def strike_out_in_child(entry: LedgerEntry) -> None:
         await in_child(strike_out, entry, timeout_s=_CHILD_TIMEOUT_S)
 
 
-async def remove(entry: LedgerEntry, removing: Awaitable[object]) -> str | None:
+async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
     """Wait for the removal of what an entry names, then remove the entry. Returns None, or why the removal failed."""
     try:
-        await removing
+        await removal
     except NoAnswer as silence:
         return f"{entry.what}: not removed: it {silence.reason}"
     except Refused as refusal:
@@ -143,7 +143,7 @@ async def strike_out_if_gone(entry: LedgerEntry) -> None:
 
 
 def strike_out(entry: LedgerEntry) -> None:
-    """Remove an entry; nothing happens if it is gone already. Raises OSError."""
+    """Remove an entry if it still exists. Raises OSError."""
     directory = paths.ledger_dir()
     with suppress(FileNotFoundError):
         (directory / _file_name(entry)).unlink()
@@ -160,29 +160,29 @@ def entries() -> list[LedgerEntry]:
         files = sorted(path for path in paths.ledger_dir().iterdir() if path.suffix == ".json")
     except OSError:
         return []
-    return [entry for entry in map(_read, files) if entry is not None]
+    return [entry for entry in map(_read_entry, files) if entry is not None]
 
 
-def stale() -> list[LedgerEntry]:
+def stale_entries() -> list[LedgerEntry]:
     """Return the entries whose owner is dead. An owner that cannot be checked counts as alive.
 
     Also remove half-written entries, whose things were never made.
     """
-    _sweep()
-    return [entry for entry in entries() if _owner_lives(entry) is False]
+    _remove_temporary_files()
+    return [entry for entry in entries() if _is_owner_alive(entry) is False]
 
 
 def live_entries() -> list[LedgerEntry]:
     """Return the entries of running processes of this host, except this process and its parent."""
-    others = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
-    return [entry for entry in others if _owner_lives(entry) is True]
+    candidates = (entry for entry in entries() if entry.pid not in (os.getpid(), os.getppid()))
+    return [entry for entry in candidates if _is_owner_alive(entry) is True]
 
 
 def live_run_ids() -> frozenset[str]:
-    return frozenset(entry.run for entry in entries() if _owner_lives(entry) is True)
+    return frozenset(entry.run for entry in entries() if _is_owner_alive(entry) is True)
 
 
-def of_other_hosts() -> list[LedgerEntry]:
+def entries_of_other_hosts() -> list[LedgerEntry]:
     return [entry for entry in entries() if not _is_of_this_host(entry) and not is_of_this_boot(entry)]
 
 
@@ -197,7 +197,7 @@ def start_time(pid: int) -> int | None:
     return None if status is None or status.state in "ZX" else status.start
 
 
-def _sweep() -> None:
+def _remove_temporary_files() -> None:
     for directory in (paths.ledger_dir(), paths.runs_dir(), paths.state_dir()):
         sweep(directory)
 
@@ -208,23 +208,23 @@ def _is_of_this_host(entry: LedgerEntry) -> bool:
     return entry.machine == machine if entry.machine and machine else entry.host == os.uname().nodename
 
 
-def _owner_lives(entry: LedgerEntry) -> bool | None:
+def _is_owner_alive(entry: LedgerEntry) -> bool | None:
     """Return whether the owner of the entry is running; None if that cannot be checked from here."""
     if not is_of_this_boot(entry):
         return False if _is_of_this_host(entry) else None
-    if entry.pid_namespace != _namespace("pid"):  # it was written in a container, or by the host of this container
+    if entry.pid_namespace != _namespace("pid"):  # the owner is in a container, or on the host of this container
         return False if _is_empty(entry.pid_namespace) else None
-    started = start_time(entry.pid)
-    # a time namespace may shift start times, so those of two namespaces cannot be compared
-    if started is not None and entry.time_namespace != _namespace("time"):
+    start = start_time(entry.pid)
+    # a time namespace may shift start times, so start times of two namespaces cannot be compared
+    if start is not None and entry.time_namespace != _namespace("time"):
         return None
-    return started == entry.started
+    return start == entry.started
 
 
 def _is_empty(pid_namespace: str) -> bool:
     """Return whether it is certain that no process lives in a pid namespace.
 
-    Only the first pid namespace shows all processes, and only if ``hidepid`` does not hide those of other users.
+    Only the first pid namespace shows all processes, and only if ``hidepid`` does not hide processes of other users.
     """
     if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
         return False
@@ -248,7 +248,7 @@ def _pid_namespace_of(process: Path) -> str:
         return _FIRST_PID_NAMESPACE
 
 
-def _read(path: Path) -> LedgerEntry | None:
+def _read_entry(path: Path) -> LedgerEntry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
     With ``sudo -E`` the state directory belongs to another user, whose own entries could otherwise make root remove any
@@ -261,12 +261,12 @@ def _read(path: Path) -> LedgerEntry | None:
         entry = msgspec.convert(json.loads(data), LedgerEntry)
     except (OSError, ValueError, RecursionError):
         return None
-    return entry if path.name == _file_name(entry) and _RUN.fullmatch(entry.run) else None
+    return entry if path.name == _file_name(entry) and _RUN_ID.fullmatch(entry.run) else None
 
 
 def _file_name(entry: LedgerEntry) -> str:
-    what = hashlib.blake2s(entry.what.encode(errors="surrogateescape"), digest_size=4).hexdigest()
-    return f"{entry.run}-{entry.kind}-{what}.json"
+    digest = hashlib.blake2s(entry.what.encode(errors="surrogateescape"), digest_size=4).hexdigest()
+    return f"{entry.run}-{entry.kind}-{digest}.json"
 
 
 def _inode(directory: Path) -> int:

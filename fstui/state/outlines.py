@@ -28,10 +28,9 @@ from fstui.state.files import make_private, read_regular, write_atomically
 INDEX = "runs.index"
 VERSION = 2
 """Increase this number when the fields of an outline change."""
-WORTH_WRITING = 20
-"""Write the index if at least this many outlines are new. Fewer are not worth it, because it takes only 0.24 ms to read
-one again."""
-WRITE_EVERY_S = 5.0
+MIN_NEW_OUTLINES = 20
+"""Write the index if at least this many outlines are new. Reading fewer again costs less than writing the index."""
+WRITE_INTERVAL_S = 5.0
 _Document = TypeVar("_Document")
 Survived = Literal["lost", "diverged", "none lost"]
 """The answer of ``replica-cut``. lost: some commits are on neither server. diverged: the primary lost commits that its
@@ -71,7 +70,7 @@ class _Latency(msgspec.Struct, frozen=True):
 
 class _Figures(msgspec.Struct, frozen=True):
     on_primary: int | None = None
-    """Only ``replica_cut`` has this field."""
+    """None in the figures of all other steps than ``replica_cut``."""
     lost_on_primary: int = 0
     lost_everywhere: int = 0
 
@@ -88,7 +87,7 @@ class _Step(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_comparable(self) -> bool:
-        """Whether it finished and waited little for a CPU."""
+        """Whether the step finished and waited little for a CPU."""
         return self.status == "finished" and (self.cpu_wait_ns or 0) <= STARVED_SHARE * self.elapsed_s * 1e9
 
 
@@ -122,38 +121,38 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
 
     @property
     def survived(self) -> Survived | None:
-        found = [step.figures for step in self.steps if step.figures and step.figures.on_primary is not None]
-        if any(each.lost_everywhere for each in found):
+        figures = [step.figures for step in self.steps if step.figures and step.figures.on_primary is not None]
+        if any(figure.lost_everywhere for figure in figures):
             return "lost"
-        lost = any(each.lost_on_primary for each in found)
-        return ("diverged" if lost else "none lost") if found else None
+        has_diverged = any(figure.lost_on_primary for figure in figures)
+        return ("diverged" if has_diverged else "none lost") if figures else None
 
     @property
     def is_unrestricted(self) -> bool:
-        """Whether it ran to its end on real storage, without a limit of any kind."""
-        limited = self.like or self.rate_limit or self.process.io_limits
-        return self.status == "finished" and not (self.simulated or limited)
+        """Whether the run lasted to its end on real storage, without a limit of any kind."""
+        has_limit = self.like or self.rate_limit or self.process.io_limits
+        return self.status == "finished" and not (self.simulated or has_limit)
 
 
-class Indexed(msgspec.Struct, frozen=True, gc=False):
+class IndexedOutline(msgspec.Struct, frozen=True, gc=False):
     """An outline and the state of the file from which it was read."""
 
     stamp: tuple[int, ...]
     altered: bool
-    """The document was changed after it was saved: its digest does not match."""
+    """The document does not match its digest."""
     outline: Outline
 
 
 class _Index(msgspec.Struct, frozen=True):
     version: int = VERSION
-    files: dict[str, Indexed] = msgspec.field(default_factory=dict)
+    files: dict[str, IndexedOutline] = msgspec.field(default_factory=dict)
 
 
-class Read(NamedTuple):
-    """A file of a saved run. Either ``found`` is set, or ``problem`` says why the file could not be read."""
+class OutlineFile(NamedTuple):
+    """The file of a saved run. Either ``indexed`` is set, or ``problem`` says why the file could not be read."""
 
     path: Path
-    found: Indexed | None = None
+    indexed: IndexedOutline | None = None
     problem: str = ""
 
 
@@ -171,44 +170,49 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
         raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
 
 
-def read_outlines(wanted: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[Read]:
-    """Yield outlines of ``wanted``; the index keeps only those of ``saved``. Raises Unfinished after ``limit_s``."""
-    known = _read_index()
-    new: dict[str, Indexed] = {}
+def read_outlines(
+    wanted_files: Iterable[Path], saved_files: Sequence[Path], limit_s: float = math.inf
+) -> Iterator[OutlineFile]:
+    """Yield the outlines of ``wanted_files``, and keep those of ``saved_files`` in the index.
+
+    Raises Unfinished after ``limit_s``.
+    """
+    index = _read_index()
+    new_outlines: dict[str, IndexedOutline] = {}
     began_at = written_at = time.monotonic()
-    for path in wanted:
+    for path in wanted_files:
         stamp = _stamp(path)
-        found = known.get(path.name)
-        if found is None or found.stamp != stamp:
+        indexed = index.get(path.name)
+        if indexed is None or indexed.stamp != stamp:
             try:
                 outline, altered = decode(path, lambda data: documents.decode_fields(data, Outline))
             except (RunNotFound, UnreadableRun) as problem:
-                yield Read(path, problem=str(problem))
+                yield OutlineFile(path, problem=str(problem))
                 continue
-            found = new[path.name] = Indexed(stamp, altered, outline)
-            # write now and then, so that a long reading that is interrupted can continue where it was
-            if time.monotonic() - written_at > WRITE_EVERY_S:
-                known |= new
-                written = _write_index(known, saved)
-                new, written_at = {}, time.monotonic()
-                # without an index the next call would start again from the beginning, so this one goes on
+            indexed = new_outlines[path.name] = IndexedOutline(stamp, altered, outline)
+            # write the index now and then, so that the next call can continue where this one is interrupted
+            if time.monotonic() - written_at > WRITE_INTERVAL_S:
+                index |= new_outlines
+                written = _write_index(index, saved_files)
+                new_outlines, written_at = {}, time.monotonic()
+                # go on if the index could not be written, because the next call would then start from the beginning
                 if written and written_at - began_at > limit_s:
                     raise Unfinished
-        yield Read(path, found)
-    if len(new) >= WORTH_WRITING:
-        _write_index(known | new, saved)
+        yield OutlineFile(path, indexed)
+    if len(new_outlines) >= MIN_NEW_OUTLINES:
+        _write_index(index | new_outlines, saved_files)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
     """Return numbers that change when the file changes."""
     try:
-        found = os.stat(path)  # noqa: PTH116  half as fast through Path, and there may be 10 000
+        status = os.stat(path)  # noqa: PTH116  Path.stat takes twice the time, and there may be 10 000 files
     except OSError:
         return ()
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _read_index() -> dict[str, Indexed]:
+def _read_index() -> dict[str, IndexedOutline]:
     try:
         data, _ = read_regular(paths.state_dir() / INDEX)
         index = msgspec.json.decode(data, type=_Index)
@@ -217,10 +221,10 @@ def _read_index() -> dict[str, Indexed]:
     return index.files if index.version == VERSION else {}
 
 
-def _write_index(files: dict[str, Indexed], saved: Sequence[Path]) -> bool:
-    """Write the index without runs that were deleted. Returns False if the disk is full or read-only."""
-    names = {path.name for path in saved}
-    data = msgspec.json.encode(_Index(files={name: found for name, found in files.items() if name in names}))
+def _write_index(files: dict[str, IndexedOutline], saved_files: Sequence[Path]) -> bool:
+    """Write the index without runs that were deleted. Returns False if the index could not be written."""
+    saved_names = {path.name for path in saved_files}
+    data = msgspec.json.encode(_Index(files={name: indexed for name, indexed in files.items() if name in saved_names}))
     try:
         write_atomically(make_private(paths.state_dir()) / INDEX, data, sync=False)
     except OSError:

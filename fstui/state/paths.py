@@ -1,4 +1,4 @@
-"""The XDG directories in which fstui keeps its files. Looking a path up creates nothing."""
+"""The XDG directories in which fstui keeps its files. Nothing here creates a directory."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ async def in_home(function: Callable[..., _Result], *arguments: object, timeout_
 
 
 def _directory(variable: str, default: str) -> Path:
-    """Return the directory that the variable names. A relative one is ignored, as the XDG specification says."""
-    named = Path(os.environ.get(variable, ""))
-    if named.is_absolute():
-        return named / "fstui"
+    """Return the directory in the variable. A relative path is ignored, as the XDG specification says."""
+    directory = Path(os.environ.get(variable, ""))
+    if directory.is_absolute():
+        return directory / "fstui"
     try:
         return Path.home() / default / "fstui"
     except RuntimeError:

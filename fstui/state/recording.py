@@ -15,7 +15,7 @@ import msgspec
 from fstui.model.recording import Header, Record
 from fstui.state import paths, ring
 
-SYSTEM = Path("/var/lib/fstui") / ring.DIRECTORY
+SYSTEM_DIRECTORY = Path("/var/lib/fstui") / ring.DIRECTORY
 """Where the systemd unit keeps the recording."""
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
@@ -26,7 +26,7 @@ class Recording(NamedTuple):
     directory: Path
     records: list[Record]
     extent: tuple[float, float] | None = None
-    """The times of the first and the last record, also of those that were not read."""
+    """The times of the first and the last record on disk, whether or not they were read."""
 
 
 def directory() -> Path:
@@ -35,34 +35,37 @@ def directory() -> Path:
 
 
 def read(start: float = 0.0, end: float = inf) -> Recording:
-    """Read the records between two times, and all headers of the files in which they are. If this user and the systemd
-    unit have a recording, read the one whose newest file began last.
+    """Read the records between two times, and all headers of their files. If both this user and the systemd unit have a
+    recording, read the one whose newest file began last.
 
     Raises Refused, OSError.
     """
-    places = [place for place in (directory(), SYSTEM) if os.access(place, os.R_OK | os.X_OK) and ring.files(place)]
-    place = max(places, key=lambda one: ring.began(ring.files(one)[-1]), default=directory())
-    files = ring.files(place)
+    candidates = [directory(), SYSTEM_DIRECTORY]
+    readable = [path for path in candidates if os.access(path, os.R_OK | os.X_OK) and ring.files(path)]
+    newest = max(readable, key=lambda path: ring.start_time_s(ring.files(path)[-1]), default=directory())
+    files = ring.files(newest)
     records: list[Record] = []
-    last = 0.0
-    for path in _overlapping(files, start, end):
+    last_s = 0.0
+    for path in _overlapping_files(files, start, end):
         for line in ring.lines(path):
-            if record := _decoded(line):
-                last = record.at
+            if record := _decode(line):
+                last_s = record.at
                 if isinstance(record, Header) or start <= record.at <= end:
                     records.append(record)
-    return Recording(place, records, (ring.began(files[0]), last) if files else None)
+    return Recording(newest, records, (ring.start_time_s(files[0]), last_s) if files else None)
 
 
-def _overlapping(files: list[Path], start: float, end: float) -> list[Path]:
-    """Return the files that may have records of the period, and always the last file, which shows the end of the
+def _overlapping_files(files: list[Path], start: float, end: float) -> list[Path]:
+    """Return the files that may have records of the period, and always the last file, whose end is the end of the
     recording. A file covers the time until the next file begins."""
-    ends = map(sorted, pairwise([*map(ring.began, files), inf]))  # sorted: the clock may have been set back
-    kept = [path for path, (first, last) in zip(files, ends, strict=True) if first <= end and last >= start]
-    return kept if kept[-1:] == files[-1:] else [*kept, files[-1]]
+    periods = map(sorted, pairwise([*map(ring.start_time_s, files), inf]))  # sorted: the clock may have been set back
+    overlapping = [
+        path for path, (begin, finish) in zip(files, periods, strict=True) if begin <= end and finish >= start
+    ]
+    return overlapping if overlapping[-1:] == files[-1:] else [*overlapping, files[-1]]
 
 
-def _decoded(line: bytes) -> Record | None:
+def _decode(line: bytes) -> Record | None:
     with suppress(msgspec.MsgspecError):
         return _DECODER.decode(line)
     with suppress(msgspec.MsgspecError, ValueError):  # a name that is not UTF-8 is a lone surrogate

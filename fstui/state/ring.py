@@ -21,23 +21,23 @@ MIB = 1 << 20
 DIRECTORY = "recording"
 MAX_BYTES = 24 * MIB
 MIN_BYTES = MIB
-PARTS = 32
-"""The ring has at least this many files, so that removing one loses a small part of it."""
-FILE_S = 600.0
+MIN_FILES = 32
+"""A full ring has at least this many files, so that removing a file loses only a small part of the recording."""
+MAX_FILE_AGE_S = 600.0
 FREE_BYTES = 64 * MIB
 """If less space than this is free, no record is written, so that other programs can use it."""
 READ_BYTES = 512
-"""A file is read in pieces of this size. If a piece is damaged, the whole piece and the rest of the file are lost."""
+"""How much is read from a file at once. If it is damaged, it and the rest of the file are lost."""
 _NAME = re.compile(r"(\d{8})-(\d+)\.gz")
 """The number of a file, and when its first record was taken, in seconds since 1970."""
 
 
 class Ring:
-    """Writes records. It never syncs: a power cut costs the records of the last half minute."""
+    """Writes records and never syncs, so a power cut loses the records of the last half minute."""
 
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
-        self.dropped = 0
-        """Records that could not be written since the last record that was written."""
+        self.dropped_records = 0
+        """The number of records that could not be written since the last record that was written."""
         self.trouble = ""
         self._directory, self._max_bytes = directory, max_bytes
         self._fd = -1
@@ -46,20 +46,20 @@ class Ring:
 
     def write(self, record: dict[str, Any]) -> None:
         """Append a record. If the disk is full, drop the record and remove the oldest file."""
-        if self._bytes >= self._max_bytes // PARTS or time.monotonic() - self._began_s >= FILE_S:
+        if self._bytes >= self._max_bytes // MIN_FILES or time.monotonic() - self._began_s >= MAX_FILE_AGE_S:
             self.close()
-        if self.dropped:
-            record = {**record, "dropped": self.dropped, "trouble": self.trouble}
+        if self.dropped_records:
+            record = {**record, "dropped": self.dropped_records, "trouble": self.trouble}
         try:
             self._append(record)
         except OSError as error:
-            self.dropped += 1
+            self.dropped_records += 1
             self.trouble = error.strerror or str(error)
             self.close()
             with contextlib.suppress(OSError):
                 self._remove_oldest()
         else:
-            self.dropped = 0
+            self.dropped_records = 0
 
     def _append(self, record: dict[str, Any]) -> None:
         if free_bytes(self._directory) < FREE_BYTES:
@@ -74,14 +74,14 @@ class Ring:
             self._bytes += written
             data = data[written:]
 
-    def _open(self, at: float) -> None:
+    def _open(self, start_s: float) -> None:
         """Begin a file. Remove the oldest files first, until there is room for the new one."""
-        found = files(self._directory)
-        number = int(found[-1].name[:8]) + 1 if found else 1
-        # two parts: one for the new file, which may become a little larger than a part
-        while sum(path.stat().st_size for path in files(self._directory)) > self._max_bytes * (1 - 2 / PARTS):
+        existing = files(self._directory)
+        number = int(existing[-1].name[:8]) + 1 if existing else 1
+        # leave room for two files, because the new file may become a little larger than its share
+        while sum(path.stat().st_size for path in files(self._directory)) > self._max_bytes * (1 - 2 / MIN_FILES):
             self._remove_oldest()
-        path = self._directory / f"{number:08}-{int(at)}.gz"
+        path = self._directory / f"{number:08}-{int(start_s)}.gz"
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._stream = zlib.compressobj(wbits=31)
         self._began_s = time.monotonic()
@@ -99,26 +99,26 @@ class Ring:
 
 
 def free_bytes(directory: Path) -> int:
-    found = os.statvfs(directory)
-    return found.f_bavail * found.f_frsize
+    status = os.statvfs(directory)
+    return status.f_bavail * status.f_frsize
 
 
 def files(directory: Path) -> list[Path]:
     return sorted(path for path in directory.glob("*.gz") if _NAME.fullmatch(path.name))
 
 
-def began(path: Path) -> float:
-    found = _NAME.fullmatch(path.name)
-    return float(found[2]) if found else 0.0
+def start_time_s(path: Path) -> float:
+    match = _NAME.fullmatch(path.name)
+    return float(match[2]) if match else 0.0
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yield the records of a file up to its end, or up to the first damaged place. A file that was removed has none."""
+    """Yield the records of a file up to the first damage. A file that was removed has no records."""
     stream, rest = zlib.decompressobj(wbits=31), b""
     with contextlib.suppress(OSError, zlib.error), path.open("rb") as file:
         while data := file.read(READ_BYTES):
-            *whole, rest = (rest + stream.decompress(data)).split(b"\n")
-            for line in whole:
+            *complete_lines, rest = (rest + stream.decompress(data)).split(b"\n")
+            for line in complete_lines:
                 checksum, _, text = line.partition(b" ")
                 if checksum != b"%08x" % zlib.crc32(text):
                     return

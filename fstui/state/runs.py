@@ -19,16 +19,16 @@ from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
 from fstui.state.files import sync_directory, write_private
-from fstui.state.outlines import Outline, Read, RunNotFound, Survived, decode, read_outlines
+from fstui.state.outlines import Outline, OutlineFile, RunNotFound, Survived, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
-MAX_BASELINES, SEARCHED = 20, 200
-"""Among the newest SEARCHED runs, at most MAX_BASELINES comparable ones are used."""
+MAX_BASELINES, MAX_SEARCHED_RUNS = 20, 200
+"""Among the newest MAX_SEARCHED_RUNS runs, at most MAX_BASELINES comparable ones are used."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One line of the history. If ``unreadable`` says why a file could not be read, the other fields are empty."""
+    """One line of the history. Of a file that could not be read, only ``path``, ``note`` and ``unreadable`` are set."""
 
     path: str
     id: str = ""
@@ -53,14 +53,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The identity of the target, if it is known."""
     note: str = ""
     altered: bool = False
-    """The digest in the document does not match it."""
+    """The document does not match its digest."""
     unreadable: str | None = None
+    """Why the file could not be read."""
 
 
 class LoadedRun(NamedTuple):
     run: Run
     altered: bool
-    """The digest in the document does not match it."""
+    """The document does not match its digest."""
 
 
 def save(run: Run) -> Path:
@@ -85,28 +86,28 @@ def load(reference: str) -> Run:
 
 
 def find(reference: str) -> Path:
-    """Return a run's file by its id, the beginning of one, a name, a path, or ``last``. Raises RunNotFound."""
+    """Return a run's file by its id, the beginning of its id, its name, its path, or ``last``. Raises RunNotFound."""
     if "/" in reference or reference in (".", ".."):
         return Path(reference).expanduser()
-    saved = _files()
+    saved_files = _files()
     if reference == NEWEST:
-        if not saved:
+        if not saved_files:
             raise RunNotFound(f"no run is saved in {paths.runs_dir()} yet")
-        return saved[0]
-    exact = [path for path in saved if reference in (path.name, path.stem, _id(path))]
-    found = exact or [path for path in saved if reference and _id(path).startswith(reference)]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+        return saved_files[0]
+    exact_matches = [path for path in saved_files if reference in (path.name, path.stem, _id(path))]
+    matches = exact_matches or [path for path in saved_files if reference and _id(path).startswith(reference)]
+    if len(matches) == 1:
+        return matches[0]
+    if not matches:
         if Path(reference).is_file():
             return Path(reference)
         raise RunNotFound(f"no saved run is called '{reference}': 'fstui history' lists them")
-    names = ", ".join(_id(path) for path in found[:5]) + (" …" if len(found) > 5 else "")
-    raise RunNotFound(f"'{reference}' matches {len(found)} saved runs ({names}): give more of the id")
+    names = ", ".join(_id(path) for path in matches[:5]) + (" …" if len(matches) > 5 else "")
+    raise RunNotFound(f"'{reference}' matches {len(matches)} saved runs ({names}): give more of the id")
 
 
 def read(path: Path) -> Run:
-    """Return the run in that file. Raises RunNotFound if there is no file, else UnreadableRun."""
+    """Return the run in that file. Raises RunNotFound if there is no file, or UnreadableRun."""
     return read_document(path).run
 
 
@@ -121,16 +122,18 @@ def status_now(run: Run) -> RunStatus:
 
 def read_all(path: Path) -> list[LoadedRun]:
     """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
-    found, _ = decode(
-        path, lambda data: [LoadedRun(documents.decode_run(one), is_altered(one)) for one in documents.split_file(data)]
+    runs, _ = decode(
+        path,
+        lambda data: [LoadedRun(documents.decode_run(part), is_altered(part)) for part in documents.split_file(data)],
     )
-    return found
+    return runs
 
 
-def history(most: int | None = None, limit_s: float = math.inf) -> list[Summary]:
-    """Return summaries, newest first, also of unreadable files. Raises Unfinished if reading takes ``limit_s``."""
-    notes, saved, running = user_data.notes(), _files(), ledger.live_run_ids()
-    return [_summary(one, notes.get(_id(one.path), ""), running) for one in read_outlines(saved[:most], saved, limit_s)]
+def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:
+    """Return summaries, newest first, including unreadable files. Raises Unfinished after ``limit_s``."""
+    notes, saved_files, running_ids = user_data.notes(), _files(), ledger.live_run_ids()
+    files = read_outlines(saved_files[:max_count], saved_files, limit_s)
+    return [_summary(file, notes.get(_id(file.path), ""), running_ids) for file in files]
 
 
 def delete(path: Path) -> None:
@@ -144,59 +147,61 @@ def delete(path: Path) -> None:
 
 def baselines(run: Run) -> Baselines:
     """Return what to compare this run with: earlier runs and the user's own references."""
-    return Baselines(earlier(run), user_data.own_references())
+    return Baselines(earlier_runs(run), user_data.own_references())
 
 
-def earlier(run: Run) -> tuple[EarlierRun, ...]:
-    """Return finished runs of the same scenario and settings on the same storage, newest first, without I/O limits."""
+def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
+    """Return finished runs without I/O limits of the same scenario and settings on the same storage, newest first."""
     if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
         return ()
-    saved = _files()
-    named = [path for path in saved if _NAME.fullmatch(path.name)][:SEARCHED]
-    found = (_as_earlier(one, run) for one in read_outlines(named, saved))
-    return tuple(islice((one for one in found if one and one.mean_ns), MAX_BASELINES))
+    saved_files = _files()
+    run_files = [path for path in saved_files if _NAME.fullmatch(path.name)][:MAX_SEARCHED_RUNS]
+    candidates = (_as_earlier(file, run) for file in read_outlines(run_files, saved_files))
+    return tuple(islice((earlier for earlier in candidates if earlier and earlier.mean_ns), MAX_BASELINES))
 
 
-def _as_earlier(read: Read, run: Run) -> EarlierRun | None:
-    """Return what to compare with, or None if the run in that file is not comparable."""
-    if read.found is None or read.found.altered or not read.found.outline.is_unrestricted:
+def _as_earlier(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
+    """Return the run in that file as one to compare with, or None if it is not comparable."""
+    indexed = outline_file.indexed
+    if indexed is None or indexed.altered or not indexed.outline.is_unrestricted:
         return None
-    outline = read.found.outline
-    if _question(outline) != _question(run) or _storage_of(outline) != _storage_of(run):
+    outline = indexed.outline
+    if _scenario_key(outline) != _scenario_key(run) or _storage_key(outline) != _storage_key(run):
         return None
     means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
     return EarlierRun(run=outline.id, started_at=outline.started_at, mean_ns=means)
 
 
-def _question(run: Outline | Run) -> object:
-    """Return the scenario and its settings. They are encoded as JSON so that they can be compared: where a run has
-    tuples, a document has lists."""
+def _scenario_key(run: Outline | Run) -> object:
+    """Return the scenario and its settings. They are encoded as JSON, because a document has lists where a run has
+    tuples."""
     return run.scenario and (run.scenario.name, msgspec.json.encode(run.scenario.settings, order="sorted"))
 
 
-def _storage_of(run: Outline | Run) -> object:
+def _storage_key(run: Outline | Run) -> object:
     return run.target and (run.target.identity, run.target.mount_point, run.host.hostname)
 
 
-def _status(run: Outline | Run, running: Collection[str]) -> RunStatus:
+def _status(run: Outline | Run, running_ids: Collection[str]) -> RunStatus:
     # until a run ends, its document says "stopped"
     if run.status not in ("stopped", "running"):
         return run.status
-    return "running" if run.id in running else "stopped"
+    return "running" if run.id in running_ids else "stopped"
 
 
-def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
-    if read.found is None:
-        return Summary(path=str(read.path), note=note, unreadable=read.problem)
-    outline = read.found.outline
+def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str]) -> Summary:
+    indexed = outline_file.indexed
+    if indexed is None:
+        return Summary(path=str(outline_file.path), note=note, unreadable=outline_file.problem)
+    outline = indexed.outline
     rated = [step for step in outline.steps if step.rate_per_s]
     step = next((step for step in rated if step.syncs), rated[0] if rated else None)
     return Summary(
-        path=str(read.path),
+        path=str(outline_file.path),
         id=outline.id,
         started_at=outline.started_at,
         elapsed_s=outline.elapsed_s,
-        status=_status(outline, running),
+        status=_status(outline, running_ids),
         verdict=outline.verdict,
         survived=outline.survived,
         speed=outline.speed.answer if outline.speed.title else None,
@@ -210,18 +215,18 @@ def _summary(read: Read, note: str, running: Collection[str]) -> Summary:
         rate_of=step.name if step else "",
         identity=outline.target.identity if outline.target else "",
         note=note,
-        altered=read.found.altered,
+        altered=indexed.altered,
     )
 
 
 def _files() -> list[Path]:
-    """Return the files of saved runs, newest first, and after them the files with other names. So the first file, which
-    ``last`` names, is a run if there is one."""
+    """Return the files of saved runs, newest first, and then files with other names, so that ``last`` is a saved run if
+    there is any."""
     try:
-        found = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
+        files = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
     except OSError:
         return []
-    return sorted(found, key=lambda path: (bool(_NAME.fullmatch(path.name)), path.name), reverse=True)
+    return sorted(files, key=lambda path: (bool(_NAME.fullmatch(path.name)), path.name), reverse=True)
 
 
 def _id(path: Path) -> str:

@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 
 class _File(Generic[T]):
-    def __init__(self, name: str, kind: type[T], nothing: T) -> None:
-        self._name, self._kind, self._nothing = name, kind, nothing
+    def __init__(self, name: str, kind: type[T], empty: T) -> None:
+        self._name, self._kind, self._empty = name, kind, empty
 
     def read(self) -> T:
         try:
             data, _ = files.read_regular(paths.state_dir() / self._name)
             return msgspec.json.decode(data, type=self._kind)
         except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError):
-            return self._nothing
+            return self._empty
 
     def write(self, value: T) -> None:
         """Write the value with one line per field, for people who read the file."""
@@ -38,14 +38,14 @@ class _File(Generic[T]):
         files.write_private(paths.state_dir() / self._name, data)
 
 
-class Taken(Base, frozen=True, kw_only=True):
-    """A lesson that was taken to its end."""
+class TakenLesson(Base, frozen=True, kw_only=True):
+    """A lesson that the student finished."""
 
     day: str
     right: int
     """How many of the two answers were right."""
     rates_per_s: dict[str, float] = msgspec.field(default_factory=dict)
-    """The simulated rate of each step, by ``run/step``."""
+    """The rate of each step on the simulated disk, by ``run/step``."""
 
 
 class _Theme(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class _Theme(msgspec.Struct, frozen=True):
 _NO_REFERENCES: tuple[OwnReference, ...] = ()
 _DECLARATIONS = _File("declarations.json", dict[str, Declaration], {})
 _NOTES = _File("notes.json", dict[str, str], {})
-_LESSONS = _File("lessons.json", dict[str, Taken], {})
+_LESSONS = _File("lessons.json", dict[str, TakenLesson], {})
 _REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
 
 
@@ -65,60 +65,61 @@ def declarations() -> dict[str, Declaration]:
 
 
 def declare(identity: str, declaration: Declaration) -> None:
-    """Save the declaration, replacing the previous one. An empty one only removes it."""
-    before = _DECLARATIONS.read()
-    kept = {key: declared for key, declared in before.items() if key != identity}
+    """Save the declaration, replacing the previous one. An empty declaration only removes the previous one."""
+    saved = _DECLARATIONS.read()
+    declarations = {key: value for key, value in saved.items() if key != identity}
     if declaration:
-        kept[identity] = replace(declaration, remembered=False)
-    if kept != before:
-        _DECLARATIONS.write(kept)
+        declarations[identity] = replace(declaration, remembered=False)
+    if declarations != saved:
+        _DECLARATIONS.write(declarations)
 
 
 def notes() -> dict[str, str]:
-    """Return the user's notes on saved runs, by run id. They are not in the documents, because a document that is
-    changed no longer matches its digest."""
+    """Return the user's notes on saved runs, by run id. They are not in the documents of the runs, because a document
+    that is changed no longer matches its digest."""
     return _NOTES.read()
 
 
-def note(run: str, words: str) -> None:
-    """Save the note, replacing the previous one. An empty one only removes it."""
-    others = {other: noted for other, noted in notes().items() if other != run}
-    _NOTES.write({**others, run: words} if words else others)
+def save_note(run: str, text: str) -> None:
+    """Save the note, replacing the previous one. An empty note only removes the previous one."""
+    other_notes = {other_run: other_text for other_run, other_text in notes().items() if other_run != run}
+    _NOTES.write({**other_notes, run: text} if text else other_notes)
 
 
-def forget_notes(gone: Iterable[str]) -> None:
-    before, ids = notes(), set(gone)
-    if ids & before.keys():
-        _NOTES.write({run: words for run, words in before.items() if run not in ids})
+def forget_notes(run_ids: Iterable[str]) -> None:
+    saved, forgotten = notes(), set(run_ids)
+    if forgotten & saved.keys():
+        _NOTES.write({run: text for run, text in saved.items() if run not in forgotten})
 
 
-def lessons() -> dict[str, Taken]:
+def taken_lessons() -> dict[str, TakenLesson]:
     return _LESSONS.read()
 
 
-def take_lesson(name: str, taken: Taken) -> None:
-    _LESSONS.write({**lessons(), name: taken})
+def save_lesson(name: str, taken: TakenLesson) -> None:
+    _LESSONS.write({**taken_lessons(), name: taken})
 
 
 def own_references() -> tuple[OwnReference, ...]:
     return _REFERENCES.read()
 
 
-def add_references(new: Sequence[OwnReference]) -> None:
-    """Add references; they replace older ones with the same names."""
-    names = {one.name for one in new}
-    _REFERENCES.write((*(one for one in own_references() if one.name not in names), *new))
+def add_references(references: Sequence[OwnReference]) -> None:
+    """Add references, which replace older references with the same names."""
+    new_names = {reference.name for reference in references}
+    _REFERENCES.write((*(reference for reference in own_references() if reference.name not in new_names), *references))
 
 
 def remove_references(name: str) -> None:
     """Remove the references of that name. Raises Refused if there are none."""
-    before = own_references()
-    kept = tuple(one for one in before if one.name != name)
-    if len(kept) == len(before):
-        known = sorted({one.name for one in before})
-        hint = hint_for(name, known)
-        raise Refused(f"no reference of your own is called '{name}'.{hint} 'fstui references' shows them")
-    _REFERENCES.write(kept)
+    saved = own_references()
+    others = tuple(reference for reference in saved if reference.name != name)
+    if len(others) == len(saved):
+        names = sorted({reference.name for reference in saved})
+        raise Refused(
+            f"no reference of your own is called '{name}'.{hint_for(name, names)} 'fstui references' shows them"
+        )
+    _REFERENCES.write(others)
 
 
 def keys() -> dict[str, str]:
@@ -143,5 +144,5 @@ def theme() -> str:
         return ""
 
 
-def keep_theme(name: str) -> None:
+def save_theme(name: str) -> None:
     files.write_private(paths.config_dir() / "theme.toml", f'theme = "{name}"\n'.encode())

@@ -27,11 +27,11 @@ from fstui.storage.mounts import mount_of_path
 
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
-"""The prefix of a directory with the records of a power cut."""
-MIN_FREE_SHARE = 0.05
+"""Prefix of the name of a directory with the records of a power cut."""
+RESERVE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""
-LITTLE_BYTES, ENOUGH_LEFT_BYTES = 2 << 20, 64 << 20
-"""A run that needs at most LITTLE_BYTES, such as a check, has to leave only ENOUGH_LEFT_BYTES free."""
+SMALL_RUN_BYTES, SMALL_RUN_RESERVE_BYTES = 2 << 20, 64 << 20
+"""A run that uses at most SMALL_RUN_BYTES, such as a check, has to leave only SMALL_RUN_RESERVE_BYTES free."""
 _ANSWER_TIMEOUT_S = 10.0
 _REMOVE_TIMEOUT_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
@@ -46,7 +46,7 @@ class HeldDirectory(NamedTuple):
     inode: int
 
     @classmethod
-    def of(cls, path: Path) -> HeldDirectory:
+    def from_path(cls, path: Path) -> HeldDirectory:
         status = path.stat()
         return cls(str(path), status.st_dev, status.st_ino)
 
@@ -57,7 +57,7 @@ class HeldDirectory(NamedTuple):
 
 
 class TargetDirectory(NamedTuple):
-    """A directory: its resolved path, the space there, and why a run may not write into it."""
+    """A directory: its resolved path, the space of its filesystem, and the reason if a run may not write there."""
 
     path: str
     space: Space | None
@@ -68,11 +68,11 @@ class TargetDirectory(NamedTuple):
 
 
 class NotInspected(Refused):
-    """Nothing is known about a directory: its disk hangs, or the process that looked was killed."""
+    """Nothing is known about a directory: its disk hangs, or the process that inspected it was killed."""
 
 
-_NAME_ANOTHER = "Name an existing directory on the storage in question."
-_STOPPED = "The filesystem has stopped, or its device is gone: see the kernel's log (dmesg)."
+_NAME_ANOTHER_HINT = "Name an existing directory on the storage in question."
+_STOPPED_HINT = "The filesystem has stopped, or its device is gone: see the kernel's log (dmesg)."
 
 
 async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
@@ -89,15 +89,15 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
         raise NotInspected(f"{directory}: {killed.strerror}. Nothing was written. Try again.") from None
     except OSError as error:
         raise Refused(
-            f"{directory}: {error.strerror}. {_STOPPED if error.errno == errno.EIO else _NAME_ANOTHER}"
+            f"{directory}: {error.strerror}. {_STOPPED_HINT if error.errno == errno.EIO else _NAME_ANOTHER_HINT}"
         ) from None
     if not answer["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
     space = Space.from_statvfs(answer["total_bytes"], answer["free_bytes"], answer["block_bytes"])
-    return TargetDirectory(answer["path"], space, _refusal(directory, answer, trusting), answer["fsid"])
+    return TargetDirectory(answer["path"], space, _why_refused(directory, answer, trusting), answer["fsid"])
 
 
-def _refusal(directory: str, answer: dict[str, Any], trusting: bool) -> str | None:
+def _why_refused(directory: str, answer: dict[str, Any], trusting: bool) -> str | None:
     if answer["read_only"]:
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
     if not answer["writable"] and os.geteuid() == 0:
@@ -116,27 +116,27 @@ def _refusal(directory: str, answer: dict[str, Any], trusting: bool) -> str | No
 
 
 def check_writable(directory: TargetDirectory, target: Target) -> None:
-    """Raises Refused if nothing can be written there."""
+    """Raise Refused if nothing can be written there."""
     if target.pseudo:
         raise Refused(f"{directory.path} is on {target.fstype}, which stores no data. Name a directory on a disk.")
-    if directory.refusal:  # checked second, because no permission helps on /proc
+    if directory.refusal:  # checked after the filesystem, because no permission makes /proc writable
         raise Refused(directory.refusal)
 
 
 def check_room(directory: TargetDirectory, room_bytes: int) -> None:
-    """Raises Refused if the filesystem would become too full."""
+    """Raise Refused if the filesystem would become too full."""
     if directory.space is None:  # the filesystem states no size
         return
     total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
-    left_over, smaller = int(MIN_FREE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
-    if room_bytes <= LITTLE_BYTES:
-        left_over, smaller = min(left_over, ENOUGH_LEFT_BYTES), ""
-    needed = 2 * room_bytes + left_over
-    if free_bytes < needed:
+    reserve_bytes, or_smaller = int(RESERVE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
+    if room_bytes <= SMALL_RUN_BYTES:
+        reserve_bytes, or_smaller = min(reserve_bytes, SMALL_RUN_RESERVE_BYTES), ""
+    needed_bytes = 2 * room_bytes + reserve_bytes
+    if free_bytes < needed_bytes:
         raise Refused(
-            f"{directory.path} is too full: {size(free_bytes)} is free, but {size(needed)} is needed "
-            f"(twice the {size(room_bytes)} that the run uses, plus a reserve of {size(left_over)}). "
-            f"Free some space{smaller}."
+            f"{directory.path} is too full: {size(free_bytes)} is free, but {size(needed_bytes)} is needed "
+            f"(twice the {size(room_bytes)} that the run uses, plus a reserve of {size(reserve_bytes)}). "
+            f"Free some space{or_smaller}."
         )
 
 
@@ -154,7 +154,7 @@ class RunDirectory:
         self.held = held
 
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
-        """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
+        """Remove the directory. Returns None, or a sentence that says why it was not removed."""
         return None
 
 
@@ -189,13 +189,13 @@ class Workspace(RunDirectory):
             raise
         if not answer.get("ready"):
             await keeper.reap(1.0)
-            await _forget(entry, answer)
+            await _discard_entry(entry, answer)
             raise Refused(f"Cannot make {path}: {answer.get('error', 'its helper process ended')}.")
         return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
 
     @classmethod
     async def make_temporary(cls) -> Workspace:
-        """Make one in the directory for temporary files. Raises Refused."""
+        """Make a workspace in the directory for temporary files. Raises Refused."""
         try:
             temporary = await in_child(tempfile.gettempdir, where="the directory for temporary files")
         except OSError as error:
@@ -208,8 +208,8 @@ class Workspace(RunDirectory):
             answer = json.loads(await self._keeper.read_answer(timeout_s, self.held.path, disk="target") or b"{}")
         except NoAnswer as silence:
             self._keeper.abandon()
-            later = "It will be removed when it answers, or by 'fstui clean'"
-            return f"{self.held.path}: not removed, because it {silence.reason}. {later}"
+            hint = "It will be removed when it answers, or by 'fstui clean'"
+            return f"{self.held.path}: not removed, because it {silence.reason}. {hint}"
         await self._keeper.end(1.0, disk="home")
         if answer.get("removed"):  # the keeper has also removed the entry
             return None
@@ -219,7 +219,7 @@ class Workspace(RunDirectory):
         return await remove_left_behind(self._entry)  # the keeper itself was killed
 
 
-async def _forget(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
+async def _discard_entry(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
     """Remove the entry of a directory that could not be made.
 
     If the path existed before, only the entry is removed. Otherwise the keeper may have been killed after it made the
@@ -232,16 +232,16 @@ async def _forget(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove the directory of a dead run. Returns None, or a sentence with the reason why it could not be removed."""
+    """Remove the directory of a dead run. Returns None, or a sentence that says why it could not be removed."""
     return await ledger.remove(entry, _remove_directory(entry))
 
 
 async def _remove_directory(entry: ledger.LedgerEntry) -> None:
-    """Raises OSError, and Refused if the path now leads to another filesystem or directory."""
-    if entry.mount_point and entry.mount_point not in _mounted():
+    """Raise OSError, and Refused if the path now leads to another filesystem or directory."""
+    if entry.mount_point and entry.mount_point not in _mounts_by_point():
         raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then 'fstui clean'")
     helper = "measure.helpers.directory.remove"
-    # empty after the removal; if there was no such directory, facts about the directory above it
+    # empty after the removal; facts about the parent directory if it does not contain such a directory
     parent = await call_helper(helper, entry.what, timeout_s=_REMOVE_TIMEOUT_S, where=entry.what)
     if parent and _is_hidden(entry, parent["fsid"]):
         raise Refused(
@@ -255,14 +255,14 @@ async def _remove_directory(entry: ledger.LedgerEntry) -> None:
         )
 
 
-def _mounted() -> dict[str, Mount]:
+def _mounts_by_point() -> dict[str, Mount]:
     return {mount.mount_point: mount for mount in proc.mounts()}
 
 
 def _mount_of(path: str) -> tuple[str, str]:
-    """Return the mount point and the device number. An anonymous number is left out, because it changes with each
-    mount."""
-    mount = mount_of_path(path, _mounted())
+    """Return the mount point and the device number. An anonymous device number is left out, because it changes with
+    each mount."""
+    mount = mount_of_path(path, _mounts_by_point())
     if mount is None:
         return "", ""
     return mount.mount_point, "" if mount.device.startswith("0:") else mount.device
@@ -273,9 +273,9 @@ def _is_hidden(entry: ledger.LedgerEntry, fsid: int) -> bool:
 
     ``fsid``: the f_fsid of the filesystem that is there now.
     """
-    there = _mounted().get(entry.mount_point)
-    if there is None:
+    mount = _mounts_by_point().get(entry.mount_point)
+    if mount is None:
         return False
-    if entry.fsid and fsid and there.fstype in _FSID_FROM_UUID:
+    if entry.fsid and fsid and mount.fstype in _FSID_FROM_UUID:
         return entry.fsid != fsid
-    return bool(entry.device and there.device != entry.device and ledger.is_of_this_boot(entry))
+    return bool(entry.device and mount.device != entry.device and ledger.is_of_this_boot(entry))

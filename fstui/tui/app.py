@@ -156,7 +156,7 @@ class FstuiApp(App[int]):
     @work(group="remember")
     async def remember(self, site: Site, declaration: Declaration) -> None:
         with self.reporting("The declaration could not be saved"):
-            await self.session.remember(site, declaration)
+            await self.session.save_declaration(site, declaration)
 
     def leave(self, code: int) -> None:
         """Stop the run, wait until it has cleaned up, then exit. The second call exits at once."""
@@ -257,7 +257,7 @@ class FstuiApp(App[int]):
         self._theme_chosen = True
         self.show_theme(name)
         with self.reporting("The theme could not be saved"):
-            await startup.keep_theme(name)
+            await startup.save_theme(name)
 
     async def clean(self) -> str:
         """Remove what killed runs have left behind; return a sentence about the outcome."""
@@ -318,9 +318,9 @@ class FstuiApp(App[int]):
             if run.scenario.name == power_cut.NAME:
                 site = await self.session.look_up(directory)
                 changed = scenarios.changed_values(power_cut.FORM, run.scenario.settings)
-                self.open_power_cut(site.surveyed.path, site.target, changed)
+                self.open_power_cut(site.raw_target.path, site.target, changed)
                 return ""
-            site, plan = await self.session.planned_again(run, directory)
+            site, plan = await self.session.plan_again(run, directory)
         except Refused as refusal:
             return str(refusal)
         idle, concerns = await caution.check(self.session, site, plan.room_bytes, plan.max_bytes)

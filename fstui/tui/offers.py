@@ -203,7 +203,7 @@ class Offers:
         return self._ran_with.pop()[1] if undone.words == ran_with != self.choices.declaration.words else None
 
     def declared(self, site: Site) -> Site:
-        return site.declare(self.choices.declaration)
+        return site.with_declaration(self.choices.declaration)
 
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:
         """Start a run. Return the run, and the declaration to be saved if it has changed.
@@ -211,7 +211,7 @@ class Offers:
         A declaration is saved only when a run is made with it, so that a stray key does not affect later verdicts.
         """
         assert isinstance(offer.plan, Plan), "only a scenario is run"
-        declaration, remembered = self.choices.declaration, self._session.remembered(site)
+        declaration, remembered = self.choices.declaration, self._session.saved_declaration(site)
         changed = declaration if declaration.words != remembered.words else None
         if changed is not None:
             self._ran_with.append((declaration, remembered))
@@ -238,7 +238,7 @@ class Offers:
         site, settings = self.declared(self.site), self.choices.settings_of(offer.form)
         try:
             if not isinstance(offer.form, Scenario):
-                command = write_command(site.surveyed.path, settings)
+                command = write_command(site.raw_target.path, settings)
                 return replace(offer, plan=power_cut.plan(site, settings), command=command)
             plan = await self._session.plan(offer.form, site, settings, called=offer.name)
         except Refused as refusal:

@@ -99,7 +99,7 @@ class Entries(Provider):
                     choose = partial(screen.choose_setting, at)
                     yield PaletteEntry(f"setting {name}", offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
-            for name, scenario in scenarios.shipped_ones():
+            for name, scenario in scenarios.load_shipped():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
     def _others(self) -> Iterator[PaletteEntry]:
@@ -131,6 +131,6 @@ async def _saved_runs() -> tuple[Summary, ...]:
     from fstui.runs import history  # noqa: PLC0415
 
     try:
-        return tuple(one for one in await history.listed() if not one.unreadable)
+        return tuple(one for one in await history.summaries() if not one.unreadable)
     except (OSError, Refused):
         return ()

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 
-from fstui.runs.scenarios import shipped_ones
+from fstui.runs.scenarios import load_shipped
 from tests.chaos import faults, place
 from tests.chaos.attack import Attacked, Kill, carry_out, kills
 from tests.chaos.place import Left, Place
@@ -25,7 +25,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--only", type=int)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--faults", nargs="*", choices=list(faults.FAULTS), default=list(faults.FAULTS))
-    parser.add_argument("--scenarios", nargs="+", default=[known.name for known in shipped_ones()])
+    parser.add_argument("--scenarios", nargs="+", default=[known.name for known in load_shipped()])
     parser.add_argument("--patience", type=float, default=5.0)
     options = parser.parse_args(argv)
     print(f"seed {options.seed}, {options.kills} kills, faults: {', '.join(options.faults) or 'none'}", flush=True)

@@ -54,8 +54,8 @@ _APP = """
 import asyncio, sys
 from fstui.runs.session import Session
 from fstui.tui.app import run_app
-session = Session.here(trace=False)
-site, plan = asyncio.run(session.planned(*sys.argv[1:]))
+session = Session.local(trace=False)
+site, plan = asyncio.run(session.plan_by_name(*sys.argv[1:]))
 sys.exit(run_app(session, None, lambda app: app.open_run(session.start(plan, site), plan, site.target)))
 """
 

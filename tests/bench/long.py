@@ -123,7 +123,7 @@ def saved_runs(share: float) -> Iterator[bool]:
 
 
 async def _keys(screen: HistoryScreen) -> float:
-    app = FstuiApp(Session.here(), None)
+    app = FstuiApp(Session.local(), None)
     async with app.run_test(size=(80, 24)) as pilot:
         app.push_screen(screen)
         while screen.rows is None:

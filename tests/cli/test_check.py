@@ -66,7 +66,7 @@ def test_ctrl_c_prints_results_and_removes_files(target: Path) -> None:
 def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", None)
     monkeypatch.delenv("FSTUI_YES")
-    session = Session.here(trace=False)
+    session = Session.local(trace=False)
     checkup = Checkup(session, [str(target)])
     asyncio.run(checkup.find_filesystems())
     (subject,) = checkup.subjects
@@ -75,7 +75,7 @@ def test_a_busy_device_is_left_out_without_a_terminal(target: Path, monkeypatch:
     assert len(checkup.subjects) == 1
     leave_out_busy(checkup, yes=False)
     assert checkup.subjects == []
-    assert "97\xa0% busy" in checkup.left_out[0].reason
+    assert "97\xa0% busy" in checkup.skipped[0].reason
 
 
 ASKING = """
@@ -85,7 +85,7 @@ from fstui.cli.host import leave_out_busy
 from fstui.runs.session import Session
 from fstui.runs.checking import Checkup
 
-checkup = Checkup(Session.here(trace=False), [sys.argv[1]])
+checkup = Checkup(Session.local(trace=False), [sys.argv[1]])
 asyncio.run(checkup.find_filesystems())
 checkup.subjects = [checkup.subjects[0]._replace(concerns=("its device sda is 97\xa0% busy",))]
 leave_out_busy(checkup, yes=False)

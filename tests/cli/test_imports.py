@@ -45,7 +45,7 @@ def test_the_first_screen_needs_no_psutil() -> None:
         "from fstui.runs.session import Session\n"
         "from fstui.tui.app import FstuiApp\n"
         "async def first_screen():\n"
-        "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
+        "    async with FstuiApp(Session.local()).run_test() as pilot:\n"
         "        await pilot.pause()\n"
         "        looks = (w.wait() for w in pilot.app.workers if w.group == 'space')\n"
         "        await asyncio.gather(*looks, return_exceptions=True)\n"  # a new mount starts another one
@@ -65,7 +65,7 @@ def test_the_first_screen_needs_no_rules() -> None:
         "from fstui.tui.screens.storage import StorageScreen\n"
         "StorageScreen.survey = lambda screen: print(len(screen.rows), *sys.modules)\n"
         "async def first_frame():\n"
-        "    async with FstuiApp(Session.here()).run_test() as pilot:\n"
+        "    async with FstuiApp(Session.local()).run_test() as pilot:\n"
         "        await pilot.pause()\n"
         "asyncio.run(first_frame())\n"
     )

@@ -78,7 +78,7 @@ def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, ta
 @pytest.fixture
 def declared_storage(target: Path) -> None:
     """A declaration about the target's storage that was made in the app."""
-    identity = asyncio.run(Session.here().look_up(str(target))).surveyed.identity
+    identity = asyncio.run(Session.local().look_up(str(target))).raw_target.identity
     user_data.declare(identity, Declaration(medium="hdd-7200", write_cache="none"))
 
 
@@ -100,7 +100,7 @@ def test_declarations_of_the_app_apply_to_plans(
 
 @pytest.mark.usefixtures("declared_storage")
 def test_declarations_of_the_app_are_listed(fstui: Fstui, target: Path) -> None:
-    here = asyncio.run(Session.here().look_up(str(target))).surveyed.mount_point
+    here = asyncio.run(Session.local().look_up(str(target))).raw_target.mount_point
     listed = json.loads(fstui("list", "--format", "json").stdout)["filesystems"]
     (filesystem,) = (found for found in listed if found["mount_point"] == here)
     media = [node["medium"] for node in filesystem["stack"] if node["lowest"]]

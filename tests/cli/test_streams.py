@@ -16,7 +16,7 @@ from fstui.cli.delivery import EventLines
 from fstui.cli.output import coloured, colours_wanted
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
-from fstui.runs.files import put_file
+from fstui.runs.files import write_output_file
 from fstui.state import runs
 from tests import prefork
 from tests.cli.conftest import command
@@ -216,10 +216,10 @@ def test_a_comparison_goes_into_a_file_too(tmp_path: Path) -> None:
 
 def test_an_output_file_is_replaced_atomically(tmp_path: Path) -> None:
     file, link = tmp_path / "run.json", tmp_path / "link.json"
-    put_file(file, b"one")
+    write_output_file(file, b"one")
     file.chmod(0o640)
     link.symlink_to(file)
-    put_file(link, b"two")
+    write_output_file(link, b"two")
     assert (file.read_text(), link.is_symlink()) == ("two", True)
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert not list(tmp_path.glob(".*"))
@@ -229,7 +229,7 @@ def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        put_file(pipe, b"document")
+        write_output_file(pipe, b"document")
         assert reader.communicate()[0] == b"document"
     assert pipe.is_fifo()
 

@@ -61,7 +61,7 @@ async def test_sysbench_is_refused_by_its_version(
 async def test_tool_runs_only_in_the_runs_own_directory(tmp_path: Path) -> None:
     own, other = tmp_path / "own; exit", tmp_path / "other"
     own.mkdir()
-    shell, *words = enter_directory(HeldDirectory.of(own))
+    shell, *words = enter_directory(HeldDirectory.from_path(own))
     assert await output_of(shell, *words, "pwd") == (0, f"{own}\n")
     own.rename(tmp_path / "away")
     own.mkdir()

@@ -28,7 +28,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
 from fstui.model.steps import Failure
 from fstui.runs.machine.base import Served
-from fstui.runs.serving import Serving
+from fstui.runs.serving import DatabaseServers
 from fstui.runs.session import Session
 from fstui.state import ledger
 from tests.databases import servers
@@ -341,10 +341,10 @@ def test_server_without_access_to_the_directory_names_its_user(workshop: Path) -
 
 async def skipped(directory: Path, at: int) -> Run:
     """Two steps use one server. The first is skipped at this message of its preparation."""
-    session = Session.here()
+    session = Session.local()
     workloads = "oltp_update_index,oltp_write_only"
     settings = {"server": "mariadb", "durability": "high", "workload": workloads, "seconds": "1"}
-    site, plan = await session.planned("sysbench-oltp", str(directory), settings)
+    site, plan = await session.plan_by_name("sysbench-oltp", str(directory), settings)
     steps = tuple(step for step in plan.steps if isinstance(step.settings, Sysbench))
     running = session.start(msgspec.structs.replace(plan, steps=steps), site)
     heard = 0
@@ -364,16 +364,16 @@ async def skipped(directory: Path, at: int) -> Run:
 def test_step_after_a_skipped_step_fills_its_tables(
     workshop: Path, monkeypatch: pytest.MonkeyPatch, at: int, fills: list[bool]
 ) -> None:
-    serve, filled = Serving.serve, []
+    serve, filled = DatabaseServers.serve, []
 
     async def watched(
-        self: Serving, planned: PlannedStep, ending: asyncio.Event, sync_s: float
+        self: DatabaseServers, planned: PlannedStep, ending: asyncio.Event, sync_s: float
     ) -> Served | Failure | None:
         served = await serve(self, planned, ending, sync_s)
         filled.extend([served.probe_settings["fill"]] if isinstance(served, Served) else [])
         return served
 
-    monkeypatch.setattr(Serving, "serve", watched)
+    monkeypatch.setattr(DatabaseServers, "serve", watched)
     with roomy(workshop) as storage:
         run = asyncio.run(skipped(storage.directory, at))
         assert [(step.status, step.ops > 0) for step in run.steps] == [("stopped", False), ("finished", True)]

@@ -188,7 +188,7 @@ def ledger_entry(data: bytes) -> None:
     path = directory / "run-directory-00000000.json"
     path.write_bytes(data)
     path.chmod(0o600)
-    for entry in ledger.stale():
+    for entry in ledger.stale_entries():
         assert entry.what
 
 
@@ -236,7 +236,7 @@ def _shipped() -> list[bytes]:
     return [path.read_bytes() for path in sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))]
 
 
-_SCENARIOS = [scenarios.load(name) for name in scenarios.shipped()]
+_SCENARIOS = [scenarios.load(name) for name in scenarios.shipped_names()]
 _KERNEL = made.KERNELS[-1]
 _BIO = made.format_of(_KERNEL, "block/block_bio_queue")
 _READERS = {_BIO.id: _BIO.reader("common_pid", "dev", "nr_sector", "rwbs", "comm")}

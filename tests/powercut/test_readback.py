@@ -21,7 +21,7 @@ from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 def read_back(directory: Path, streams: list[Stream], last: dict[int, int]) -> list[dict[str, Any]]:
     request = {"directory": str(directory), "run": RUN, "streams": streams, "last": last, "servers": {}}
     copies = Path(tempfile.mkdtemp(dir=directory.parent if directory.parent.exists() else None))
-    request["copies"] = HeldDirectory.of(copies).as_settings
+    request["copies"] = HeldDirectory.from_path(copies).as_settings
     done = subprocess.run(
         command("powercut.readback"), input=json.dumps(request).encode() + b"\n", capture_output=True, check=True
     )
@@ -259,7 +259,7 @@ def test_damaged_database_is_a_loss(database: tuple[Path, Stream], directory: Pa
 def test_database_that_cannot_be_copied_is_no_loss(database: tuple[Path, Stream], directory: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     request = {"directory": str(directory), "run": RUN, "streams": [database[1]], "last": {0: 12}, "servers": {}}
-    settings = json.dumps({**request, "copies": HeldDirectory.of(directory).as_settings})
+    settings = json.dumps({**request, "copies": HeldDirectory.from_path(directory).as_settings})
     done = subprocess.run(
         command("powercut.readback"), input=settings.encode() + b"\n", capture_output=True, check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1])),

@@ -75,7 +75,7 @@ def test_clean_removes_everything_after_kill_9_of_all_processes(workshop: Path) 
             processes.kill([keeper, tracer, psutil.Process(process.pid), *probe])
             process.wait()
         assert processes.all_end([tracer])
-        (instance,) = (entry.what for entry in ledger.stale() if entry.kind == "trace")
+        (instance,) = (entry.what for entry in ledger.stale_entries() if entry.kind == "trace")
         (left,) = left_in(storage.directory)
         assert list(left.iterdir()) and left.stat().st_mode & 0o777 == 0o700
         cleaned = headless.call("clean")

@@ -24,7 +24,7 @@ def nearly_full(workshop: Path) -> Iterator[tuple[Path, dict[str, str]]]:
         room = os.statvfs(storage.directory)
         with (storage.directory / "others").open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, int(0.92 * room.f_blocks * room.f_frsize))
-        yield storage.directory, {name: value for name, value in os.environ.items() if name != caution.YES}
+        yield storage.directory, {name: value for name, value in os.environ.items() if name != caution.YES_VARIABLE}
 
 
 def test_rate_limit_is_kept_and_the_result_is_never_slow(workshop: Path) -> None:

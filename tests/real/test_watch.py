@@ -210,7 +210,7 @@ def test_clean_removes_its_trace_instances_after_kill_9() -> None:
         watching.kill()
         watching.wait()
     assert processes.all_end([child])
-    (entry,) = ledger.stale()
+    (entry,) = ledger.stale_entries()
     done = headless.call("clean")
     assert (done.returncode, done.stdout.decode()) == (0, f"removed {entry.what}\n"), done.stderr.decode()
     assert ledger.entries() == []

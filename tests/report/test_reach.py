@@ -15,8 +15,8 @@ CACHES_READ: dict[MediumClass, MediumCache] = {"raid-cache": "unknown", "optane"
 
 async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str], dict[str, Reach | None], str]:
     """Return the places, how far each step comes, and the drawing."""
-    session = simulation.session(simulation.named(disk), pace=0.0)
-    site, plan = await session.planned(scenario, simulation.mount_point(simulation.named(disk)))
+    session = simulation.session(simulation.find(disk), pace=0.0)
+    site, plan = await session.plan_by_name(scenario, simulation.mount_point(simulation.find(disk)))
     below = places(site.target)
     found = {step.name: reach(step.settings, site.target, below) for step in plan.steps}
     steps = [(step.name, step.settings) for step in plan.steps]
@@ -34,8 +34,10 @@ async def test_each_kind_of_write_reaches_its_place() -> None:
 
 
 async def test_a_rare_sync_leaves_most_writes_in_memory() -> None:
-    machine = simulation.named("hdd-7200")
-    site, plan = await simulation.session(machine, pace=0.0).planned("odirect-truth", simulation.mount_point(machine))
+    machine = simulation.find("hdd-7200")
+    site, plan = await simulation.session(machine, pace=0.0).plan_by_name(
+        "odirect-truth", simulation.mount_point(machine)
+    )
     synced = next(step.settings for step in plan.steps if step.name == "fdatasync")
     assert isinstance(synced, SyncWrites)
     found = reach(replace(synced, sync_every=100), site.target, places(site.target))
@@ -73,9 +75,9 @@ def test_a_cache_that_the_judge_trusts_survives(class_: MediumClass) -> None:
     ],
 )
 async def test_the_truth_of_a_simulated_disk_can_be_drawn(disk_name: str, place: int, note: str) -> None:
-    made = simulation.named(disk_name)
+    made = simulation.find(disk_name)
     session = simulation.session(made, pace=0.0)
-    site, plan = await session.planned("odirect-truth", simulation.mount_point(made))
+    site, plan = await session.plan_by_name("odirect-truth", simulation.mount_point(made))
     below = places(site.target)
     step = next(step for step in plan.steps if step.name == "fdatasync")
     said = reach(step.settings, site.target, below)
@@ -93,9 +95,9 @@ async def test_a_commit_that_may_be_lost_names_the_setting() -> None:
 
 
 async def test_every_shipped_scenario_can_be_drawn_at_every_width() -> None:
-    session = simulation.session(simulation.named("hdd-7200"), pace=0.0)
+    session = simulation.session(simulation.find("hdd-7200"), pace=0.0)
     site = await session.look_up("/simulated/hdd-7200")
-    for _, scenario in scenarios.shipped_ones():
+    for _, scenario in scenarios.load_shipped():
         try:
             plan = await session.plan(scenario, site, {})
         except Refused:

@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 @pytest.fixture(autouse=True)
 def nobody_said_yes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(caution.YES)
+    monkeypatch.delenv(caution.YES_VARIABLE)
     monkeypatch.setattr("fstui.proc.meminfo", lambda: {"MemAvailable": GIB})
 
 
@@ -22,9 +22,10 @@ def reasons(
     free_bytes: int = 50 * GIB, total_bytes: int = 100 * GIB, busy: float = 0.5, writes: int = 0
 ) -> tuple[str, ...]:
     site = Site(
-        directory=TargetDirectory("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)), surveyed=target()
+        directory=TargetDirectory("/srv/data", Space(total_bytes=total_bytes, free_bytes=free_bytes)),
+        raw_target=target(),
     )
-    return caution.concerns(Session.here(), site, {"sda": busy}, 64 * MIB, writes)
+    return caution.concerns(Session.local(), site, {"sda": busy}, 64 * MIB, writes)
 
 
 def test_an_idle_host_with_space_raises_no_concern() -> None:
@@ -59,7 +60,7 @@ def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_yes_in_the_environment_avoids_concerns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(caution.YES, "1")
+    monkeypatch.setenv(caution.YES_VARIABLE, "1")
     assert reasons(busy=0.97) == ()
 
 
@@ -67,7 +68,7 @@ async def test_a_replay_raises_no_concern() -> None:
     run = saved()
     assert run.target
     site = Site(
-        directory=TargetDirectory("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), surveyed=run.target
+        directory=TargetDirectory("/srv/data", Space(total_bytes=GIB, free_bytes=100 * MIB)), raw_target=run.target
     )
     assert await caution.check(Session(ReplayMachine(run)), site, 64 * MIB) == (None, ())
 

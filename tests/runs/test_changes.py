@@ -1,7 +1,7 @@
 import msgspec
 
 from fstui.model.storage import Node, Reading
-from fstui.runs.changes import changes, still_there
+from fstui.runs.changes import changes, current_stack
 from tests.factories.box import Box
 from tests.factories.looking import look
 from tests.factories.storage import block, disk, filesystem, target
@@ -82,14 +82,14 @@ def test_a_filesystem_mounted_over_the_target_is_a_change(box: Box) -> None:
     box.disks("sda", "sdb")
     box.mount("/dev/sda", "/srv", "ext4")
     before = look(box)
-    assert still_there(before, look(box)) == before.stack
+    assert current_stack(before, look(box)) == before.stack
     box.mount("/dev/sdb", "/srv", "ext4")
-    assert still_there(before, look(box)) == ()
+    assert current_stack(before, look(box)) == ()
     box.mount("tmpfs", "/srv", "tmpfs")
-    assert still_there(before, look(box)) == ()
+    assert current_stack(before, look(box)) == ()
 
 
 def test_a_btrfs_may_have_another_member_as_source(box: Box) -> None:
     before = msgspec.structs.replace(target(filesystem("btrfs", below=("sda",)), disk()), source="/dev/sda")
     now = target(filesystem("btrfs", below=("sdb",)), disk("sdb"))
-    assert still_there(before, msgspec.structs.replace(now, source="/dev/sdb")) == now.stack
+    assert current_stack(before, msgspec.structs.replace(now, source="/dev/sdb")) == now.stack

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.model.storage import Target
-from fstui.runs.checking import Checkup, SkippedFilesystem, grouped
+from fstui.runs.checking import Checkup, SkippedFilesystem, names_by_reason
 from fstui.runs.session import Session
 from fstui.runs.site import usual_directories
 from tests.factories.evidence import verdict
@@ -17,10 +17,10 @@ def mounted(point: Path | str, fstype: str = "ext4", source: str = "/dev/sda1", 
 
 async def left_out(tmp_path: Path, *others: Target) -> dict[str, str]:
     """Add filesystems to that of the test's directory, which is the first one."""
-    checkup = Checkup(Session.here(trace=False))
+    checkup = Checkup(Session.local(trace=False))
     await checkup.choose([mounted(tmp_path), *others])
     assert [subject.name for subject in checkup.subjects] == [str(tmp_path)]
-    return {one.name: one.reason for one in checkup.left_out}
+    return {one.name: one.reason for one in checkup.skipped}
 
 
 async def test_unsuitable_filesystems_are_left_out_with_the_reason(tmp_path: Path) -> None:
@@ -46,11 +46,11 @@ async def test_what_the_configuration_decides_is_said_without_a_write(tmp_path: 
     merged = "/var/lib/docker/overlay2/1/merged"
     overlay = filesystem("overlay", merged, below=(), volatile="volatile")
     flags = {merged: verdict(target(overlay)), "/dev/shm": verdict(target(filesystem("tmpfs", "/dev/shm", below=())))}
-    checkup = Checkup(Session.here(trace=False))
+    checkup = Checkup(Session.local(trace=False))
     await checkup.choose(
         [mounted(merged, "overlay"), mounted("/dev/shm", "tmpfs"), mounted("/proc", pseudo=True)], flags
     )
-    volatile, memory, other = (one.reason for one in checkup.left_out)
+    volatile, memory, other = (one.reason for one in checkup.skipped)
     named = "name it to have it checked"
     assert volatile == f"not-durable, high confidence: overlay mounted volatile: syncs omitted; {named}"
     assert memory == f"not-durable, high confidence: in memory (tmpfs); {named}"
@@ -67,9 +67,9 @@ async def test_a_missing_filesystem_does_not_stop_the_others(tmp_path: Path) -> 
 
 
 async def test_only_silent_filesystems_are_trouble(tmp_path: Path) -> None:
-    checkup = Checkup(Session.here(trace=False))
+    checkup = Checkup(Session.local(trace=False))
     await checkup.choose([mounted("/proc", "proc", "proc", pseudo=True), mounted("/filer", silent_s=2.0)])
-    assert [one.trouble for one in checkup.left_out] == [False, True]
+    assert [one.trouble for one in checkup.skipped] == [False, True]
 
 
 def test_each_reason_is_listed_once() -> None:
@@ -78,7 +78,7 @@ def test_each_reason_is_listed_once() -> None:
         SkippedFilesystem("/b", "silent"),
         SkippedFilesystem("/c", "read-only"),
     ]
-    assert dict(grouped(listed)) == {"read-only": ["/a", "/c"], "silent": ["/b"]}
+    assert names_by_reason(listed) == {"read-only": ["/a", "/c"], "silent": ["/b"]}
 
 
 MOUNTS = ["/", "/home", "/tmp", "/srv/queue"]

@@ -52,7 +52,7 @@ def test_a_lesson_can_be_taken(lesson: Lesson) -> None:
         assert all(len(choice) < 72 for choice in question.choices)
     assert lesson.question.answer and 5 <= lesson.minutes <= 10
     assert [word for word in lesson.words if word not in words.entries()] == []
-    assert all(simulation.named(run.disk) for run in lesson.runs)
+    assert all(simulation.find(run.disk) for run in lesson.runs)
     assert not set("`*#") & set(lesson.text + lesson.explain)
 
 
@@ -69,7 +69,7 @@ def test_a_lesson_is_found_by_name_or_number() -> None:
 
 
 async def test_taken_lessons_are_saved() -> None:
-    assert await lessons.taken() == {}
-    await lessons.note_taken("odirect", 1, {})
-    await lessons.note_taken("odirect", 2, {})
-    assert {name: taken.right for name, taken in (await lessons.taken()).items()} == {"odirect": 2}
+    assert await lessons.read_taken() == {}
+    await lessons.save_taken("odirect", 1, {})
+    await lessons.save_taken("odirect", 2, {})
+    assert {name: taken.right for name, taken in (await lessons.read_taken()).items()} == {"odirect": 2}

@@ -32,7 +32,7 @@ def file(tmp_path: Path) -> Path:
 
 async def plan_of(file: Path, steps: str, machine: ReplayMachine | None = None, **settings: str) -> Plan:
     file.write_text(HEAD + steps)
-    _, plan = await Session(machine or machine_with()).planned(str(file), "/srv/data", settings)
+    _, plan = await Session(machine or machine_with()).plan_by_name(str(file), "/srv/data", settings)
     return plan
 
 
@@ -51,7 +51,7 @@ async def test_the_plan_states_amounts_and_duration(file: Path) -> None:
 
 async def test_an_existing_server_needs_no_space_here() -> None:
     settings = {"server": "mysql", "host": "db7", "port": "3307", "user": "app", "rows": "60000000", "seconds": "600"}
-    site, plan = await Session(machine_with()).planned("sysbench-oltp", "/srv/data", settings)
+    site, plan = await Session(machine_with()).plan_by_name("sysbench-oltp", "/srv/data", settings)
     assert plan.server_room_bytes > 12 * GIB > plan.max_bytes
     lines = list(plain.lines(plan_head(plan, site.target), 80))
     assert lines[2] == "  server   mysql at db7:3307, as app"
@@ -62,7 +62,7 @@ async def test_an_existing_server_needs_no_space_here() -> None:
 
 
 async def test_the_head_of_a_plan_fits_80_columns() -> None:
-    site, plan = await Session(machine_with()).planned("fsync-rate", "/srv/data", {})
+    site, plan = await Session(machine_with()).plan_by_name("fsync-rate", "/srv/data", {})
     lines = list(plain.lines(plan_head(plan, site.target), 80))
     assert max(map(len, lines)) <= 80 and lines[1] == f"  {plan.command}"
 
@@ -107,7 +107,7 @@ def test_an_unknown_declaration_is_refused_with_the_known_ones(declared: dict[st
 
 async def test_a_declaration_sets_medium_and_limit() -> None:
     declared = Declaration(medium="hdd-7200", write_cache="none")
-    site, plan = await Session(machine_with()).planned("odirect-truth", "/srv/data", {}, declared)
+    site, plan = await Session(machine_with()).plan_by_name("odirect-truth", "/srv/data", {}, declared)
     (disk,) = site.target.lowest
     assert disk.medium == Medium(
         class_="hdd-7200",
@@ -122,7 +122,7 @@ async def test_a_declaration_sets_medium_and_limit() -> None:
 
 
 async def test_without_a_declaration_the_readings_stay() -> None:
-    site, plan = await Session(machine_with()).planned("odirect-truth", "/srv/data")
+    site, plan = await Session(machine_with()).plan_by_name("odirect-truth", "/srv/data")
     assert site.target.lowest[0].medium == Medium()
     assert all(step.limit_ns is None for step in plan.steps)
 
@@ -130,7 +130,7 @@ async def test_without_a_declaration_the_readings_stay() -> None:
 async def test_declaring_a_write_cache_keeps_the_medium() -> None:
     read = Medium(class_="hdd-7200", rpm=7200, ephemeral=True)
     declared = Declaration(write_cache="none")
-    site, _ = await Session(machine_with(target(read))).planned("fsync-rate", "/srv/data", {}, declared)
+    site, _ = await Session(machine_with(target(read))).plan_by_name("fsync-rate", "/srv/data", {}, declared)
     medium = site.target.lowest[0].medium
     assert medium
     assert (medium.class_, medium.rpm, medium.write_cache, medium.ephemeral) == ("hdd-7200", 7200, "none", True)
@@ -138,7 +138,7 @@ async def test_declaring_a_write_cache_keeps_the_medium() -> None:
 
 async def test_the_command_repeats_the_run_exactly() -> None:
     settings, declared = {"seconds": "2", "block": "4096"}, Declaration(medium="ssd", write_cache="plp")
-    _, plan = await Session(machine_with()).planned("odirect-truth", "/srv/my data", settings, declared)
+    _, plan = await Session(machine_with()).plan_by_name("odirect-truth", "/srv/my data", settings, declared)
     assert shlex.split(plan.command) == [
         *("fstui", "run", "odirect-truth", "/srv/my data", "--set", "seconds=2", "--set", "block=4096"),
         *("--medium", "ssd", "--write-cache", "plp"),
@@ -147,7 +147,9 @@ async def test_the_command_repeats_the_run_exactly() -> None:
 
 async def test_a_rate_limit_changes_duration_and_steps(file: Path) -> None:
     file.write_text(HEAD + STEP + 'name = "a"\nwriters = 4\n[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
-    _, plan = await Session(machine_with(), RateLimit(bytes_per_s=65536, idle=True)).planned(str(file), "/srv/data")
+    _, plan = await Session(machine_with(), RateLimit(bytes_per_s=65536, idle=True)).plan_by_name(
+        str(file), "/srv/data"
+    )
     held, left_out = plan.steps
     assert held.settings.as_dict()["ops_per_s"] == 4.0
     assert plan.max_bytes == 2 * 65536 + 1048576
@@ -159,7 +161,7 @@ async def test_a_rate_limit_changes_duration_and_steps(file: Path) -> None:
 async def test_a_scenario_without_limitable_steps_is_refused(file: Path) -> None:
     file.write_text(HEAD + '[[steps]]\nname = "b"\nprobe = "dirty_flush"\n')
     with pytest.raises(Refused, match="--max-rate leaves nothing to run"):
-        await Session(machine_with(), RateLimit(bytes_per_s=65536)).planned(str(file), "/srv/data")
+        await Session(machine_with(), RateLimit(bytes_per_s=65536)).plan_by_name(str(file), "/srv/data")
 
 
 async def test_unaligned_o_direct_is_refused_except_through_a_cache(

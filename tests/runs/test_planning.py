@@ -35,7 +35,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 async def test_all_plans_for_a_directory_need_one_child_and_survey(calls: Counter[str], tmp_path: Path) -> None:
-    session = Session.here()
+    session = Session.local()
     site = await session.look_up(str(tmp_path))
     tools = calls.pop("measure.helpers.claims", 0)  # with tools to run there is a second survey
     assert calls == {
@@ -44,19 +44,19 @@ async def test_all_plans_for_a_directory_need_one_child_and_survey(calls: Counte
     }
     calls.clear()
     with_programs = {"sysbench-oltp", "replica-cut", "fileio-classic"}
-    known = [known for known in scenarios.shipped_ones() if known.name not in with_programs]
+    known = [known for known in scenarios.load_shipped() if known.name not in with_programs]
     for name, scenario in known:
         for settings in ({}, {"seconds": "2"}):
-            plan = await session.plan(scenario, site.declare(Declaration(medium="ssd")), settings, called=name)
-            assert plan.command.startswith(f"fstui run {name} {site.surveyed.path}")
+            plan = await session.plan(scenario, site.with_declaration(Declaration(medium="ssd")), settings, called=name)
+            assert plan.command.startswith(f"fstui run {name} {site.raw_target.path}")
     assert len(known) >= 4 and calls == {}
 
 
 async def test_installed_programs_are_read_once(calls: Counter[str], tmp_path: Path) -> None:
-    session = Session.here()
+    session = Session.local()
     site = await session.look_up(str(tmp_path))
     calls.clear()
-    scenario = await scenarios.named("sysbench-oltp")
+    scenario = await scenarios.find("sysbench-oltp")
     for seconds in ("1", "2", "5"):
         try:
             await session.plan(scenario, site, {"seconds": seconds})

@@ -177,10 +177,10 @@ def test_a_partly_traced_recording_says_so() -> None:
 
 async def test_the_moment_of_a_time_is_its_second_and_window() -> None:
     on_disk(calm())
-    second_, window = await recordings.moment(BEGIN + 304.5)
+    second_, window = await recordings.read_moment(BEGIN + 304.5)
     assert second_ is not None and second_.at == BEGIN + 305
     assert window is not None and window.at == BEGIN + 310
-    assert await recordings.moment(BEGIN - 100) == (None, None)
+    assert await recordings.read_moment(BEGIN - 100) == (None, None)
 
 
 def test_a_name_that_is_not_utf_8_is_read() -> None:
@@ -192,7 +192,7 @@ def test_a_name_that_is_not_utf_8_is_read() -> None:
 async def test_a_time_outside_the_recording_says_what_is_recorded() -> None:
     on_disk(calm())
     for at_s in (-100_000, 100_000):
-        found = await recordings.answer((BEGIN + at_s, BEGIN + at_s + 60))
+        found = await recordings.read_answer((BEGIN + at_s, BEGIN + at_s + 60))
         assert found.sentence.startswith("Nothing was recorded in")
         assert found.recorded == (BEGIN, BEGIN + LENGTH_S - 1)
 
@@ -200,12 +200,12 @@ async def test_a_time_outside_the_recording_says_what_is_recorded() -> None:
 @pytest.mark.parametrize("period", [None, (BEGIN, BEGIN + 60)])
 async def test_without_a_recording_the_question_is_refused(period: tuple[float, float] | None) -> None:
     with pytest.raises(Refused, match="Nothing is recorded"):
-        await recordings.answer(period)
+        await recordings.read_answer(period)
 
 
 async def test_an_overview_has_a_row_for_each_cell() -> None:
     on_disk(calm())
-    rows = await recordings.overview(BEGIN + 300, BEGIN + 400, 10)
+    rows = await recordings.read_overview(BEGIN + 300, BEGIN + 400, 10)
     assert [row.start - BEGIN for row in rows] == [300 + 10 * at for at in range(10)]
 
 

@@ -23,7 +23,7 @@ async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path)
     place = gathered(tmp_path, db1=b"[" + honest + b"," + liar + b"]", db2=b"[" + honest + b"]", db3=b"[]")
     added = await references.add("our db hosts", [place])
     assert [(one.models, one.runs) for one in added.references] == [(("EVO",), 2)]
-    (left_out,) = added.left_out
+    (left_out,) = added.skipped
     assert left_out.startswith("run liar of ") and left_out.endswith(": its verdict is not-durable")
     assert user_data.own_references() == added.references
 

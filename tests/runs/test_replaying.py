@@ -27,7 +27,7 @@ async def test_a_replay_has_the_same_counts_and_is_not_saved() -> None:
     assert [(step.name, step.ops, step.syncs) for step in last.run.steps] == [
         (step.name, step.ops, step.syncs) for step in before.steps
     ]
-    assert await history.listed() == []
+    assert await history.summaries() == []
     assert again.plan.command == f"fstui replay {before.id}"
     assert not any(isinstance(event, StepProgressed) and event.snapshot.ops > 10_000 for event in events)
 

@@ -22,20 +22,20 @@ from tests.factories.runs import counted, saved, target
 async def test_idle_periods_add_up() -> None:
     run = msgspec.structs.replace(saved(), idle=Idle(elapsed_s=2.0, counters=(counted(80, 40),)))
     machine = ReplayMachine(run, pace=0.0)
-    idle = IdleWatch(machine, target().stack)
+    watch = IdleWatch(machine, target().stack)
     for seconds in (1.0, 0.5):
-        await idle.watch(seconds, asyncio.Event())
-    assert idle.seen.elapsed_s == pytest.approx(1.5)
-    (disk,) = (counters for counters in idle.seen.counters if counters.device == "sda")
+        await watch.watch(seconds, asyncio.Event())
+    assert watch.idle.elapsed_s == pytest.approx(1.5)
+    (disk,) = (counters for counters in watch.idle.counters if counters.device == "sda")
     assert (disk.writes, disk.flushes) == (60, 30)
 
 
 async def test_a_stop_ends_the_watch_at_once() -> None:
     stop = asyncio.Event()
     stop.set()
-    idle = IdleWatch(LocalMachine(), target().stack)
-    await idle.watch(3600, stop)
-    assert idle.seen.elapsed_s < 3600
+    watch = IdleWatch(LocalMachine(), target().stack)
+    await watch.watch(3600, stop)
+    assert watch.idle.elapsed_s < 3600
 
 
 def test_flags_are_by_mount_point() -> None:
@@ -43,7 +43,7 @@ def test_flags_are_by_mount_point() -> None:
         storage.target(storage.filesystem(name="/off", barrier="nobarrier"), storage.disk()), path="/off"
     )
     pseudo = msgspec.structs.replace(off, mount_point="/proc", pseudo=True)
-    found = JudgementCache().of(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
+    found = JudgementCache().judge(Inventory(filesystems=(target(), off, pseudo), process=HONEST_PROCESS))
     assert sorted(found) == ["/off", "/srv"]
     assert found["/off"].verdict == "not-durable"
     assert [finding.rule for finding in found["/off"].findings] == ["barriers-off"]
@@ -60,13 +60,13 @@ def test_an_unchanged_filesystem_is_not_judged_again(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("fstui.runs.rules.judge", counted)
     both = (target(), msgspec.structs.replace(target(), path="/other", mount_point="/other"))
     seen = JudgementCache()
-    first = seen.of(Inventory(filesystems=both))
+    first = seen.judge(Inventory(filesystems=both))
     fuller = msgspec.structs.replace(both[0], space=Space(total_bytes=1, free_bytes=1), silent_s=3.0)
-    assert seen.of(Inventory(filesystems=(fuller, both[1]))) == first
+    assert seen.judge(Inventory(filesystems=(fuller, both[1]))) == first
     changed = msgspec.structs.replace(both[1], mount_options=("sync",))
-    seen.of(Inventory(filesystems=(fuller, changed)))
+    seen.judge(Inventory(filesystems=(fuller, changed)))
     assert judged == [both[0].path, "/other"]
-    assert seen.of(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
+    assert seen.judge(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
 
 
 def test_filesystems_with_the_same_content_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_filesystems_with_the_same_content_are_judged_once(monkeypatch: pytest.M
 
     monkeypatch.setattr("fstui.runs.rules.judge", counted)
     every = (*map(mounted, ("/a1", "/a2", "/a3")), *(mounted(path, barrier="nobarrier") for path in ("/b1", "/b2")))
-    found = JudgementCache().of(Inventory(filesystems=every))
+    found = JudgementCache().judge(Inventory(filesystems=every))
     assert judged == ["/a1", "/b1", "/b2"]
     for path in ("/b1", "/b2"):  # what to do there names the filesystem
         assert path in found[path].findings[0].next[0]

@@ -27,9 +27,9 @@ from fstui.model.run import Run
 from fstui.model.steps import Failure, Snapshot
 from fstui.model.storage import Medium, Space
 from fstui.runs import runner
-from fstui.runs.machine.base import Saved
+from fstui.runs.machine.base import SaveResult
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.runner import Mailbox, RunInProgress, sync_s, with_progress
+from fstui.runs.runner import Mailbox, RunInProgress, slowest_sync_s, with_progress
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger, paths, runs
@@ -57,7 +57,7 @@ sync = "fsync"
 
 def site_of(run: Run) -> Site:
     assert run.target
-    return Site(directory=TargetDirectory(run.target.path, Space(total_bytes=0, free_bytes=0)), surveyed=run.target)
+    return Site(directory=TargetDirectory(run.target.path, Space(total_bytes=0, free_bytes=0)), raw_target=run.target)
 
 
 def replaying(run: Run, pace: float = 0.0) -> RunInProgress:
@@ -226,8 +226,8 @@ async def here(tmp_path: Path) -> AsyncIterator[RunInProgress]:
     place = tmp_path / "target"
     place.mkdir()
     (tmp_path / "short.toml").write_text(SCENARIO)
-    session = Session.here()
-    site, plan = await session.planned(str(tmp_path / "short.toml"), str(place))
+    session = Session.local()
+    site, plan = await session.plan_by_name(str(tmp_path / "short.toml"), str(place))
     assert list(place.iterdir()) == []
     yield session.start(plan, site)
     assert list(place.iterdir()) == []
@@ -263,9 +263,9 @@ async def test_after_a_save_error_saving_is_tried_once_more_at_the_end() -> None
     saved_steps: list[int] = []
 
     class Homeless(ReplayMachine):
-        async def save(self, run: Run) -> Saved:
+        async def save(self, run: Run) -> SaveResult:
             saved_steps.append(len(run.steps))
-            return Saved(error="the disk of the home gave no answer")
+            return SaveResult(error="the disk of the home gave no answer")
 
     before = saved()
     run, events = await finished(RunInProgress(plan_of(before), site_of(before), Homeless(before, 0.0)))
@@ -296,7 +296,7 @@ async def test_a_fast_reader_gets_every_snapshot() -> None:
 
 
 async def test_the_wait_for_a_server_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "_TICK_S", 0.001)
+    monkeypatch.setattr(runner, "_REPORT_INTERVAL_S", 0.001)
     waits: list[float] = []
     enough = asyncio.Event()
 
@@ -332,6 +332,6 @@ async def test_cancelling_the_wait_ends_the_work() -> None:
 
 def test_a_server_on_a_slow_disk_gets_more_time() -> None:
     slow = replace(SYNCED, latency_ns=replace(LATENCY, mean=100_000_000))
-    assert sync_s([SYNCED, slow, UNSYNCED]) == 0.1
-    assert start_limit_s(sync_s([slow])) > START_TIMEOUT_S + 752 * 0.1
-    assert start_limit_s(sync_s([])) == START_TIMEOUT_S
+    assert slowest_sync_s([SYNCED, slow, UNSYNCED]) == 0.1
+    assert start_limit_s(slowest_sync_s([slow])) > START_TIMEOUT_S + 752 * 0.1
+    assert start_limit_s(slowest_sync_s([])) == START_TIMEOUT_S

@@ -15,7 +15,7 @@ QUIET = replace(served("ext4"), mount_point="/quiet", stack=())
 HERE = Inventory(
     filesystems=(QUIET, replace(served(), mount_point="/mnt/nfs"), replace(BRIDGED, mount_point="/mnt/usb"))
 )
-FLAGS = {mount: judgement for mount, judgement in JudgementCache().of(HERE).items() if mount != "/quiet"}
+FLAGS = {mount: judgement for mount, judgement in JudgementCache().judge(HERE).items() if mount != "/quiet"}
 
 
 def test_list_and_app_flag_the_same_filesystems() -> None:

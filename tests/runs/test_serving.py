@@ -10,7 +10,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.runs.machine.base import Served
-from fstui.runs.serving import Processors, Serving
+from fstui.runs.serving import DatabaseServers, Processors
 from fstui.state import ledger
 from fstui.state.workspace import HeldDirectory
 from tests.databases import servers
@@ -33,12 +33,12 @@ class SlowToEnd:
 async def test_a_missing_tool_fails_its_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
-    failure = await Serving("run", HeldDirectory.of(tmp_path)).serve(planned, asyncio.Event(), 0.0)
+    failure = await DatabaseServers("run", HeldDirectory.from_path(tmp_path)).serve(planned, asyncio.Event(), 0.0)
     assert isinstance(failure, Failure) and failure.message.startswith("sysbench is not installed")
 
 
 async def test_a_stop_waits_until_the_previous_server_has_ended(tmp_path: Path) -> None:
-    serving, before, stop = Serving("run", HeldDirectory.of(tmp_path)), SlowToEnd(), asyncio.Event()
+    serving, before, stop = DatabaseServers("run", HeldDirectory.from_path(tmp_path)), SlowToEnd(), asyncio.Event()
     serving._server = before  # type: ignore[assignment]
     planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
@@ -52,7 +52,7 @@ async def test_a_stop_waits_until_the_previous_server_has_ended(tmp_path: Path) 
 
 
 async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> None:
-    serving, stop = Serving("run", HeldDirectory.of(tmp_path)), asyncio.Event()
+    serving, stop = DatabaseServers("run", HeldDirectory.from_path(tmp_path)), asyncio.Event()
     planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
     served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
     for _ in range(5):  # its processes are being started
@@ -67,7 +67,7 @@ async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> Non
 
 async def test_the_ledger_names_a_server_while_it_exists(tmp_path: Path) -> None:
     servers.needed("mariadb")
-    serving = Serving("run", HeldDirectory.of(tmp_path))
+    serving = DatabaseServers("run", HeldDirectory.from_path(tmp_path))
     planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
     assert isinstance(await serving.serve(planned, asyncio.Event(), 0.0), Served)
     (entry,) = ledger.entries()

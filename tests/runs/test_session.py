@@ -26,18 +26,18 @@ async def finished(running: RunInProgress) -> Run:
 
 async def test_a_saved_run_can_be_planned_and_run_on_its_replay() -> None:
     session = Session(ReplayMachine(RUN, pace=0.0))
-    site, plan = await session.planned_again(RUN, "/srv/data")
+    site, plan = await session.plan_again(RUN, "/srv/data")
     assert plan.command.startswith("fstui run odirect-truth /srv/data --set seconds=2")
     run = await finished(session.start(plan, site))
     assert run.simulated == f"replay of {RUN.id}"
     assert [step.name for step in run.steps][:3] == [step.name for step in RUN.steps][:3]
-    assert await history.listed() == []  # a saved replay would look like a measurement
+    assert await history.summaries() == []  # a saved replay would look like a measurement
 
 
 async def test_a_declaration_on_a_replay_lasts_for_the_session() -> None:
     session = Session(ReplayMachine(RUN, pace=0.0))
     site = await session.look_up("/srv/data")
-    await session.remember(site, Declaration(medium="ssd"))
+    await session.save_declaration(site, Declaration(medium="ssd"))
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="ssd", remembered=True)
     assert user_data.declarations() == {}
 
@@ -62,12 +62,12 @@ async def test_a_saved_run_is_found_and_judged_again() -> None:
     path = runs.save(RUN)
     saved = await history.find("last")
     assert (saved.run, saved.path) == (RUN, str(path))
-    assert [summary.id for summary in await history.listed()] == [RUN.id]
-    again = rules.judged_again(saved.run)
+    assert [summary.id for summary in await history.summaries()] == [RUN.id]
+    again = rules.judge_again(saved.run)
     assert again.steps == RUN.steps and again.findings != RUN.findings  # the numbers of the replay are invented
     with pytest.raises(Refused, match="no saved run is called 'other'"):
         await history.find("other")
-    assert await startup.left_behind() == await startup.unverified() == []
+    assert await startup.left_behind() == await startup.unverified_power_cuts() == []
 
 
 async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
@@ -77,11 +77,11 @@ async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
         'name = "x"\ntitle = "Mine"\nquestion = "How long?"\n'
         '[[steps]]\nname = "a"\nprobe = "sync_writes"\nfile_bytes = 65536\n'
     )
-    known, broken = await scenarios.own()
+    known, broken = await scenarios.load_own()
     assert [name for name, _ in known] == ["mine"]
     assert len(broken) == 1 and "broken.toml" in broken[0]
-    assert (await scenarios.named("mine")).title == "Mine"
-    _, plan = await Session(ReplayMachine(RUN, pace=0.0)).planned("mine", "/srv/data")
+    assert (await scenarios.find("mine")).title == "Mine"
+    _, plan = await Session(ReplayMachine(RUN, pace=0.0)).plan_by_name("mine", "/srv/data")
     assert plan.command == "fstui run mine /srv/data"  # by its file name, not the name in the file
 
 

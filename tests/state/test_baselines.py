@@ -10,7 +10,7 @@ from fstui.model.run import EarlierRun, Run, ScenarioRef
 from fstui.model.steps import Step
 from fstui.model.storage import Reading, Target
 from fstui.state import files, paths, runs
-from fstui.state.runs import MAX_BASELINES, earlier
+from fstui.state.runs import MAX_BASELINES, earlier_runs
 from tests.factories.steps import latency
 
 HERE = Target(path="/srv/x", mount_point="/srv", fstype="ext4", source="/dev/sda1", identity="aa")
@@ -34,7 +34,7 @@ def saved(at: int, **changes: Any) -> Run:
 def test_the_same_scenario_on_the_same_storage_newest_first() -> None:
     for at in (1, 2):
         saved(at)
-    assert earlier(NEW_RUN) == tuple(
+    assert earlier_runs(NEW_RUN) == tuple(
         EarlierRun(
             run=f"{at:06x}", started_at=f"2026-11-20T03:12:{at:02d}+01:00", mean_ns={"fdatasync": 1_000_000 + at}
         )
@@ -65,13 +65,13 @@ LIMIT = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/io.max")
 )
 def test_a_run_that_differs_is_not_compared(changes: dict[str, Any]) -> None:
     saved(1, **changes)
-    assert earlier(NEW_RUN) == ()
+    assert earlier_runs(NEW_RUN) == ()
 
 
 def test_a_cgroup_or_no_identity_rules_out_comparison() -> None:
     saved(1)
-    assert earlier(replace(NEW_RUN, like=Process(pid=7))) == ()
-    assert earlier(replace(NEW_RUN, target=replace(HERE, identity=""))) == ()
+    assert earlier_runs(replace(NEW_RUN, like=Process(pid=7))) == ()
+    assert earlier_runs(replace(NEW_RUN, target=replace(HERE, identity=""))) == ()
 
 
 def test_only_the_newest_are_compared_and_broken_files_ignored() -> None:
@@ -79,11 +79,11 @@ def test_only_the_newest_are_compared_and_broken_files_ignored() -> None:
         saved(at)
     files.make_private(paths.runs_dir())
     (paths.runs_dir() / "20261120-031259-broken.json").write_text("{")
-    assert [one.run for one in earlier(NEW_RUN)] == [f"{at:06x}" for at in range(MAX_BASELINES + 4, 4, -1)]
+    assert [one.run for one in earlier_runs(NEW_RUN)] == [f"{at:06x}" for at in range(MAX_BASELINES + 4, 4, -1)]
 
 
 def test_a_step_that_waited_for_a_cpu_is_not_compared() -> None:
     step = Step(name="fdatasync", settings=SyncWrites(), latency_ns=latency(9), elapsed_s=1.0)
     for at, waited_ns in ((1, 90_000_000), (2, 110_000_000)):
         saved(at, steps=(replace(step, cpu_wait_ns=waited_ns),))
-    assert [one.run for one in earlier(NEW_RUN)] == ["000001"]
+    assert [one.run for one in earlier_runs(NEW_RUN)] == ["000001"]

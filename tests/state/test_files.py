@@ -10,8 +10,8 @@ from fstui.fleet import results
 from fstui.model.errors import Refused
 from fstui.model.events import StepStarted
 from fstui.powercut.witness import _create
-from fstui.runs.files import check_file, put_file
-from fstui.state.files import open_named, open_parent
+from fstui.runs.files import check_output_file, write_output_file
+from fstui.state.files import open_parent, open_user_file
 
 OTHER = 65534
 """The user nobody."""
@@ -41,7 +41,7 @@ def write_events(path: Path) -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("write", [lambda path: put_file(path, b"{}"), write_events, _create])
+@pytest.mark.parametrize("write", [lambda path: write_output_file(path, b"{}"), write_events, _create])
 @pytest.mark.parametrize("target", ["../victim", "../private/new"])
 @pytest.mark.parametrize("owner", [0, OTHER])
 def test_root_writes_through_no_link_of_another_user(shared: Path, write: object, target: str, owner: int) -> None:
@@ -59,14 +59,14 @@ async def test_root_follows_no_link_of_another_user_to_a_device(shared: Path) ->
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("write", [lambda path: put_file(path, b"{}"), write_events])
+@pytest.mark.parametrize("write", [lambda path: write_output_file(path, b"{}"), write_events])
 def test_link_of_another_user_to_a_directory_is_not_followed(shared: Path, write: object) -> None:
     assert callable(write)
     trap(shared, "../private", "d")
     with pytest.raises(OSError, match="a link of another user"):
         write(shared / "d/out.json")
     with pytest.raises(Refused, match="a link of another user"):
-        check_file(shared / "d/out.json")
+        check_output_file(shared / "d/out.json")
     with pytest.raises(Refused, match="a link of another user"):
         results.make_directory(shared / "d")
     assert not list((shared / "../private").iterdir())
@@ -100,7 +100,7 @@ def test_permissions_of_another_users_file_are_not_kept(shared: Path) -> None:
     trap.touch()
     os.chown(trap, OTHER, OTHER)
     trap.chmod(0o4777)
-    put_file(trap, b"<html>")
+    write_output_file(trap, b"<html>")
     found = trap.stat()
     assert (found.st_uid, found.st_mode & 0o7022) == (0, 0)
 
@@ -108,7 +108,7 @@ def test_permissions_of_another_users_file_are_not_kept(shared: Path) -> None:
 def test_own_links_are_followed(shared: Path) -> None:
     (shared / "a").symlink_to("b")
     (shared / "b").symlink_to(shared.parent / "victim")
-    put_file(shared / "a", b"new")
+    write_output_file(shared / "a", b"new")
     assert (shared / "../victim").read_text() == "new" and (shared / "a").is_symlink()
     write_events(shared / "a")
     assert json.loads((shared / "../victim").read_text())["event"] == "StepStarted"
@@ -117,27 +117,27 @@ def test_own_links_are_followed(shared: Path) -> None:
 def test_links_in_a_circle_are_an_error(shared: Path) -> None:
     (shared / "a").symlink_to("a")
     with pytest.raises(OSError) as found:
-        put_file(shared / "a", b"new")
+        write_output_file(shared / "a", b"new")
     assert (found.value.errno, found.value.filename) == (errno.ELOOP, str(shared / "a"))
 
 
 def test_hard_linked_file_in_a_shared_directory_is_kept(shared: Path) -> None:
     (shared / "out.json").hardlink_to(shared / "../victim")
-    with pytest.raises(OSError, match="another name"):
+    with pytest.raises(OSError, match="several hard links"):
         write_events(shared / "out.json")
-    put_file(shared / "out.json", b"{}")  # this replaces the name
+    write_output_file(shared / "out.json", b"{}")  # this replaces the name
     assert (shared / "../victim").read_text() == "precious"
 
 
 def test_hard_linked_file_is_not_written_to_in_place(shared: Path) -> None:
     (shared / "out.json").hardlink_to(shared / "../victim")
-    with pytest.raises(OSError, match="another name"):
-        open_named(shared / "out.json", os.O_WRONLY)
+    with pytest.raises(OSError, match="several hard links"):
+        open_user_file(shared / "out.json", os.O_WRONLY)
 
 
 def test_output_to_a_descriptor_is_written() -> None:
     reading, writing = os.pipe()
-    fd = open_named(Path(f"/dev/fd/{writing}"), os.O_WRONLY)
+    fd = open_user_file(Path(f"/dev/fd/{writing}"), os.O_WRONLY)
     os.write(fd, b"x")
     assert os.read(reading, 9) == b"x"
     for one in (fd, reading, writing):

@@ -43,29 +43,29 @@ def test_an_entry_exists_until_it_is_struck_out() -> None:
 def test_entries_of_a_running_process_are_not_stale() -> None:
     with enter_in_another_process("sys.stdin.read()") as other:
         assert [entry.pid for entry in ledger.entries()] == [other.pid]
-        assert ledger.stale() == []
+        assert ledger.stale_entries() == []
 
 
 def test_entries_of_a_killed_process_are_stale() -> None:
     with enter_in_another_process("sys.stdin.read()") as other:
         other.send_signal(signal.SIGKILL)
         os.waitid(os.P_PID, other.pid, os.WEXITED | os.WNOWAIT)
-        zombie = ledger.stale()
+        zombie = ledger.stale_entries()
     assert [entry.what for entry in zombie] == ["/srv/.fstui-run1"]
-    assert ledger.stale() == zombie
+    assert ledger.stale_entries() == zombie
 
 
 def test_a_reused_pid_is_another_process() -> None:
     entry = ledger.enter("run1", "directory", "/srv/x")
-    assert ledger.stale() == []
+    assert ledger.stale_entries() == []
     rewrite(started=entry.started + 1)
-    assert len(ledger.stale()) == 1
+    assert len(ledger.stale_entries()) == 1
 
 
 def test_entries_of_another_boot_are_stale() -> None:
     ledger.enter("run1", "directory", "/srv/x")
     rewrite(boot="another")
-    assert len(ledger.stale()) == 1
+    assert len(ledger.stale_entries()) == 1
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_entries_of_another_boot_are_stale() -> None:
 def test_entries_of_other_hosts_and_containers_are_not_stale(elsewhere: dict[str, object]) -> None:
     ledger.enter("run1", "directory", "/srv/x")
     rewrite(**elsewhere)
-    assert ledger.stale() == []
+    assert ledger.stale_entries() == []
 
 
 @pytest.mark.parametrize("changed", [{}, {"boot": "another"}])
@@ -90,15 +90,15 @@ def test_entries_are_stale_after_the_host_was_renamed(changed: dict[str, object]
     rewrite(host="renamed", **changed)
     if changed and not ledger._machine_id():
         pytest.skip("this host has no machine id")
-    assert len(ledger.stale()) == 1
-    assert ledger.of_other_hosts() == []
+    assert len(ledger.stale_entries()) == 1
+    assert ledger.entries_of_other_hosts() == []
 
 
 def test_entries_of_other_hosts_are_listed() -> None:
     ledger.enter("run1", "directory", "/srv/x")
     rewrite(host="db8", boot="another", machine="1" * 32)
     ledger.enter("run2", "directory", "/srv/y")
-    assert [entry.host for entry in ledger.of_other_hosts()] == ["db8"]
+    assert [entry.host for entry in ledger.entries_of_other_hosts()] == ["db8"]
 
 
 def test_in_another_time_namespace_an_unused_pid_is_dead() -> None:
@@ -106,7 +106,7 @@ def test_in_another_time_namespace_an_unused_pid_is_dead() -> None:
     gone.wait()
     ledger.enter("run1", "directory", "/srv/x", pid=gone.pid)
     rewrite(time_namespace="time:[1]")
-    assert len(ledger.stale()) == 1
+    assert len(ledger.stale_entries()) == 1
 
 
 @pytest.mark.root
@@ -121,11 +121,11 @@ def test_entries_of_a_container_are_stale_when_it_is_empty() -> None:
     ) as container:
         assert container.stdout and container.stdout.readline() == "entered\n"
         (entry,) = ledger.entries()
-        assert entry.host == "container" and ledger.stale() == ledger.live_entries() == []
+        assert entry.host == "container" and ledger.stale_entries() == ledger.live_entries() == []
         container.kill()
         container.communicate()
-    eventually(lambda: ledger.stale() == [entry])
-    assert ledger.stale() == [entry]
+    eventually(lambda: ledger.stale_entries() == [entry])
+    assert ledger.stale_entries() == [entry]
 
 
 @pytest.mark.parametrize("name", ["/srv/a\nb", "/srv/\x1b[31m", os.fsdecode(b"/srv/\xff"), "/srv/[bold]"])
@@ -150,7 +150,7 @@ def test_an_entry_with_another_file_name_is_ignored() -> None:
 
 
 def test_reading_creates_nothing() -> None:
-    assert ledger.stale() == []
+    assert ledger.stale_entries() == []
     assert not paths.state_dir().exists()
 
 
@@ -197,7 +197,7 @@ def test_index_of_a_killed_writer_is_swept() -> None:
     files.make_private(paths.runs_dir())
     left = paths.state_dir() / ".runs.index.x.tmp"
     left.write_text("half")
-    ledger.stale()
+    ledger.stale_entries()
     assert not left.exists()
 
 
@@ -207,9 +207,9 @@ def test_only_temporary_files_of_dead_writers_are_swept() -> None:
     left.touch()
     with written.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        ledger.stale()
+        ledger.stale_entries()
         assert (left.exists(), written.exists()) == (False, True)
-    ledger.stale()
+    ledger.stale_entries()
     assert not written.exists()
 
 

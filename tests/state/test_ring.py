@@ -32,7 +32,7 @@ def test_records_are_read_in_the_order_of_writing(tmp_path: Path) -> None:
         made.write({"at": first})
         made.write({"at": first + 1})
     assert records(tmp_path) == [0, 1, 2, 3]
-    assert [ring.began(path) for path in ring.files(tmp_path)] == [0, 2]
+    assert [ring.start_time_s(path) for path in ring.files(tmp_path)] == [0, 2]
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
@@ -99,11 +99,11 @@ def test_a_full_disk_costs_old_records_and_is_reported(tmp_path: Path, monkeypat
                 os.write(file.fileno(), bytes(4096))
         fill(made, 100)
         assert -1 not in records(directory)
-        assert made.dropped and made.trouble == "No space left on device"
+        assert made.dropped_records and made.trouble == "No space left on device"
         (directory / "others").unlink()
         made.write({"at": 0})
         assert b'"dropped":' in list(ring.lines(ring.files(directory)[-1]))[-1]
-    assert made.dropped == 0
+    assert made.dropped_records == 0
 
 
 def test_room_for_others_is_left_on_a_nearly_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_room_for_others_is_left_on_a_nearly_full_disk(tmp_path: Path, monkeypat
     made.write({"at": 1})
     free[0] -= 1
     made.write({"at": 2})
-    assert (records(tmp_path), made.dropped) == ([], 1)
+    assert (records(tmp_path), made.dropped_records) == ([], 1)
     free[0] += 1
     made.write({"at": 3})
     (line,) = ring.lines(*ring.files(tmp_path))

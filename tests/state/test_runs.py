@@ -215,8 +215,8 @@ def test_a_failed_fsync_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> None:
     gone, stays = runs.save(a_run("k3f9a1")), runs.save(a_run("x7b2c9", 1))
-    user_data.note("k3f9a1", "bad cable")
-    user_data.note("x7b2c9", "good cable")
+    user_data.save_note("k3f9a1", "bad cable")
+    user_data.save_note("x7b2c9", "good cable")
     runs.delete(gone)
     assert [(one.path, one.note) for one in runs.history()] == [(str(stays), "good cable")]
     (elsewhere := tmp_path / "mine.json").write_text("{}")
@@ -245,7 +245,7 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
 
 
 def many_runs(monkeypatch: pytest.MonkeyPatch, count: int = 3) -> list[Path]:
-    monkeypatch.setattr(outlines, "WORTH_WRITING", 1)
+    monkeypatch.setattr(outlines, "MIN_NEW_OUTLINES", 1)
     saved = [runs.save(a_run(f"run{second}", second)) for second in range(count)]
     assert len(runs.history()) == count
     return saved
@@ -277,12 +277,12 @@ def test_a_deleted_run_leaves_the_index(monkeypatch: pytest.MonkeyPatch) -> None
     saved = many_runs(monkeypatch)
     saved[0].unlink()
     runs.save(a_run("new", 50))
-    assert [one.id for one in runs.history(most=1)] == ["new"]
+    assert [one.id for one in runs.history(max_count=1)] == ["new"]
     assert len(outlines._read_index()) == 3
 
 
 def test_a_long_first_reading_is_kept_when_it_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outlines, "WRITE_EVERY_S", 0.0)
+    monkeypatch.setattr(outlines, "WRITE_INTERVAL_S", 0.0)
     saved = [runs.save(a_run(f"run{second}", second)) for second in range(3)]
     with pytest.raises(Unfinished):
         list(outlines.read_outlines(saved, saved, limit_s=0.0))
@@ -299,4 +299,4 @@ async def test_a_history_that_takes_long_is_read_in_parts(monkeypatch: pytest.Mo
         return []
 
     monkeypatch.setattr(history, "in_home", unfinished_once)
-    assert await history.listed() == [] and len(called) == 2
+    assert await history.summaries() == [] and len(called) == 2

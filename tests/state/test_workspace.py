@@ -17,7 +17,7 @@ async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
     made = await Workspace.make(str(tmp_path), "k3f9a1")
     assert made.held.path == str(tmp_path / ".fstui-k3f9a1")
     assert [(entry.kind, entry.what) for entry in ledger.entries()] == [("directory", made.held.path)]
-    assert ledger.stale() == []
+    assert ledger.stale_entries() == []
     (Path(made.held.path) / "data-1").write_text("x")
     assert await made.remove() is None
     assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
@@ -119,7 +119,7 @@ async def test_another_filesystem_on_the_same_device_is_not_removed(tmp_path: Pa
     made = await Workspace.make(str(tmp_path), "k3f9a1")
     (entry,) = ledger.entries()
     os.kill(made._keeper.pid, signal.SIGKILL)
-    if workspace._mounted()[entry.mount_point].fstype not in workspace._FSID_FROM_UUID:
+    if workspace._mounts_by_point()[entry.mount_point].fstype not in workspace._FSID_FROM_UUID:
         pytest.skip("the filesystem of the tests has no id of its own")
     elsewhere = msgspec.structs.replace(entry, what=str(tmp_path / "none" / ".fstui-k3f9a1"), fsid=entry.fsid + 1)
     assert "another filesystem is mounted on" in (await remove_left_behind(elsewhere) or "")

@@ -93,12 +93,12 @@ def kill_a_run_and_its_child() -> None:
 @pytest.mark.root
 async def test_instances_left_by_kill_9_are_removed_by_the_ledger(own_user: Path) -> None:
     kill_a_run_and_its_child()
-    (entry,) = ledger.stale()
+    (entry,) = ledger.stale_entries()
     assert is_there(entry.what)
     while (problem := await remove(entry)) is not None:  # until the kernel has let go of the killed child's files
         assert problem.endswith("another process uses it")
     assert not is_there(entry.what)
-    assert ledger.stale() == []
+    assert ledger.stale_entries() == []
 
 
 @pytest.mark.root

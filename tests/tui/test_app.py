@@ -219,7 +219,7 @@ async def test_palette_works_while_the_disk_of_saved_runs_hangs(monkeypatch: pyt
         await asyncio.Event().wait()
         return []
 
-    monkeypatch.setattr(history, "listed", hanging)
+    monkeypatch.setattr(history, "summaries", hanging)
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("ctrl+p", *"theme d")

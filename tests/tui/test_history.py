@@ -19,7 +19,7 @@ def saved(name: str, day: int, times: float = 1.0) -> Run:
 async def test_filter_by_words_and_escape_removes_it() -> None:
     saved("aaa111", 1)
     saved("bbb222", 2)
-    user_data.note("aaa111", "before the firmware")
+    user_data.save_note("aaa111", "before the firmware")
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "h", "slash", *"firmware", "enter")

@@ -41,7 +41,7 @@ async def test_from_the_list_to_the_last_answer() -> None:
         )
         listed = await pressed(pilot, "enter")
         assert isinstance(app.screen, LessonsScreen) and "1 of 13 taken" in listed[0]
-    assert (await lessons.taken())[lesson.name].right == 1
+    assert (await lessons.read_taken())[lesson.name].right == 1
 
 
 async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
@@ -142,7 +142,7 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
 
 def test_progress_fits_80_columns() -> None:
     every = lessons.lessons()
-    taken = {lesson.name: lessons.Taken(day="2026-11-01", right=2) for lesson in every[:6]}
+    taken = {lesson.name: lessons.TakenLesson(day="2026-11-01", right=2) for lesson in every[:6]}
     drawn = drawing.progress(every, taken, 80)
     assert drawn.cell_len <= 80 and drawn.plain.endswith(" min left")
 

@@ -98,7 +98,7 @@ class NearlyFull(ReplayMachine):
 class Keeping(ReplayMachine):
     """A replay that remembers declarations as a real host does."""
 
-    remember = LocalMachine.remember
+    save_declaration = LocalMachine.save_declaration
 
 
 async def reached(pilot: Pilot[int], screen: type) -> None:
@@ -312,7 +312,7 @@ class Searching(ReplayMachine):
         super().__init__(screens.RUN, pace=0.0)
         self.found = asyncio.Event()
 
-    async def installed(self) -> Installed:
+    async def find_programs(self) -> Installed:
         await self.found.wait()
         return NOTHING
 
@@ -365,7 +365,7 @@ def selected_setting(pilot: Pilot[int]) -> str:
 
 
 async def test_reach_of_each_step_is_drawn() -> None:
-    session = simulation.session(simulation.named("hdd-7200"), pace=0.0)
+    session = simulation.session(simulation.find("hdd-7200"), pace=0.0)
     app = FstuiApp(session, "/simulated/hdd-7200", ascii_only=False)
     async with app.run_test(size=(120, 40)) as pilot:
         await app.workers.wait_for_complete()

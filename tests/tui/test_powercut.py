@@ -129,7 +129,7 @@ async def test_hanging_history_does_not_delay_the_page(monkeypatch: pytest.Monke
     async def hangs(*_: object) -> None:
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(power_cut, "so_far", hangs)
+    monkeypatch.setattr(power_cut, "earlier_cuts", hangs)
     async with opened() as pilot:
         assert "Pull the wall plug" in await text(pilot)
         await pilot.press("s")

@@ -18,7 +18,7 @@ async def until(pilot: Pilot[int], screen: type) -> None:
 
 
 async def test_a_parameter_is_changed_during_the_run() -> None:
-    app = FstuiApp(simulation.session(simulation.named("hdd-7200")), ascii_only=False)
+    app = FstuiApp(simulation.session(simulation.find("hdd-7200")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
         await app.workers.wait_for_complete()
@@ -41,7 +41,7 @@ async def test_a_parameter_is_changed_during_the_run() -> None:
 
 
 async def test_the_flags_are_those_of_the_configuration_only() -> None:
-    app = FstuiApp(simulation.session(simulation.named("hdd-7200-lying")), ascii_only=False)
+    app = FstuiApp(simulation.session(simulation.find("hdd-7200-lying")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
         await pilot.pause()
@@ -57,7 +57,7 @@ async def test_the_flags_are_those_of_the_configuration_only() -> None:
 
 
 async def test_pulling_the_plug_shows_what_was_lost() -> None:
-    app = FstuiApp(simulation.session(simulation.named("hdd-7200-lying")), ascii_only=False)
+    app = FstuiApp(simulation.session(simulation.find("hdd-7200-lying")), ascii_only=False)
     async with app.run_test(size=(80, 24)) as pilot:
         assert "SIMULATED hdd-7200-lying" in shown(app)[0]
         await pilot.press("enter")
@@ -78,7 +78,7 @@ async def test_pulling_the_plug_shows_what_was_lost() -> None:
 
 @pytest.mark.parametrize("width", [50, 80, 118, 198])
 def test_parameters_of_a_simulated_disk_are_drawn_in_words(width: int) -> None:
-    made = simulation.named("cloud-volume")
+    made = simulation.find("cloud-volume")
     hostile = replace(made, title="[red]\x1b[31m", disk=replace(made.disk, model="inf", name="1e400"))
     text = "\n".join(line.plain for line in filesystem.disk(hostile, width))
     assert "round trip     480 µs" in text and "spread         0.12" in text and "ops_per_s" not in text

@@ -96,7 +96,7 @@ async def test_a_chosen_theme_stays_until_it_is_saved(monkeypatch: pytest.Monkey
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
-        monkeypatch.setattr(startup, "keep_theme", hang)
+        monkeypatch.setattr(startup, "save_theme", hang)
         app.keep_theme("light")
         await pilot.pause()
         await app.look_back().wait()  # the first screen does this when the palette closes

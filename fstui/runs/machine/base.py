@@ -1,7 +1,7 @@
 """The interface of every machine: this host, a simulated one, or a saved run that is replayed.
 
 The runner uses only this interface. Methods with a body are the defaults of machines that read and write nothing of
-this host. Students work on such machines, so they cannot write to the host's storage.
+this host. Students work on such machines, so students cannot write to the host's storage.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class RunningProbe(ABC):
         self._started.set()
 
     async def finish(self, timeout_s: float) -> int | None:
-        """Let it clean up and end. Returns its exit status, or None if it had to be abandoned."""
+        """Let the probe clean up and end. Returns its exit status, or None if the probe had to be abandoned."""
         return 0
 
 
@@ -69,14 +69,14 @@ class ProbeRequest(NamedTuple):
 
 class Served(NamedTuple):
     probe_settings: dict[str, Any]
-    """Settings for the probe alone, such as how to connect. They are not in the run document."""
+    """Settings for the probe only, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]
     processes: tuple[int, ...] | None = ()
-    """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
+    """WriteCounts that work for the step and that fstui did not start; None if unknown, as on another host."""
 
 
-class Saved(NamedTuple):
-    """Where a run was saved, and why it could not be saved. Both are None on a machine that saves nothing."""
+class SaveResult(NamedTuple):
+    """Where a run was saved, or why it could not be saved. Both are None on a machine that saves nothing."""
 
     path: str | None = None
     error: str | None = None
@@ -90,15 +90,18 @@ class Servers:
         """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """Connect to an existing server; return it as the target if its data is elsewhere. Raises Refused."""
+        """Connect to an existing server. Return it as the target if its data is elsewhere. Raises Refused."""
         return None
 
     async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
-        """Return the server for a step; None if none is needed or ``ending`` is set. A slow sync gives it more time."""
+        """Return the server for a step; None if the step needs no server or ``ending`` is set.
+
+        ``sync_s``: the duration of a sync. The server has more time to start if it is long.
+        """
         return None
 
     async def cause_of_death(self) -> str | None:
-        """Return why the server has ended, or None if it runs. The next step gets a new one."""
+        """Return why the server has ended, or None if it runs. The next step gets a new server."""
         return None
 
     def fill_again(self) -> None:
@@ -115,8 +118,8 @@ class StepTracing(Protocol):
     refused: str | None
     """A sentence with the reason why there is no trace; None if there is one, or none was requested."""
 
-    def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
-        """Begin a step. ``own``: processes that work for it and that fstui did not start."""
+    def begin(self, from_ns: int, pids: tuple[int, ...]) -> None:
+        """Begin a step. ``pids``: processes that work for the step and that fstui did not start."""
         return
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
@@ -124,7 +127,7 @@ class StepTracing(Protocol):
         return None
 
     async def stop(self) -> str | None:
-        """Remove it. Returns None, or a sentence about what could not be removed."""
+        """Remove the trace. Returns None, or a sentence about what could not be removed."""
         return None
 
 
@@ -143,7 +146,7 @@ class RunningWatch(Protocol):
         """Request the result."""
 
     async def stop(self) -> str | None:
-        """End it. Returns None, or a sentence about what could not be removed."""
+        """End the watch. Returns None, or a sentence about what could not be removed."""
 
 
 class Machine(Protocol):
@@ -153,7 +156,7 @@ class Machine(Protocol):
     def survey(self) -> Inventory:
         """Return every filesystem with its stack. This reads /proc and /sys only, so it cannot hang."""
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Return whether anything was mounted, unmounted, plugged or unplugged since the last call."""
         return False
 
@@ -167,8 +170,8 @@ class Machine(Protocol):
     def counters(self, stack: Iterable[Node]) -> Counters:
         """Return the counters of every layer at one monotonic time."""
 
-    def like(self) -> Process | None:
-        """Return the process in whose I/O cgroup the probes run; None if they run in that of fstui."""
+    def cgroup_process(self) -> Process | None:
+        """Return the process in whose I/O cgroup the probes run; None if they run in the cgroup of fstui."""
         return None
 
     def read_write_counts(self) -> WriteCounts:
@@ -182,8 +185,8 @@ class Machine(Protocol):
     async def inspect(self, directory: str) -> TargetDirectory:
         """Resolve a directory. Raises Refused."""
 
-    async def installed(self) -> Installed:
-        """Return which programs for database steps are installed."""
+    async def find_programs(self) -> Installed:
+        """Find out which programs for database steps are installed."""
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
         """Make the run's own directory. Raises Refused."""
@@ -194,14 +197,14 @@ class Machine(Protocol):
         return Servers()
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> StepTracing:
-        """Trace who requests flushes at the block devices of the stack."""
+        """Trace which processes request flushes at the block devices of the stack."""
         return NoTrace()
 
-    async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
-        """Watch who waits for files. Raises Untraceable if there are only counters, Refused if there is nothing."""
+    async def watch_waits(self, target: Target | None, pid: int | None) -> RunningWatch:
+        """Watch which programs wait for files. Raises Untraceable if only counters can be read, or Refused."""
 
-    async def at_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
-        """Watch what programs would lose if the power failed; arguments as for ``waits``. Raises Refused, OSError."""
+    async def watch_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
+        """Watch what programs would lose if the power failed. Raises Refused, OSError."""
         raise Refused("No program runs on a simulated disk, so nothing is at risk there. Omit --simulate.")
 
     async def start(self, probe: ProbeRequest) -> RunningProbe:
@@ -211,19 +214,19 @@ class Machine(Protocol):
         """Wait, in the time of this machine."""
 
     def pull_plug(self) -> None:
-        """Cut the power of a simulated disk. Raises Refused on any other."""
+        """Cut the power of a simulated disk. Raises Refused on any other machine."""
         raise Refused("Only a simulated disk's power can be cut here. For a real disk, use fstui powercut.")
 
     def change(self, setting: str) -> None:
-        """Apply ``KEY=VALUE`` to a simulated disk. Raises Refused on any other."""
+        """Apply ``KEY=VALUE`` to a simulated disk. Raises Refused on any other machine."""
         raise Refused("Only simulated disks have settings to change.")
 
     def aftermath(self) -> Step | None:
         """Return what survived, as a step, if the power was cut since the run's directory was made."""
         return None
 
-    async def remember(self, identity: str, declaration: Declaration) -> None:
-        """Save what the user declares about a filesystem. By default for this session only. Raises Refused, OSError."""
+    async def save_declaration(self, identity: str, declaration: Declaration) -> None:
+        """Save the user's declaration about a filesystem. By default, nothing is saved. Raises Refused, OSError."""
         return
 
     async def baselines(self, run: Run) -> Baselines:
@@ -232,8 +235,8 @@ class Machine(Protocol):
 
         return Baselines()
 
-    async def save(self, run: Run) -> Saved:
-        return Saved()
+    async def save(self, run: Run) -> SaveResult:
+        return SaveResult()
 
 
 async def no_activity() -> AsyncGenerator[HostActivity]:

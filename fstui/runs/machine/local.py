@@ -23,7 +23,7 @@ from fstui.model.guests import Guest
 from fstui.model.host import Inventory, Process
 from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Node, Space, Target
-from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch, Saved, StepTracing
+from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch, SaveResult, StepTracing
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
 from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from fstui.databases.programs import Installed
     from fstui.model.activity import HostActivity
     from fstui.model.run import Baselines, Run
-    from fstui.runs.serving import Serving
+    from fstui.runs.serving import DatabaseServers
     from fstui.storage.process import WriteCounts
     from fstui.trace.at_risk import AtRiskChild
 
-CLAIMS_S, RECENT_S = 60.0, 5.0
-"""Maximum age of the answers of tools in a list, and before a run."""
-START_S = 30.0
-"""A child program that has printed nothing by then got no CPU. If it is silent later, the storage is the cause."""
-SILENT_S = 1.0
-"""A filesystem that has not answered statvfs is silent when no other one has answered for this long either. On a busy
-host thousands of answers take time."""
-TOOLS_S = 7.0
+LIST_MAX_AGE_S, RUN_MAX_AGE_S = 60.0, 5.0
+"""Maximum age of the answers of tools: in a list of filesystems, and before a run."""
+CHILD_START_TIMEOUT_S = 30.0
+"""A child program that prints nothing for this long got no CPU. If it is silent later, the storage is the cause."""
+SILENCE_TIMEOUT_S = 1.0
+"""A filesystem is silent if it has not answered statvfs, and no other filesystem has answered for this long either. On
+a busy host, thousands of answers take time."""
+TOOLS_TIMEOUT_S = 7.0
 """Slightly longer than the 6 s after which the child program gives up on a tool."""
-SAVE_S = 10.0
-_NICE = 19
+SAVE_TIMEOUT_S = 10.0
+_LOWEST_PRIORITY = 19
 
 
 class LocalMachine(Machine):
@@ -87,26 +87,26 @@ class LocalMachine(Machine):
         self._newest = msgspec.structs.replace(survey.survey(self._root, self._claims), guests=self._guests)
         return self._newest
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         if self._watch is None:
             self._watch = Watch(self._root)
         return self._watch.changed()
 
     async def _run_tools(self, inventory: Inventory, max_age_s: float) -> Inventory | None:
-        """Return a new survey with the answers of tools; None if nothing changed and the answers are newer."""
+        """Return a new survey with the answers of tools; None if the recent answers are still valid."""
         commands = survey.commands(inventory) if self._root == Path("/") else ()
         if not commands or (commands == self._commands and time.monotonic() - self._commands_at < max_age_s):
             return None
         self._commands_at = time.monotonic()
         self._claims = await run_tools(commands)
-        found = self.survey()
-        self._commands = survey.commands(found)
-        return found
+        surveyed = self.survey()
+        self._commands = survey.commands(surveyed)
+        return surveyed
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         wanted = [target.mount_point for target in inventory.filesystems if not target.pseudo]
         surveyed, answers, _ = await asyncio.gather(
-            self._run_tools(inventory, CLAIMS_S), free_space(wanted), self._read_guests()
+            self._run_tools(inventory, LIST_MAX_AGE_S), free_space(wanted), self._read_guests()
         )
         inventory = surveyed or inventory
         now = time.monotonic()
@@ -114,7 +114,7 @@ class LocalMachine(Machine):
             if mount_point in answers:
                 self._silent_since.pop(mount_point, None)
             else:
-                self._silent_since.setdefault(mount_point, now - SILENT_S)
+                self._silent_since.setdefault(mount_point, now - SILENCE_TIMEOUT_S)
         return msgspec.structs.replace(
             inventory,
             guests=self._guests,
@@ -122,11 +122,11 @@ class LocalMachine(Machine):
         )
 
     async def _read_guests(self) -> None:
-        """Read the virtual machines again if others run, or if it was long ago."""
+        """Read the virtual machines again if other ones run now, or if the last reading is too old."""
         from fstui.storage import guests  # noqa: PLC0415  not needed for the first screen
 
         pids, now = guests.find_pids(self._root), time.monotonic()
-        if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_at < CLAIMS_S:
+        if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_at < LIST_MAX_AGE_S:
             return
         self._guests_at, self._guests = now, ()
         if pids:
@@ -138,11 +138,11 @@ class LocalMachine(Machine):
                 self._guests = tuple(Guest(pid=pid, hypervisor="qemu", trouble=str(reason)) for pid in pids)
 
     def _with_answer(self, target: Target, answers: dict[str, Space | None], now: float) -> Target:
-        since = self._silent_since.get(target.mount_point)
+        silent_since = self._silent_since.get(target.mount_point)
         return msgspec.structs.replace(
             target,
             space=answers.get(target.mount_point),
-            silent_s=None if since is None or target.pseudo else round(now - since, 1),
+            silent_s=None if silent_since is None or target.pseudo else round(now - silent_since, 1),
         )
 
     def target(self, directory: str) -> Target:
@@ -151,7 +151,7 @@ class LocalMachine(Machine):
     def counters(self, stack: Iterable[Node]) -> Counters:
         return device_counters.read_counters(tuple(stack), self._root)
 
-    def like(self) -> Process | None:
+    def cgroup_process(self) -> Process | None:
         return self._cgroup.process if self._cgroup else None
 
     def read_write_counts(self) -> WriteCounts:
@@ -165,11 +165,11 @@ class LocalMachine(Machine):
         return read_activity() if self._root == Path("/") else super().activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:
-        looking = inspect(directory, trusting=self._trusting)
-        place, _ = await asyncio.gather(looking, self._run_tools(self.survey(), RECENT_S))
-        return place
+        inspection = inspect(directory, trusting=self._trusting)
+        target_directory, _ = await asyncio.gather(inspection, self._run_tools(self.survey(), RUN_MAX_AGE_S))
+        return target_directory
 
-    async def installed(self) -> Installed:
+    async def find_programs(self) -> Installed:
         from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
         try:
@@ -182,10 +182,10 @@ class LocalMachine(Machine):
     async def make_directory(self, directory: str, run_id: str) -> Workspace:
         return await Workspace.make(directory, run_id)
 
-    def servers(self, run_id: str, workspace: HeldDirectory) -> Serving:
-        from fstui.runs.serving import Serving  # noqa: PLC0415
+    def servers(self, run_id: str, workspace: HeldDirectory) -> DatabaseServers:
+        from fstui.runs.serving import DatabaseServers  # noqa: PLC0415
 
-        return Serving(run_id, workspace, self._restrain)
+        return DatabaseServers(run_id, workspace, self._apply_idle)
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> StepTracing:
         if not self._trace or self._root != Path("/"):
@@ -197,12 +197,12 @@ class LocalMachine(Machine):
         except Untraceable as problem:
             return NoTrace(str(problem))
 
-    async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
+    async def watch_waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         from fstui.trace.child import start_watch  # noqa: PLC0415
 
         return await start_watch(target, pid, (self._newest or self.survey()).filesystems)
 
-    async def at_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
+    async def watch_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
         from fstui.trace.at_risk import AtRiskChild  # noqa: PLC0415
 
         return await AtRiskChild.start(target, pid)
@@ -212,7 +212,7 @@ class LocalMachine(Machine):
         child = await Child.start(f"measure.probes.{settings.probe}", own_session=settings.own_session)
         if self._cgroup:
             self._cgroup.join(child.pid)
-        self._restrain(child.pid)
+        self._apply_idle(child.pid)
         lowest = [node.id for node in probe.stack if node.lowest and node.layer == "block"]
         host_settings = {
             **probe.directory.as_settings,
@@ -225,7 +225,7 @@ class LocalMachine(Machine):
         child.send(json.dumps({**settings.as_dict(), **probe.extra, **host_settings}))
         return LocalProbe(child)
 
-    def _restrain(self, pid: int) -> None:
+    def _apply_idle(self, pid: int) -> None:
         """Apply ``--idle`` to a child that writes, or that starts a server. Raises OSError."""
         if self._rate_limit.idle:
             make_idle(pid)
@@ -233,10 +233,10 @@ class LocalMachine(Machine):
     async def wait(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
-    async def remember(self, identity: str, declaration: Declaration) -> None:
+    async def save_declaration(self, identity: str, declaration: Declaration) -> None:
         from fstui.state import paths, user_data  # noqa: PLC0415
 
-        await paths.in_home(user_data.declare, identity, declaration, timeout_s=SAVE_S)
+        await paths.in_home(user_data.declare, identity, declaration, timeout_s=SAVE_TIMEOUT_S)
 
     async def baselines(self, run: Run) -> Baselines:
         from fstui.state import paths, runs  # noqa: PLC0415
@@ -246,17 +246,17 @@ class LocalMachine(Machine):
         except (OSError, Refused):
             return await super().baselines(run)
 
-    async def save(self, run: Run) -> Saved:
+    async def save(self, run: Run) -> SaveResult:
         from fstui.state import runs  # noqa: PLC0415
 
         try:
             path = runs.path_of(run)
             await _write(path, runs.document(run))
         except OSError as error:
-            return Saved(error=f"the run could not be saved: {error.filename or path}: {error.strerror}")
+            return SaveResult(error=f"the run could not be saved: {error.filename or path}: {error.strerror}")
         except Refused as reason:
-            return Saved(error=f"the run could not be saved: {reason}")
-        return Saved(str(path))
+            return SaveResult(error=f"the run could not be saved: {reason}")
+        return SaveResult(str(path))
 
 
 class LocalProbe(RunningProbe):
@@ -306,11 +306,11 @@ class OtherCgroup:
 
 def make_idle(pid: int) -> None:
     """Give a process and its children the lowest I/O (if the scheduler can) and CPU priority. Raises OSError."""
-    import psutil  # noqa: PLC0415  it is seldom needed and takes time to import
+    import psutil  # noqa: PLC0415  seldom needed and slow to import
 
     process = psutil.Process(pid)
     try:
-        process.nice(_NICE)
+        process.nice(_LOWEST_PRIORITY)
         process.ionice(psutil.IOPRIO_CLASS_IDLE)
     except psutil.Error as refused:
         raise OSError(None, f"--idle: {refused}") from None
@@ -321,9 +321,9 @@ async def _write(path: Path, document: bytes) -> None:
     from fstui.state.files import write_private  # noqa: PLC0415
 
     try:
-        await in_child(write_private, path, document, timeout_s=SAVE_S, where=str(path))
+        await in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
     except ChildProcessError:
-        await in_child(write_private, path, document, timeout_s=SAVE_S, where=str(path))
+        await in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
 
 
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
@@ -331,13 +331,16 @@ async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
     answers = dict(claims.no_answers(commands))
     child = await Child.start("measure.helpers.claims")
     child.send(json.dumps(commands))
-    async for answer in _answers(child, TOOLS_S):
+    async for answer in _answers(child, TOOLS_TIMEOUT_S):
         answers.update(claims.decode(answer))
     return answers
 
 
 async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
-    """Call statvfs in a child process, which is abandoned if a filesystem hangs. None: the call failed."""
+    """Call statvfs in a child process, which is abandoned if a filesystem hangs.
+
+    Returns the answers by mount point. None: the call failed.
+    """
     child = await Child.start("measure.helpers.directory", "space")
     for mount_point in mount_points:
         child.send(json.dumps(mount_point))
@@ -346,7 +349,7 @@ async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
         answer["mount_point"]: None
         if "error" in answer
         else Space.from_statvfs(answer["total_bytes"], answer["free_bytes"])
-        async for answer in _answers(child, SILENT_S)
+        async for answer in _answers(child, SILENCE_TIMEOUT_S)
     }
 
 
@@ -354,7 +357,7 @@ async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
     """Yield the answers of a child until it ends or is silent. Its first line says that it has started."""
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
-            await child.read_answer(START_S, "", "target")
+            await child.read_answer(CHILD_START_TIMEOUT_S, "", "target")
             async for line in child.read_answers(timeout_s, "", "target"):
                 yield json.loads(line)
         await child.reap(0.1)

@@ -20,8 +20,8 @@ from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe
 from fstui.state.workspace import TargetDirectory
 
 _SPACE_BYTES = 1 << 40
-NOWHERE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))
-"""A run for a machine without storage, which can only plan."""
+NO_STORAGE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))
+"""A run without storage, for a machine that can only plan."""
 
 
 class ReplayMachine(Machine):
@@ -37,9 +37,11 @@ class ReplayMachine(Machine):
         self.started: Step | None = None
         self._target = run.target
         self._now_ns = 1_000_000_000
-        self._moved: dict[str, DeviceCounters] = {node.id: DeviceCounters(device=node.id) for node in run.target.stack}
+        self._counters: dict[str, DeviceCounters] = {
+            node.id: DeviceCounters(device=node.id) for node in run.target.stack
+        }
         for counters in (run.idle.counters if run.idle else (), *(step.counters for step in run.steps)):
-            self.move(counters, 0.0, 0.0)  # counters that exist start at 0; the others stay unknown
+            self.advance(counters, 0.0, 0.0)  # counters of the saved run start at 0, other counters stay unknown
 
     def survey(self) -> Inventory:
         return Inventory(host=self.run.host, process=self.run.process, filesystems=(self._target,))
@@ -48,9 +50,9 @@ class ReplayMachine(Machine):
         return self._target
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        return Counters(monotonic_ns=self._now_ns, devices=tuple(self._moved.values()))
+        return Counters(monotonic_ns=self._now_ns, devices=tuple(self._counters.values()))
 
-    def like(self) -> Process | None:
+    def cgroup_process(self) -> Process | None:
         return self.run.like
 
     async def inspect(self, directory: str) -> TargetDirectory:
@@ -58,13 +60,13 @@ class ReplayMachine(Machine):
             directory, self._target.space or Space(total_bytes=_SPACE_BYTES, free_bytes=_SPACE_BYTES)
         )
 
-    async def installed(self) -> Installed:
+    async def find_programs(self) -> Installed:
         return EVERYTHING  # the run used it
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:
         return ReplayTrace(self)
 
-    async def waits(self, target: Target | None, pid: int | None) -> RunningWatch:
+    async def watch_waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         raise Refused("This is the replay of a saved run: there is nothing to watch.")
 
     async def start(self, probe: ProbeRequest) -> ReplayProbe:
@@ -78,7 +80,7 @@ class ReplayMachine(Machine):
         idle = self.run.idle or Idle()
         share = min(1.0, seconds / idle.elapsed_s) if idle.elapsed_s else 0.0
         if share:
-            self.move(idle.counters, 0.0, share)
+            self.advance(idle.counters, 0.0, share)
         await self.pass_time(seconds)
 
     async def baselines(self, run: Run) -> Baselines:
@@ -91,17 +93,17 @@ class ReplayMachine(Machine):
     def now_ns(self) -> int:
         return self._now_ns
 
-    def move(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
-        """Advance the counters by a share of the saved ones. The shares of a step add up to them exactly."""
+    def advance(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
+        """Advance the counters by a share of the saved counters. At the end of a step they agree exactly."""
         for saved in counters:
-            before = self._moved.get(saved.device, DeviceCounters(device=saved.device))
-            self._moved[saved.device] = DeviceCounters(
+            device = self._counters.get(saved.device, DeviceCounters(device=saved.device))
+            self._counters[saved.device] = DeviceCounters(
                 device=saved.device,
                 in_flight=saved.in_flight,
                 **{
                     field: None
                     if (value := getattr(saved, field)) is None
-                    else (getattr(before, field) or 0) + int(value * to_share) - int(value * from_share)
+                    else (getattr(device, field) or 0) + int(value * to_share) - int(value * from_share)
                     for field in COUNTED
                 },
             )
@@ -117,7 +119,7 @@ class ReplayTrace(NoTrace):
 
 
 class ReplayProbe(RunningProbe):
-    """A saved step as frames. Samples are made from its timeline and histogram; counters and times are as saved."""
+    """A saved step as frames. Samples are made from its timeline and histogram. Counters and times are as saved."""
 
     def __init__(self, machine: ReplayMachine, step: Step, facts: bool) -> None:
         super().__init__()
@@ -150,25 +152,25 @@ class ReplayProbe(RunningProbe):
         values = [upper - 1 for upper, count in step.histogram for _ in range(count)]
         random.Random(step.name).shuffle(values)
         sync_share = _sync_share(step)
-        at, passed_s, counted_share = 0, 0.0, 0.0
+        index, passed_s, counted_share = 0, 0.0, 0.0
         for point, until_s in _with_ends(step):
             if self._stopped:
                 return
-            chosen = values[at : at + point.ops]
-            at += point.ops
-            begun_ns = self._machine.now_ns()
-            # on a busy host samples arrive late, so the timeline may go on after the step; the counters do not
+            interval_values = values[index : index + point.ops]
+            index += point.ops
+            begin_ns = self._machine.now_ns()
+            # on a busy host samples arrive late, so the timeline may continue after the step, but the counters do not
             share = min(1.0, until_s / step.elapsed_s) if step.elapsed_s else 1.0
-            self._machine.move(step.counters, counted_share, share)
+            self._machine.advance(step.counters, counted_share, share)
             await self._machine.pass_time(until_s - passed_s)
             passed_s, counted_share = until_s, share
-            if chosen:
-                yield _as_samples(begun_ns, self._machine.now_ns(), chosen, sync_share)
-        self._machine.move(step.counters, counted_share, 1.0)
+            if interval_values:
+                yield _as_samples(begin_ns, self._machine.now_ns(), interval_values, sync_share)
+        self._machine.advance(step.counters, counted_share, 1.0)
 
 
 def _reported_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
-    """Return the histogram (ms) of a program that reported one instead of samples."""
+    """Return the histogram (ms, count) of a program that reported a histogram instead of samples."""
     if not step.settings.reports_itself:
         return {}
     return {"histogram": [(ns / 1e6, count) for ns, count in step.histogram]}
@@ -189,10 +191,10 @@ def _sync_share(step: Step) -> float | None:
     return min(1.0, step.sync_ns.mean / max(1, step.latency_ns.mean))
 
 
-def _as_samples(begun_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
+def _as_samples(begin_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
     """Return the values as consecutive operations that have ended by now."""
     marks: list[int] = []
-    end_ns = start_ns = max(begun_ns, now_ns - sum(values))
+    end_ns = start_ns = max(begin_ns, now_ns - sum(values))
     for value in values:
         end_ns += value
         if sync_share is not None:

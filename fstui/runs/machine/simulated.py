@@ -37,7 +37,7 @@ _NO_PROGRAMS = Installed(frozenset(), sysbench=False, why_no_oltp=_NO_SERVER)
 CHUNK_NS = 50e6
 """The model's time between two frames, as a probe sends them every 50 ms."""
 SECOND_NS = 1e9
-FILE_S = 0.1
+FILE_WRITE_DURATION_S = 0.1
 """Approximate time to write the file before the measurement starts."""
 
 
@@ -52,16 +52,16 @@ class SimulatedMachine(Machine):
         self._due = time.monotonic()
         self._measuring: Settings | None = None
         self._began_ns = 0.0
-        self._cut: Step | None = None
+        self._power_cut: Step | None = None
 
     def survey(self) -> Inventory:
         return surveyed.inventory(self.parameters)
 
     def target(self, directory: str) -> Target:
-        found = surveyed.target(self.parameters)
-        if not f"{directory}/".startswith(f"{found.mount_point}/"):
-            raise Refused(f"{directory} is not on the simulated disk, which is mounted on {found.mount_point}.")
-        return found
+        target = surveyed.target(self.parameters)
+        if not f"{directory}/".startswith(f"{target.mount_point}/"):
+            raise Refused(f"{directory} is not on the simulated disk, which is mounted on {target.mount_point}.")
+        return target
 
     def counters(self, stack: Iterable[Node]) -> Counters:
         return self.host.counters()
@@ -69,14 +69,15 @@ class SimulatedMachine(Machine):
     async def inspect(self, directory: str) -> TargetDirectory:
         return TargetDirectory(directory, self.target(directory).space)
 
-    async def installed(self) -> Installed:
+    async def find_programs(self) -> Installed:
         return _NO_PROGRAMS
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
-        self.host, self._cut = SimulatedHost(self.parameters), None  # a run begins with a disk whose cache is empty
+        self.host = SimulatedHost(self.parameters)  # a run begins with a disk whose cache is empty
+        self._power_cut = None
         return await super().make_directory(directory, run_id)
 
-    async def waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
+    async def watch_waits(self, target: Target | None, pid: int | None) -> SimulatedWaits:
         if pid is not None:
             raise Refused(f"Process {pid} is not on the simulated host, which runs one program only.")
         self.host = SimulatedHost(self.parameters)
@@ -95,11 +96,11 @@ class SimulatedMachine(Machine):
         settings = self._measuring.as_sync_writes() if isinstance(self._measuring, StepSettings) else None
         if settings is None or not self.host.acknowledged:
             raise Refused("This step has not acknowledged a durable write yet, so nothing can be lost.")
-        if self._cut is None:
+        if self._power_cut is None:
             writes = "append" if settings.offsets == "append" else "overwrite"
             cut = PowerCut(sync=(_sync_of(settings),), writes=(writes,))
             elapsed_s = (self.host.now_ns - self._began_ns) / 1e9
-            self._cut = self.host.power_cut(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
+            self._power_cut = self.host.power_cut(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
 
     def change(self, setting: str) -> None:
         self.parameters = changed(self.parameters, setting)
@@ -107,13 +108,13 @@ class SimulatedMachine(Machine):
         self.host.change(self.parameters)
 
     def aftermath(self) -> Step | None:
-        return self._cut
+        return self._power_cut
 
     async def wait(self, seconds: float) -> None:
         await self.pass_time(self.host.now_ns + seconds * 1e9)
 
     async def pass_time(self, until_ns: float) -> None:
-        """Advance the model's clock to that time, at its pace. It falls behind if this host is too slow for it."""
+        """Advance the model's clock to that time, at the machine's pace. It falls behind if this host is too slow."""
         passed_s = max(0.0, until_ns - self.host.now_ns) / 1e9 * self._pace
         self.host.now_ns = max(self.host.now_ns, until_ns)
         now = time.monotonic()
@@ -130,14 +131,14 @@ class SimulatedProbe(RunningProbe):
         machine, work = self._machine, self._work
         if self._facts:
             yield Frame("facts", self._sync_path())
-        await machine.wait(FILE_S)
+        await machine.wait(FILE_WRITE_DURATION_S)
         yield Frame("ready", {})
         await self._started.wait()
         work.begin()
         while not (work.has_ended or self._stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
-            for done in work.run_until(until_ns):
-                yield Samples.from_marks(done.writer, done.parts, done.start_ns, done.marks)
+            for burst in work.run_until(until_ns):
+                yield Samples.from_marks(burst.writer, burst.parts, burst.start_ns, burst.marks)
             await machine.pass_time(work.ended_ns if work.has_ended else max(until_ns, work.ended_ns))
         if work.failed_call:
             eio = errno.EIO
@@ -178,7 +179,7 @@ class SimulatedWaits:
         return None
 
     async def _pass_second(self) -> bool:
-        """Let a second pass. Returns False if it was cut short."""
+        """Let a second of the model pass. Returns False if the watch ended first."""
         until_ns = self._machine.host.now_ns + SECOND_NS
         while not self._ending and self._machine.host.now_ns < until_ns:
             chunk_ns = min(until_ns, self._machine.host.now_ns + CHUNK_NS)

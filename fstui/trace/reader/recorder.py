@@ -458,9 +458,9 @@ def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
                 entry = record["entry"]
                 break
             ring.write(record)
-            if ring.dropped and not complained:
+            if ring.dropped_records and not complained:
                 say(f"records are lost: {ring.trouble}")
-            complained = bool(ring.dropped)
+            complained = bool(ring.dropped_records)
         ring.close()
         remove_entry(entry)  # None if the trace was not removed, or if the recorder was killed
         status = 0

@@ -14,7 +14,7 @@ from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_word
-from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, Planned, Taken
+from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, meter, paragraph, rule, shown
 from fstui.tui.progress import Progress
@@ -29,7 +29,7 @@ _RIGHT_STYLES = (DOUBT, "", GOOD)
 COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
 
 
-def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> TableContent:
+def listed(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
     columns = shown(COLUMNS, width - 1)
     rows = {}
     for lesson in lessons:
@@ -45,7 +45,7 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) ->
     return TableContent(columns, rows)
 
 
-def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) -> Text:
+def progress(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> Text:
     results = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
     minutes_left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
     words = f"  {len(results)} of {len(lessons)} taken"
@@ -56,7 +56,7 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, Taken], width: int) 
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (remark, FAINT))
 
 
-def about(lesson: Lesson, planned: Sequence[Planned], result: Taken | None, width: int) -> list[Text]:
+def about(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
     """Return what the lesson is about and asks. Answers and meanings are hidden until it has been taken."""
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
@@ -172,14 +172,14 @@ def meanings(lesson: Lesson, width: int) -> list[Text]:
     return lines if lesson.words else []
 
 
-def disks(lesson: Lesson, planned: Sequence[Planned], width: int) -> list[Text]:
+def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
     lines = [line(), rule(width, "its disks", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += [line(("  " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
     return lines
 
 
-def reach(lesson: Lesson, planned: Sequence[Planned], width: int, *, hidden: bool) -> list[Text]:
+def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: bool) -> list[Text]:
     """Return how far the data of each step has got when the call returns, or question marks if that is hidden."""
     if not planned:
         return []
@@ -214,7 +214,7 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
     return paragraph(" ".join(text.splitlines()), min(width - 4, _PROSE_WIDTH), "  ", style) if text else []
 
 
-def _measured(lesson: Lesson, result: Taken, width: int) -> list[Text]:
+def _measured(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
     highest = max(result.rates_per_s.values(), default=0.0)
     cells = max(width - _RATE_WIDTH - 22, 8)
     lines = [line(), rule(width, "what was measured", result.day)]

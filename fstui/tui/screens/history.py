@@ -87,8 +87,8 @@ class HistoryScreen(BaseScreen):
 
     async def _list(self) -> None:
         with self.fstui.reporting():
-            self._every = await history.listed()
-            self.rows = history.matching(self._every, self.words)
+            self._every = await history.summaries()
+            self.rows = history.matches(self._every, self.words)
         if self.rows is None:
             self._empty = "The saved runs could not be read."
         self._show_rows()
@@ -177,14 +177,14 @@ class HistoryScreen(BaseScreen):
 
     def _filter(self, words: str) -> None:
         self.words = words
-        self.rows = history.matching(self._every, words)
+        self.rows = history.matches(self._every, words)
         self.table.choose(0)
         self._show_rows()
 
     async def action_note(self) -> None:
         if (chosen := self.chosen) and not chosen.unreadable:
             hint = f"a note for {chosen.id}; leave it empty to remove the note"
-            await self.ask_for(hint, lambda words: self.change(history.note(chosen.path, words)), chosen.note)
+            await self.ask_for(hint, lambda words: self.change(history.save_note(chosen.path, words)), chosen.note)
 
     def action_trend(self) -> None:
         from fstui.report import history as saved  # noqa: PLC0415

@@ -17,7 +17,7 @@ from fstui.model.errors import Refused
 from fstui.model.events import StepStarted
 from fstui.model.run import Run
 from fstui.runs import lessons, simulation
-from fstui.runs.lessons import Lesson, Planned, Taken
+from fstui.runs.lessons import Lesson, PlannedRun, TakenLesson
 from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, LIST, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import lessons as drawing
@@ -54,8 +54,8 @@ class LessonsScreen(BaseScreen):
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
         self.table = DrawnTable(lambda width: drawing.listed(lessons.lessons(), self.taken or {}, width), id="lessons")
-        self.taken: dict[str, Taken] | None = None
-        self.planned: dict[str, list[Planned]] = {}
+        self.taken: dict[str, TakenLesson] | None = None
+        self.planned: dict[str, list[PlannedRun]] = {}
         self._pace = pace
 
     def compose(self) -> ComposeResult:
@@ -77,7 +77,7 @@ class LessonsScreen(BaseScreen):
     async def read_taken(self) -> None:
         earlier = self.taken
         with self.fstui.reporting():
-            self.taken = await lessons.taken()
+            self.taken = await lessons.read_taken()
         if earlier != self.taken:
             self.table.refill()
             self._select_next()
@@ -109,7 +109,7 @@ class LessonsScreen(BaseScreen):
     async def plan_all(self) -> None:
         """Plan the runs of all lessons. Their disks are simulated, so nothing is touched."""
         for lesson in lessons.lessons():
-            self.planned[lesson.name] = await lessons.planned(lesson)
+            self.planned[lesson.name] = await lessons.plan_runs(lesson)
         self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
@@ -159,8 +159,8 @@ class LessonScreen(BaseScreen):
         """The run whose plug can be pulled now."""
         self._saving: Worker[None] | None = None
         self._pace = pace
-        self._planned: list[Planned] = []
-        self._disks = {run.label: run.title or simulation.named(run.disk).title for run in lesson.runs}
+        self._planned: list[PlannedRun] = []
+        self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title)
@@ -172,7 +172,7 @@ class LessonScreen(BaseScreen):
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
-        self._planned = await lessons.planned(self.lesson)
+        self._planned = await lessons.plan_runs(self.lesson)
         self.set_interval(DRAW_S, self._draw_run)
         self.redraw()
 
@@ -269,7 +269,7 @@ class LessonScreen(BaseScreen):
     async def save(self) -> None:
         right_answers = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
         with self.fstui.reporting("The lesson could not be saved as taken"):
-            await lessons.note_taken(self.lesson.name, right_answers, self.results)
+            await lessons.save_taken(self.lesson.name, right_answers, self.results)
 
     def _draw_run(self) -> None:
         if self.stage == "run" and self._now is not None:

@@ -81,7 +81,7 @@ class PlanScreen(BaseScreen):
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        self.offers.add([*scenarios.shipped_ones(), (power_cut.NAME, power_cut.FORM)])
+        self.offers.add([*scenarios.load_shipped(), (power_cut.NAME, power_cut.FORM)])
         self.choose_pane(self.scenarios)
         self.scenarios.refill()
         self.choose_scenario(self.offers.index_of(self._wanted))
@@ -97,7 +97,7 @@ class PlanScreen(BaseScreen):
     @work(exclusive=True, group="own")
     async def offer_own(self) -> None:
         """Add the user's own scenarios as soon as their directory has been read."""
-        own, broken = await scenarios.own()
+        own, broken = await scenarios.load_own()
         self.offers.add(own)
         self.scenarios.refill()
         if broken:
@@ -145,7 +145,7 @@ class PlanScreen(BaseScreen):
     @property
     def _target(self) -> Target | None:
         """The target without what the user declares."""
-        return self.offers.site.surveyed if self.offers.site else None
+        return self.offers.site.raw_target if self.offers.site else None
 
     def _show_selected(self) -> None:
         if self.offer:
@@ -251,7 +251,7 @@ class PlanScreen(BaseScreen):
             return
         target = self.offers.declared(site).target
         if isinstance(offer.plan, power_cut.PowerCutPlan):
-            self.fstui.open_power_cut(site.surveyed.path, target, self.offers.choices.settings_of(offer.form))
+            self.fstui.open_power_cut(site.raw_target.path, target, self.offers.choices.settings_of(offer.form))
             return
         if not self._confirmed(offer.plan, site):
             return

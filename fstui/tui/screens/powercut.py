@@ -81,7 +81,7 @@ class PowerCutScreen(BaseScreen):
     @work(exclusive=True, group="history")
     async def read_history(self) -> None:
         with self.fstui.reporting():
-            self.survived, pending = await power_cut.so_far(self._target)
+            self.survived, pending = await power_cut.earlier_cuts(self._target)
             self.pending = [entry.what for entry in pending]
             self.redraw()
 

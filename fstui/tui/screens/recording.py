@@ -75,7 +75,7 @@ class RecordingScreen(BaseScreen):
     async def open_recording(self) -> None:
         """Read the recording and choose its worst moment, or the last one."""
         try:
-            answer = await recordings.answer(None)
+            answer = await recordings.read_answer(None)
         except (OSError, Refused) as trouble:
             self._empty = str(trouble)
             self.redraw()
@@ -101,9 +101,9 @@ class RecordingScreen(BaseScreen):
         with self.fstui.reporting():
             if not view.buckets:
                 end = view.start + number * view.cell_s
-                rows = await recordings.overview(view.start, end, view.cell_s)
+                rows = await recordings.read_overview(view.start, end, view.cell_s)
                 view = replace(view, buckets=drawing.numbered(rows, view.start, view.cell_s))
-            second, window = await recordings.moment(view.time)
+            second, window = await recordings.read_moment(view.time)
             self.view = replace(view, second=second, window=window)
         self.redraw()
 

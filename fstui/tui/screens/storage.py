@@ -127,7 +127,7 @@ class StorageScreen(BaseScreen):
 
         self.saved_runs = self.saved_runs or ()
         with suppress(OSError, Refused):
-            self.saved_runs = await history.listed(MAX_SAVED_RUNS)
+            self.saved_runs = await history.summaries(MAX_SAVED_RUNS)
         self.redraw()
 
     def tick(self) -> None:
@@ -135,7 +135,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # is_current is also true for the screen below another one
             return
         with self.fstui.guarded():
-            if self.fstui.session.machine.changed() or time.monotonic() - self._surveyed >= SURVEY_INTERVAL_S:
+            if self.fstui.session.machine.has_changed() or time.monotonic() - self._surveyed >= SURVEY_INTERVAL_S:
                 self.survey()
             else:
                 self.read_counters()

@@ -50,7 +50,7 @@ class Driven:
         self.heard: list[Frame | Samples] = []
         self._frames = self._read()
         asked = SyncWrites(**{"file_bytes": 1 << 20, "seconds": 0.05, **settings})
-        here = (meant or HeldDirectory.of(directory)).as_settings
+        here = (meant or HeldDirectory.from_path(directory)).as_settings
         self.say(json.dumps({**asdict(asked), **here, "path": "data", "facts": facts}))
 
     def say(self, line: str) -> None:

@@ -37,7 +37,7 @@ def measured(directory: Path, **settings: object) -> Step:
     asked = MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings})  # type: ignore[arg-type]
     planned = PlannedStep(name="msync", settings=asked)
     runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
-    return asyncio.run(runner.run(HeldDirectory.of(directory), facts=False))
+    return asyncio.run(runner.run(HeldDirectory.from_path(directory), facts=False))
 
 
 @pytest.mark.parametrize("offsets", ["random", "same"])

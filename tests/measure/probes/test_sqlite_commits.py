@@ -28,7 +28,7 @@ def test_database_stays_in_its_directory_if_that_is_replaced(tmp_path: Path, jou
 
     settings = SqliteCommits(seconds=0.1, rows=100, journal_mode=journal)  # type: ignore[arg-type]
     planned = PlannedStep(name="commits", settings=settings)
-    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), swap).run(HeldDirectory.of(run), facts=True))
+    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), swap).run(HeldDirectory.from_path(run), facts=True))
     assert (step.status, step.error) == ("finished", None)
     assert step.ops > 0
     assert [list(path.iterdir()) for path in (precious, tmp_path / "moved")] == [[], []]

@@ -351,7 +351,7 @@ def test_symbolic_link_is_not_followed(tmp_path: Path) -> None:
 def test_replaced_directory_is_not_written_to(tmp_path: Path, other: bool) -> None:
     run = tmp_path / "run"
     run.mkdir()
-    meant = HeldDirectory.of(run)
+    meant = HeldDirectory.from_path(run)
     run.rename(tmp_path / "moved")
     if other:
         (tmp_path / "precious").mkdir()

@@ -47,7 +47,7 @@ def test_output_without_a_report_has_no_figures() -> None:
 def run(directory: Path, **settings: object) -> Step:
     planned = PlannedStep(name="classic", settings=SysbenchFileio(**{"seconds": 1, **settings}))  # type: ignore[arg-type]
     runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
-    return asyncio.run(runner.run(HeldDirectory.of(directory), facts=False))
+    return asyncio.run(runner.run(HeldDirectory.from_path(directory), facts=False))
 
 
 @pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")

@@ -35,18 +35,18 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
 async def test_the_start_of_a_program_does_not_count_as_silence(
     gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "SILENT_S", 0.5)
+    monkeypatch.setattr(local, "SILENCE_TIMEOUT_S", 0.5)
     call = asyncio.ensure_future(local.free_space([str(tmp_path)]))
-    await asyncio.wait([call], timeout=local.SILENT_S + 0.1)
+    await asyncio.wait([call], timeout=local.SILENCE_TIMEOUT_S + 0.1)
     os.write(gate, b"begin\n")
     assert list(await call) == [str(tmp_path)]
     os.close(gate)
 
 
 async def test_the_start_of_a_program_does_not_count_for_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "TOOLS_S", 0.5)
+    monkeypatch.setattr(local, "TOOLS_TIMEOUT_S", 0.5)
     call = asyncio.ensure_future(local.run_tools((("touch", "x"),)))
-    await asyncio.wait([call], timeout=local.TOOLS_S + 0.1)
+    await asyncio.wait([call], timeout=local.TOOLS_TIMEOUT_S + 0.1)
     os.write(gate, b"begin\n")
     assert (await call)["touch x"].error == "fstui does not run touch"
     os.close(gate)

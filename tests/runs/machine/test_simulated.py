@@ -11,14 +11,14 @@ FAST = {"seconds": "0.3", "flush_seconds": "0.3"}
 
 
 def session(disk: str, pace: float = 0.0) -> tuple[Session, str]:
-    made = simulation.named(disk)
+    made = simulation.find(disk)
     return simulation.session(made, pace), simulation.mount_point(made)
 
 
 async def run(disk: str, scenario: str = "odirect-truth", *, pull: bool = False, **settings: str) -> Run:
     """Return a whole run, as fast as possible; ``pull``: in real time until the power is cut in the first step."""
     here, place = session(disk, pace=float(pull))
-    site, plan = await here.planned(scenario, place, settings or FAST)
+    site, plan = await here.plan_by_name(scenario, place, settings or FAST)
     running = here.start(plan, site)
     async for event in running.events():
         if isinstance(event, RunFinished):
@@ -56,9 +56,9 @@ async def test_libeatmydata_also_ignores_o_dsync() -> None:
 async def test_a_simulated_run_is_marked_and_not_saved() -> None:
     judged = await run("hdd-7200", "check", seconds="0.3")
     assert judged.simulated == "hdd-7200" and judged.target and judged.target.path == "/simulated/hdd-7200"
-    assert await history.listed() == [] and judged.before == ()
+    assert await history.summaries() == [] and judged.before == ()
     here, place = session("hdd-7200,disk.platter.rpm=5400")
-    _, plan = await here.planned("check", place)
+    _, plan = await here.plan_by_name("check", place)
     assert plan.command == "fstui run check --simulate hdd-7200,disk.platter.rpm=5400"
     with pytest.raises(Refused, match="not on the simulated disk"):
         await here.look_up("/tmp")
@@ -76,7 +76,7 @@ async def test_the_power_of_a_simulated_disk_can_be_cut(disk: str, verdict: str)
 
 async def test_without_an_acknowledged_sync_nothing_can_be_lost() -> None:
     here, place = session("hdd-7200")
-    site, plan = await here.planned("fsync-rate", place)
+    site, plan = await here.plan_by_name("fsync-rate", place)
     with pytest.raises(Refused, match="nothing can be lost"):
         here.start(plan, site).pull_plug()
 

@@ -109,5 +109,5 @@ def test_failed_capacitor_of_a_sata_drive_is_suspicious() -> None:
 def test_known_fault_is_flagged_in_the_list() -> None:
     """Before a byte is written: the list judges the configuration alone."""
     drive = disk(model="WDC WD40EFRX-68WT0N0", readings=readings(firmware="0A80"), write_cache="write back")
-    found = JudgementCache().of(Inventory(filesystems=(on_disk(None, drive),), process=HONEST_PROCESS))["/srv"]
+    found = JudgementCache().judge(Inventory(filesystems=(on_disk(None, drive),), process=HONEST_PROCESS))["/srv"]
     assert found.findings[0].rule == "known-fault"
