@@ -12,7 +12,7 @@ from tests import prefork
 
 Fleet = Callable[..., subprocess.CompletedProcess[str]]
 HONEST = gzip.decompress((Path(__file__).parents[1] / "judge/frozen/machine-ext4-virtio.json.gz").read_bytes())
-_SSH = """#!/bin/sh
+_SSH = r"""#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 case $2 in
     unknown*) echo 'Host key verification failed.' >&2; exit 255 ;;
@@ -20,6 +20,8 @@ case $2 in
     gone*) echo 'ssh: connect to host gone1 port 22: Connection refused' >&2; exit 255 ;;
     dropped*) echo 'kex_exchange_identification: Connection closed by remote host' >&2; exit 255 ;;
     menu*) echo 'Welcome to the appliance. 1) status 2) reboot'; exit 0 ;;
+    silent*) exec sleep 60 ;;
+    forger*) set -- "$1" "$2" "$(printf %s "$3" | sed 's/"ready $place"/"ready .."/; s/say begin/say x; exit/')" ;;
     flood*) exec head -c 40000000 /dev/zero ;;
     chatty*) echo 'Last login: yesterday. {"schema": "fstui.run/2"}' ;;
 esac

@@ -8,10 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from fstui.fleet.remote import Request, folded, nodes_of
+from fstui.fleet.ssh import Fanout, SshResult, local_command
+from fstui.model.errors import Refused
 from fstui.ssh import command_line
 from tests import prefork
 from tests.fleet.conftest import HONEST, Fleet, program
@@ -81,6 +85,26 @@ def test_an_answer_without_a_document_has_a_reason(fleet: Fleet, tmp_path: Path,
     done = fleet(*run("--nodes", "db1", "--installed", str(there)))
     assert done.returncode == 1
     assert words in " ".join(done.stdout.split())
+
+
+def test_hosts_have_a_time_limit(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    hanging = program(tmp_path / "hanging", f"#!/bin/sh\n[ $NODE = db1 ] && exec {installed}\nexec sleep 60\n")
+    words = run("--nodes", "db[1-2],silent1", "--installed", str(hanging), "--timeout", "5", "--format", "csv")
+    done = fleet(*words)
+    assert done.returncode == 1
+    troubles = {row["host"]: row["trouble"] for row in csv.DictReader(io.StringIO(done.stdout))}
+    assert troubles.pop("db1") == ""
+    assert troubles.pop("silent1").startswith("no answer within ")
+    assert troubles.pop("db2").startswith("not finished within ")
+
+
+def test_forged_answers_are_refused(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
+    place = tmp_path / "place"
+    done = fleet(*run("--nodes", "forger1", "--pyz", str(file), "--place", str(place)))
+    assert done.returncode == 1 and "forger1: its answer cannot be parsed" in done.stdout
+    cleaned = fleet("clean", "out", "--place", str(place))
+    assert (cleaned.returncode, cleaned.stderr) == (1, "forger1: its answer was cut short\n")
 
 
 def test_a_missing_or_damaged_file_is_carried(fleet: Fleet, installed: str, tmp_path: Path) -> None:
@@ -254,20 +278,51 @@ def test_a_signal_ends_the_run_on_a_host(ssh: str, tmp_path: Path) -> None:
     os.mkfifo(begun)
     script = f"trap 'echo $NODE >{cleaned}; exit 143' TERM\necho >{begun}\nwhile :; do sleep 0.05; done"
     there = program(tmp_path / "there", f"#!/bin/sh\n{script}\n")
-    words = ["fleet", *run("--nodes", "db1", "--installed", str(there)), "--ssh", ssh]
+    words = ["fleet", *run("--nodes", "db[1-2]", "--fanout", "1", "--installed", str(there)), "--ssh", ssh]
     process = Forked(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     begun.read_text()
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert cleaned.read_text() == "db1\n"
-    assert "exit 143" in out
+    waiting = {"db1": "db2", "db2": "db1"}[cleaned.read_text().strip()]
+    assert "exit 143" in out and f"{waiting}: stopped before fstui connected to it" in out
+
+
+def test_a_host_that_ignores_a_stop_is_left(ssh: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fstui.fleet.ssh._CLEANUP_TIMEOUT_S", 0.0)
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    for fifo in (begun, ended):
+        os.mkfifo(fifo)
+    request = Request(command="run", ssh=ssh)
+    script = f"trap '' TERM; exec 5>{ended}; echo >{begun}; while :; do sleep 0.05; done"
+    fanout, answers = Fanout(request), list[SshResult]()
+
+    def stop() -> None:
+        begun.read_text()
+        fanout.stop()
+
+    stopping = threading.Thread(target=stop, daemon=True)
+    stopping.start()
+    reading = threading.Thread(target=ended.read_text, daemon=True)  # it ends when no process of the host is left
+    reading.start()
+    fanout.run({"db1": local_command(request, script)}, lambda _, answer: answers.append(answer), timeout_s=60)
+    stopping.join()
+    reading.join(60)
+    assert [answer.code for answer in answers] == [None] and not reading.is_alive()
 
 
 def test_fleet_fail_on_exits_3(fleet: Fleet, installed: str) -> None:
     done = fleet(*run("--nodes", "db1", "--installed", installed, "--fail-on", "consistent", "--format", "json"))
     assert done.returncode == 3
     assert json.loads(done.stdout)["hosts"][0]["verdict"] == "consistent"
+
+
+def test_without_clustershell_hosts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert folded(["db1", "db2"]) == "db[1-2]"
+    monkeypatch.setitem(sys.modules, "ClusterShell.NodeSet", None)
+    with pytest.raises(Refused, match="ClusterShell, which is not installed"):
+        nodes_of("db[1-2]")
+    assert folded(["db1", "db2"]) == "db1,db2"
 
 
 @pytest.mark.parametrize("nodes", ["db[1-", "-oProxyCommand=x", "a/b", ""])

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -11,10 +12,12 @@ from fstui.fleet.report import changes, comparison_report, report_of
 from fstui.fleet.results import About, Fleet, Rate, results_of
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.errors import Refused
+from fstui.model.judgement import Speed
 from fstui.model.steps import TimelinePoint
 from fstui.model.storage import Node, Reading
 from fstui.report.formats import render_report, report_names
 from fstui.report.formats.json import line
+from tests.cli.test_watch import REPORT
 from tests.factories import storage
 from tests.factories.samples import RUN
 from tests.fleet.conftest import HONEST
@@ -88,6 +91,17 @@ def test_a_list_names_defects_but_no_tmpfs() -> None:
     assert (said.verdict, said.sentence) == ("not-durable", "2 filesystems; /srv: not-durable, barriers off")
 
 
+def test_a_watch_is_a_row_for_each_host() -> None:
+    slow = Speed(answer="slow", title="Writes are slow")
+    watch = replace(REPORT, mount_point="/srv", sentence="Syncs wait for the disk.", speed=slow)
+    hosts = [result for node in ("db1", "db2") for result in results_of(node, "watch", msgspec.json.encode(watch))]
+    shown = fleet(*hosts)
+    text = str(render("plain", replace(shown, about=replace(shown.about, command="watch"))))
+    assert [row.split() for row in text.splitlines() if "Syncs wait" in row] == [
+        [node, *["Syncs", "wait", "for", "the", "disk.", "Writes", "are", "slow"]] for node in ("db1", "db2")
+    ]
+
+
 @pytest.mark.parametrize("document", [b"", b"[" * 100_000, b'{"schema": 1}', b"\xff\xfe", b'{"schema":"fstui.run/2"}'])
 @pytest.mark.parametrize("command", ["run", "check", "watch", "list"])
 def test_a_broken_document_is_refused(command: str, document: bytes) -> None:
@@ -141,6 +155,42 @@ def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(Refused, match="not empty"):
         results.make_directory(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "fleet.json: No such file or directory. Name a directory that fstui fleet made"),
+        ("{", "fleet.json: Input data was truncated"),
+        ('{"command": "run", "schema": "fstui.fleet/9"}', "its schema is 'fstui.fleet/9', not 'fstui.fleet/1'"),
+    ],
+)
+def test_a_directory_of_something_else_is_refused(tmp_path: Path, content: str | None, reason: str) -> None:
+    if content is not None:
+        (tmp_path / "fleet.json").write_text(content)
+    with pytest.raises(Refused) as refused:
+        results.read(tmp_path)
+    assert reason in str(refused.value)
+
+
+def test_documents_that_cannot_be_read_have_a_reason(tmp_path: Path) -> None:
+    about = About(
+        command="run", nodes=("db1", "gone", "huge", "broken", "../db1", "silent"), troubles={"silent": "why"}
+    )
+    results.save_about(tmp_path, about)
+    results.save(tmp_path, "db1", HONEST)
+    results.save(tmp_path, "broken", b"{")
+    with (tmp_path / "huge.json").open("wb") as file:
+        file.truncate(results.MAX_BYTES + 1)
+    found = results.read(tmp_path)
+    assert [result.node for result in found.results] == ["db1"]
+    assert found.about.troubles == {
+        "silent": "why",
+        "gone": "gone.json: No such file or directory",
+        "huge": "its answer is not a document: it is larger than any document",
+        "broken": found.about.troubles["broken"],
+    }
+    assert found.about.troubles["broken"].startswith("its answer is not a document: ")
 
 
 @pytest.mark.parametrize(("fanout", "warned"), [(64, True), (1, False)])

@@ -55,6 +55,17 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
         assert [path for place in places.values() for path in place.glob(".fstui-*")] == []
 
 
+def test_a_run_over_the_time_limit_is_ended(workshop: Path) -> None:  # noqa: F811
+    with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
+        scenario = scenario_file(workshop, "fdatasync")
+        arguments = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
+        done = up.fleet(*arguments, "--installed", FSTUI, "--timeout", "10", "--into", f"{workshop}/out")
+        assert done.returncode == 1
+        assert "db1: not finished within" in done.stdout and "the run there was stopped" in done.stdout
+        assert eventually(lambda: not up.left("db1"))
+        assert eventually(lambda: not list(storage.directory.glob(".fstui-*")))
+
+
 def test_ctrl_c_ends_a_run_on_a_host(workshop: Path) -> None:  # noqa: F811
     with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
         scenario = scenario_file(workshop, "fdatasync")
