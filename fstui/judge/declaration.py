@@ -1,4 +1,4 @@
-"""How a rule is declared: a function from a case to conclusions, with the name of the rule."""
+"""How a rule is declared, as a function that takes a case and yields conclusions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fstui.model.judgement import Confidence, Finding, Scope, Verdict
 from fstui.model.steps import Step
 
 LAST = 1000
-"""The order of rules that do not name one."""
+"""The ``order`` of rules that state none."""
 
 
 class Conclusion(NamedTuple):
@@ -29,27 +29,27 @@ class Conclusion(NamedTuple):
 class Rule(NamedTuple):
     name: str
     judge: Callable[[Case], Iterable[Conclusion | Finding]]
-    """It yields findings instead of conclusions only if it reports under several names."""
+    """A rule that reports under several names yields findings instead of conclusions."""
     order: int
     said_first: bool
 
     def __call__(self, case: Case) -> Iterator[Finding]:
-        for found in self.judge(case):
-            yield found if isinstance(found, Finding) else self._finding(found)
+        for result in self.judge(case):
+            yield result if isinstance(result, Finding) else self._finding(result)
 
-    def _finding(self, found: Conclusion) -> Finding:
-        steps = dict.fromkeys(step.name for step in found.steps)
-        lists = {"steps": tuple(steps), "because": tuple(found.because), "next": tuple(found.next)}
-        return Finding(rule=self.name, **{**found._asdict(), **lists})
+    def _finding(self, conclusion: Conclusion) -> Finding:
+        steps = dict.fromkeys(step.name for step in conclusion.steps)
+        lists = {"steps": tuple(steps), "because": tuple(conclusion.because), "next": tuple(conclusion.next)}
+        return Finding(rule=self.name, **{**conclusion._asdict(), **lists})
 
 
 def rule(
     *, order: int = LAST, said_first: bool = False
 ) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
-    """Declare a rule, named like its function.
+    """Declare a rule with the name of its function.
 
-    ``order`` orders the rules of one question whose findings weigh the same: lower first, then by name.
-    ``said_first`` puts the sentences of its notes before that of the verdict.
+    ``order``: among findings of equal weight about one question, those of the rule with the lower order come first.
+    ``said_first``: the sentences of the rule's notes come before the sentence of the verdict.
     """
 
     def declare(judge: Callable[[Case], Iterable[Conclusion | Finding]]) -> Rule:

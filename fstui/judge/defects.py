@@ -18,11 +18,11 @@ class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     verdict: Verdict | None = None
     confidence: Confidence
     low_unless_verified: bool = False
-    """Confidence is low unless each lowest device was observed to work or is known to be safe."""
+    """Confidence is low unless each lowest device was observed to do work or is known to be safe."""
     title: str
     sentence: str
     missing: Mapping[str, str] = {}
-    """Replacements in the sentence for readings that the layer does not have."""
+    """Texts for the placeholders of readings that the layer does not have."""
     next: tuple[str, ...]
 
 
@@ -38,11 +38,14 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Hit(NamedTuple):
+    """A layer that has a defect."""
+
     outcome: str
+    """A key of ``Defect.outcomes``."""
     layer: Node
     because: tuple[str, ...]
-    words: Mapping[str, str] = {}
-    """Additional replacements in the sentences."""
+    replacements: Mapping[str, str] = {}
+    """Further texts for the placeholders in the sentences."""
     steps: tuple[str, ...] = ()
 
 

@@ -26,7 +26,7 @@ Operation = Literal[
 ]  # fmt: skip
 NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
 MIN_PUBLISHED = 8
-"""Minimum number of published rates of durable writes that describe a class of medium."""
+"""A class of medium needs at least this many published rates of durable writes to be described by them."""
 _BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     ((), "fdatasync"): "fdatasync",
     ((), "fsync"): "fsync",
@@ -65,11 +65,13 @@ class PublishedClass(NamedTuple):
 
 
 class Placement(NamedTuple):
+    """The measured rate of one operation, and the references to compare it with."""
+
     operation: Operation
     per_s: float
     block_bytes: int
     media: frozenset[MediumClass]
-    """The classes of the published references. Empty for all classes, if the medium is not known."""
+    """The classes of the published references; empty for all classes, if the medium is not known."""
     published: tuple[Reference, ...]
     """The published references, slowest first."""
     own: tuple[Reference, ...] = ()
@@ -80,7 +82,7 @@ class Placement(NamedTuple):
         return sum(reference.per_s < self.per_s for reference in self.published)
 
 
-class _Kind(NamedTuple):
+class _ReferenceKey(NamedTuple):
     """The properties that runs must share to form one reference."""
 
     operation: Operation
@@ -96,24 +98,24 @@ def library() -> tuple[Reference, ...]:
 
 
 def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
-    """Return published references, slowest first: of all operations if it is None, on all media if there are none."""
-    wanted = set(media)
+    """Return published references, slowest first. ``operation``: None for all. ``media``: empty for all."""
+    classes = set(media)
     return tuple(
         reference
         for reference in library()
-        if operation in {None, reference.operation} and (not wanted or reference.medium in wanted)
+        if operation in {None, reference.operation} and (not classes or reference.medium in classes)
     )
 
 
 def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
     """Return the published class of these media, or None if one of them is unknown or has few references."""
-    compared = comparable(media)
-    found = [one for one in _durable() if one.medium in compared]
-    if len(found) < MIN_PUBLISHED:
+    classes = comparable(media)
+    references = [reference for reference in _durable() if reference.medium in classes]
+    if len(references) < MIN_PUBLISHED:
         return None
-    names = named(media) if compared == media else "rotating disks"
-    slowest = min(found, key=lambda one: one.per_s)
-    return PublishedClass(f"{len(found)} published rates for {names}", slowest.per_s, slowest.operation)
+    names = media_names(media) if classes == media else "rotating disks"
+    slowest = min(references, key=lambda reference: reference.per_s)
+    return PublishedClass(f"{len(references)} published rates for {names}", slowest.per_s, slowest.operation)
 
 
 @cache
@@ -124,66 +126,73 @@ def typical() -> tuple[tuple[str, float], ...]:
         ("SSDs without power-loss protection", {"ssd"}),
         ("SSDs with power-loss protection", {"ssd-plp"}),
     )
-    return tuple((words, median(one.per_s for one in _durable() if one.medium in media)) for words, media in kinds)
+    return tuple(
+        (words, median(reference.per_s for reference in _durable() if reference.medium in media))
+        for words, media in kinds
+    )
 
 
 def _durable() -> tuple[Reference, ...]:
-    return tuple(one for one in library() if one.operation not in NEVER_SYNCED)
+    return tuple(reference for reference in library() if reference.operation not in NEVER_SYNCED)
 
 
-def named(media: Iterable[str]) -> str:
+def media_names(media: Iterable[str]) -> str:
     """Return the classes of media in words: ``Optane drives, SSDs``."""
-    return ", ".join(sorted(_NAMES.get(one, one) for one in media))
+    return ", ".join(sorted(_NAMES.get(medium, medium) for medium in media))
 
 
 def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
-    """Return the classes to compare these with: rotating disks of any speed, and nothing if one is unknown."""
+    """Return the comparable classes; none if a class is unknown. Rotating disks of any speed are comparable."""
     if not media or "unknown" in media:
         return frozenset()
     return media | _ROTATING if media & _ROTATING else media
 
 
 def operation_of(settings: SyncWrites) -> Operation | None:
-    """Return the library's name of the operation of these settings; None if none was published."""
+    """Return the library's name of the operation with these settings; None if it has no published rate."""
     if settings.sync_every != 1 or settings.ops_per_s:
         return None
     if settings.prefill != "written":
-        fills = settings.offsets in {"append", "sequential"}
-        return "append+fdatasync" if fills and (settings.open_flags, settings.sync) == ((), "fdatasync") else None
+        appends = settings.offsets in {"append", "sequential"}
+        return "append+fdatasync" if appends and (settings.open_flags, settings.sync) == ((), "fdatasync") else None
     if settings.offsets in {"append", "sequential"}:
         return None
     return _BY_SETTINGS.get((settings.open_flags, settings.sync))
 
 
 def rates(case: Case) -> dict[Operation, tuple[int, float]]:
-    """Return block size and rate per second of the first step of each operation that has enough syncs."""
-    found: dict[Operation, tuple[int, float]] = {}
+    """Return block size and rate per second of each operation, from the first step with enough syncs."""
+    by_operation: dict[Operation, tuple[int, float]] = {}
     for step, settings in case.steps.measured:
         operation = operation_of(settings)
         if operation and has_rate(step) and step.ops >= MIN_SYNCS and step.rate_per_s > 0:
-            found.setdefault(operation, (settings.block_bytes, step.rate_per_s))
-    return found
+            by_operation.setdefault(operation, (settings.block_bytes, step.rate_per_s))
+    return by_operation
 
 
-def placed(run: Run) -> tuple[Placement, ...]:
-    """Place the run's rates among the references: those with the most references first, O_DIRECT alone last.
+def find_placements(run: Run) -> tuple[Placement, ...]:
+    """Place the run's rates among the references. Rates with most references come first, unsynced O_DIRECT last.
 
-    Return nothing if fstui limited the rate, or if the syncs may not be durable: then they may be faster than any disk.
+    Return nothing if fstui limited the rate, or if the syncs may not be durable and so may be faster than any disk.
     """
     case = Case(run)
     if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_TRUSTED:
         return ()
     media = comparable(case.commit_media)
-    found = (
+    all_placements = (
         Placement(operation, per_s, block_bytes, media, published(operation, media), own_references(case, operation))
         for operation, (block_bytes, per_s) in rates(case).items()
     )
-    shown = (one for one in found if one.own or one.published)
-    return tuple(sorted(shown, key=lambda one: (one.operation == "O_DIRECT", -len(one.own), -len(one.published))))
+    return tuple(
+        sorted(
+            (placement for placement in all_placements if placement.own or placement.published),
+            key=lambda placement: (placement.operation == "O_DIRECT", -len(placement.own), -len(placement.published)),
+        )
+    )
 
 
 def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
-    found = (
+    references = (
         Reference(
             device=own.name,
             medium=own.media[0] if own.media else "unknown",
@@ -195,28 +204,30 @@ def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
         for own in case.evidence.own
         if own.operation == operation
     )
-    return tuple(sorted(found, key=lambda one: one.per_s))
+    return tuple(sorted(references, key=lambda reference: reference.per_s))
 
 
-def applicable(every: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
-    """Return the references for the same classes of medium, or for the same models if the classes are unknown."""
+def applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
+    """Return the references for the same classes of medium and, if a class is unknown, also for the same models."""
     media, models = _media(case), _models(case)
-    known = bool(comparable(case.commit_media))
-    return tuple(one for one in every if one.media == media and (known or (models and one.models == models)))
+    same_media = (reference for reference in references if reference.media == media)
+    if comparable(case.commit_media):
+        return tuple(same_media)
+    return tuple(reference for reference in same_media if models and reference.models == models)
 
 
-def of_runs(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
+def make_references(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
     """Make one reference per operation, block size and kind of storage. Raises Refused for an unsuitable run."""
-    found: dict[_Kind, list[float]] = defaultdict(list)
+    rates_by_key: dict[_ReferenceKey, list[float]] = defaultdict(list)
     for run in runs:
         if reason := why_unsuitable(run):
             raise Refused(f"run {run.id} cannot be a reference: {reason}")
         case = Case(run)
         for operation, (block_bytes, per_s) in rates(case).items():
-            found[_Kind(operation, block_bytes, _media(case), _models(case))].append(per_s)
+            rates_by_key[_ReferenceKey(operation, block_bytes, _media(case), _models(case))].append(per_s)
     return tuple(
-        OwnReference(name=name, **kind._asdict(), runs=len(each), slowest_per_s=min(each), per_s=median(each))
-        for kind, each in found.items()
+        OwnReference(name=name, **key._asdict(), runs=len(per_s), slowest_per_s=min(per_s), per_s=median(per_s))
+        for key, per_s in rates_by_key.items()
     )
 
 

@@ -1,4 +1,4 @@
-"""The verdict of a run, from its findings, or the note that says what is established if no rule could judge it."""
+"""The verdict of a run, from its findings. If no rule could judge the run, a note says what is established."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
-from fstui.judge.fitness import fits, with_products
+from fstui.judge.fitness import product_fits, with_products
 from fstui.judge.rules import all_rules
 from fstui.judge.speed import speed
 from fstui.model.judgement import NOT_DURABLE, VERDICTS, Confidence, Finding, Judgement, Verdict
@@ -39,7 +39,7 @@ _ARRAY = (
 )
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
 _FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
-"""If there is one of these, the first in this order is the verdict. Among the others the most confident one is."""
+"""If findings have one of these verdicts, the first in this order decides; otherwise the most confident finding."""
 _Reason = tuple[str, str, tuple[str, ...]]
 """Why no rule could judge the run: title, sentence, next steps."""
 
@@ -48,14 +48,16 @@ def judge(evidence: Evidence) -> Judgement:
     """Return the findings, worst first, and the verdict. Without steps, the configuration alone decides."""
     case = Case(evidence)
     rules = all_rules(with_steps=bool(case.steps.all))
-    found = (finding for rule in rules for finding in rule(case))
-    findings = order_of_findings(msgspec.structs.replace(each, next=_safe_next(evidence, each.next)) for each in found)
+    unordered = (finding for rule in rules for finding in rule(case))
+    findings = order_of_findings(
+        msgspec.structs.replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered
+    )
     ground = decisive(findings)
     first_notes = [finding for finding in findings if finding.rule in _said_first() and finding.verdict is None]
     said_first = " ".join(finding.sentence for finding in first_notes)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     why = ground or _undecided(evidence, case)
-    fit = tuple(fits(case))
+    fits = tuple(product_fits(case))
     answer = speed(case, verdict)
     answer = msgspec.structs.replace(answer, next=_safe_next(evidence, answer.next))
     return Judgement(
@@ -63,23 +65,24 @@ def judge(evidence: Evidence) -> Judgement:
         confidence=why.confidence,
         sentence=f"{said_first} {why.sentence}".strip(),
         findings=findings if ground or not case.steps.all else (*findings, why),
-        speed=with_products(answer, fit),
-        fit=fit,
+        speed=with_products(answer, fits),
+        fit=fits,
     )
 
 
 def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace the names of a simulated disk in commands to paste, because a real disk may have them as well."""
+    """Replace the names of a simulated disk in commands to paste, because a real disk may have the same names."""
     target = evidence.target
     if target is None or target.simulated is None:
         return steps
     names = "|".join(re.escape(node.id) for node in target.stack)
     real = [re.sub(rf"/dev/(?:{names})\b", "DEVICE", step.replace(target.mount_point, "DIR")) for step in steps]
-    here, there = ([step for step in real if ("simulated" in step) is simulated] for simulated in (True, False))
-    if there:  # said once: the first step may be shown alone, and the others are below it
-        first = there[0]
-        there[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
-    return (*here, *there)
+    on_simulated = [step for step in real if "simulated" in step]
+    on_real = [step for step in real if "simulated" not in step]
+    if on_real:  # only the first step says so, because it may be shown alone and the others are below it
+        first = on_real[0]
+        on_real[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
+    return (*on_simulated, *on_real)
 
 
 def decisive(findings: Sequence[Finding]) -> Finding | None:
@@ -105,10 +108,10 @@ def _weight(finding: Finding) -> tuple[int, int, int]:
 
 
 def _order(finding: Finding) -> tuple[bool, bool, int, int]:
-    note = finding.verdict is None
+    is_note = finding.verdict is None
     return (
-        note,
-        finding.scope == "step" or (note and finding.rule not in _said_first()),
+        is_note,
+        finding.scope == "step" or (is_note and finding.rule not in _said_first()),
         VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS),
         _CONFIDENCE.index(finding.confidence),
     )
@@ -119,24 +122,24 @@ def _said_first() -> frozenset[str]:
 
 
 def _undecided(evidence: Evidence, case: Case) -> Finding:
-    title, sentence, steps = _reasons(case)
+    title, sentence, steps = _reason(case)
     next_steps = _safe_next(evidence, steps)
     return Finding(
         rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=next_steps
     )
 
 
-def _reasons(case: Case) -> _Reason:
+def _reason(case: Case) -> _Reason:
     if not case.stack.nodes:
-        for unseen in (each.promised for each in case.commits.all if each.promised.existing):
+        for unseen in (commits.settings for commits in case.commits.all if commits.settings.existing):
             settings = f" Its settings: {', '.join(unseen.settings)}." if unseen.settings else ""
             where = "on another filesystem" if unseen.located else "in a place that is not known"
             sentence = f"{unseen.database} stores its data {where}, so its flushes were not counted.{settings}"
             return f"the data is {where}", sentence, ("Run fstui where the data is stored.",)
         return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
     if not case.steps.all:
-        fault = any(node.state for node in case.stack.nodes)
-        known = "Nothing" if fault else "The configuration shows no fault, and nothing"
+        has_fault = any(node.state for node in case.stack.nodes)
+        known = "Nothing" if has_fault else "The configuration shows no fault, and nothing"
         sentence = f"{known} was measured yet: run fsync-rate to count its flushes."
         return "not measured", sentence, (_COUNT_FLUSHES,)
     failures = [step.error for step in case.steps.all if step.error]
@@ -144,20 +147,20 @@ def _reasons(case: Case) -> _Reason:
         sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
         return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
     if not case.steps.synced:
-        most = max((done.syncs for done in case.steps.measured if done.call), default=0)
+        most = max((sync_step.syncs for sync_step in case.steps.measured if sync_step.call), default=0)
         sentence = (
             f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The most here was "
             f"{most}: run fsync-rate, or allow more seconds."
         )
         return "too few syncs", sentence, (_COUNT_FLUSHES,)
-    syncs = sum(done.syncs for done in case.steps.synced)
-    covered = words.time_measured(done.step for done in case.steps.synced)
-    established = f"{count(syncs)} syncs returned in {covered}, and nothing contradicts durability."
-    title, why, steps = _why(case)
+    syncs = sum(sync_step.syncs for sync_step in case.steps.synced)
+    measured_time = words.time_measured(sync_step.step for sync_step in case.steps.synced)
+    established = f"{count(syncs)} syncs returned in {measured_time}, and nothing contradicts durability."
+    title, why, steps = _why_unjudged(case)
     return title, f"{established} Not established: {why}", (*steps, words.UNTIL_THEN)
 
 
-def _why(case: Case) -> _Reason:
+def _why_unjudged(case: Case) -> _Reason:
     top = case.stack.levels[0] if case.stack.levels else None
     if top is None or not top.devices:
         why = "what arrived, because no device on this host is known to count flushes for it."
@@ -165,29 +168,31 @@ def _why(case: Case) -> _Reason:
     if case.stack.has_unseen_devices:
         why = "what arrived, because the filesystem has devices that are not known."
         return "devices that are not known", why, ("Run fstui on the host, where these devices are known.",)
-    tops = [accounts[0] for done in case.steps.synced if (accounts := case.flushes.accounts(done))]
-    return _of_topmost_level(case, top, tops)
+    accounts = [level_accounts[0] for level_accounts in map(case.flushes.accounts, case.steps.synced) if level_accounts]
+    return _why_at_topmost_level(case, top, accounts)
 
 
-def _of_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) -> _Reason:
+def _why_at_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]) -> _Reason:
     where = words.devices(level.devices)
-    through = tuple(device for device in level.devices if device.write_cache == "write through")
-    if through == level.devices or (through and any(account.counted is not None for account in accounts)):
-        names = words.devices(through)
+    write_through = tuple(device for device in level.devices if device.write_cache == "write through")
+    has_counts = any(account.counted is not None for account in accounts)
+    if write_through == level.devices or (write_through and has_counts):
+        names, have = words.devices(write_through), "have" if write_through[1:] else "has"
         why = (
-            f"that {names} {'have' if through[1:] else 'has'} no volatile cache. Only the kernel's setting says so: it "
+            f"that {names} {have} no volatile cache. Only the kernel's setting says so: it "
             f"considers {names} “write through” and sends no flush."
         )
-        return f"{names}: nothing confirms that it has no cache", why, tuple(_who_answers(case, through))
-    if all(account.counted is None for account in accounts):
+        return f"{names}: nothing confirms that it has no cache", why, tuple(_cache_checks(case, write_through))
+    if not has_counts:
         traced = any(step.trace for step in case.steps.all)
         return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
     why = f"that a flush reaches {where}: none that it would count is expected in these steps."
     return "no flush is expected", why, ("Run a step with fdatasync, for example fsync-rate.",)
 
 
-def _who_answers(case: Case, through: tuple[Node, ...]) -> Iterator[str]:
-    first = through[0]
+def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
+    """Yield what the user can do to find out whether these devices have a volatile cache."""
+    first = devices[0]
     if link(first.link).own_network:
         yield _ARRAY
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):

@@ -41,10 +41,9 @@ LOOK_AT_LIBRARIES = (
 )
 _MANAGED = "On a managed service, change its parameters."
 _MAX_NAMES = 3
-_NO_TIME_S = 1e-9
-"""The resolution of a step's clock."""
-_SHORT_S = 0.05
-"""Shorter times would be 0.0 in tenths of a second."""
+_CLOCK_RESOLUTION_S = 1e-9
+_MIN_TENTHS_S = 0.05
+"""A shorter time would be 0.0 in tenths of a second."""
 
 
 def check_health(drive: Node) -> str:
@@ -55,43 +54,43 @@ def check_health(drive: Node) -> str:
 
 
 def capital(words: str) -> str:
-    """Capitalise the first letter, and leave names further on as they are."""
+    """Capitalise only the first letter, because a sentence may contain names."""
     return words[:1].upper() + words[1:]
 
 
 def command(text: str) -> str:
-    """Put a command in quotes, which also keep it on one line. Leave it as it is if it contains quotes."""
+    """Put a command in quotes, unless it contains quotes. The quotes also keep the command on one line."""
     return text if "'" in text else f"'{text}'"
 
 
 def listed(items: Iterable[str]) -> str:
     """Join the items: ``sda``, ``sda and sdb``, ``sda, sdb and sdc``."""
-    *most, last = list(items) or [""]
-    return f"{', '.join(most)} and {last}" if most else last
+    *others, last = list(items) or [""]
+    return f"{', '.join(others)} and {last}" if others else last
 
 
-def writers(found: Iterable[OtherWriter]) -> str:
+def writers(other_writers: Iterable[OtherWriter]) -> str:
     """Name the three writers that wrote most: ``mysqld, python3 (4 of them), rsyslogd and others``."""
-    times = Counter(writer.name for writer in sorted(found, key=lambda writer: -writer.written_bytes))
-    named = [name + (f" ({number} of them)" if number > 1 else "") for name, number in times.items()]
-    return listed([*named[:_MAX_NAMES], *(["others"] if len(named) > _MAX_NAMES else [])])
+    numbers = Counter(writer.name for writer in sorted(other_writers, key=lambda writer: -writer.written_bytes))
+    labels = [name + (f" ({number} of them)" if number > 1 else "") for name, number in numbers.items()]
+    return listed([*labels[:_MAX_NAMES], *(["others"] if len(labels) > _MAX_NAMES else [])])
 
 
-def servers(found: Iterable[OtherWriter]) -> str:
-    return listed(dict.fromkeys(writer.name for writer in found if writer.name in COMMANDS))
+def servers(other_writers: Iterable[OtherWriter]) -> str:
+    return listed(dict.fromkeys(writer.name for writer in other_writers if writer.name in COMMANDS))
 
 
 def devices(nodes: Iterable[Node]) -> str:
     return listed(node.id for node in nodes)
 
 
-def named(node: Node) -> str:
+def label(node: Node) -> str:
     """Return the type and mount point of a filesystem, or the kernel name of a device."""
     return f"{node.kind} {node.name}" if node.layer == "filesystem" else node.id.removeprefix(f"{node.kind}:")
 
 
 def time_measured(steps: Iterable[Step]) -> str:
-    """Return the time that the steps took together: ``the 3.0 s measured``. A step that is given twice counts once."""
+    """Return the total time of the steps: ``the 3.0 s measured``. A step that is listed twice counts once."""
     return f"the {_time(steps)} measured"
 
 
@@ -102,12 +101,12 @@ def time_judged(steps: Iterable[Step]) -> str:
 
 def _time(steps: Iterable[Step]) -> str:
     total_s = sum({id(step): step.elapsed_s for step in list(steps)}.values())
-    return duration_ns(1e9 * total_s) if 0 < total_s < _SHORT_S else seconds(total_s)
+    return duration_ns(1e9 * total_s) if 0 < total_s < _MIN_TENTHS_S else seconds(total_s)
 
 
 def syncs_a_second(syncs: int, step: Step) -> str:
     """Return the rate of the syncs that returned: ``9 120 syncs a second``."""
-    return f"{rate(syncs / step.elapsed_s if step.elapsed_s > _NO_TIME_S else 0.0)} syncs a second"
+    return f"{rate(syncs / step.elapsed_s if step.elapsed_s > _CLOCK_RESOLUTION_S else 0.0)} syncs a second"
 
 
 def between(values: Sequence[float]) -> str:
@@ -120,41 +119,43 @@ def expected(flushes: Range | None) -> str:
     """Return the expected flushes: ``1``, ``1 to 2``, ``1/16 to 1``, or ``?`` if the number is not known."""
     if flushes is None:
         return "?"
-    low, high = _expected(flushes.low), _expected(flushes.high)
+    low, high = _fraction(flushes.low), _fraction(flushes.high)
     if low == high:
         return low
     return f"{low} or more" if flushes.high == inf else f"{low} to {high}"
 
 
-def _expected(flushes: float) -> str:
+def _fraction(flushes: float) -> str:
     return f"1/{1 / flushes:g}" if 0 < flushes < 1 and (1 / flushes).is_integer() else f"{flushes:g}"
 
 
-def read(node: Node, what: str, value: str, path: str) -> str:
+def evidence_line(node: Node, what: str, value: str, path: str) -> str:
     """Return a line of evidence: the node, what was read, its value and its file."""
-    return f"{named(node)} {what}: {value}" + (f" ({path})" if path and not path.startswith(SIMULATED) else "")
+    return f"{label(node)} {what}: {value}" + (f" ({path})" if path and not path.startswith(SIMULATED) else "")
 
 
 def write_cache(node: Node) -> str:
-    return read(node, "write cache", node.write_cache or "not stated", f"/sys/block/{node.id}/queue/write_cache")
+    return evidence_line(
+        node, "write cache", node.write_cache or "not stated", f"/sys/block/{node.id}/queue/write_cache"
+    )
 
 
-def reading(node: Node, found: Reading) -> str:
-    return read(node, found.what, found.value, found.path)
+def reading(node: Node, fact: Reading) -> str:
+    return evidence_line(node, fact.what, fact.value, fact.path)
 
 
 def readings(node: Node, *names: str) -> Iterator[str]:
-    yield from (reading(node, found) for name in names if (found := node.reading(name)) is not None)
+    yield from (reading(node, fact) for name in names if (fact := node.reading(name)) is not None)
 
 
 def medium(node: Node) -> str:
-    known = node.medium
-    if known is None:
+    medium = node.medium
+    if medium is None:
         return f"{node.id} medium: not known"
-    # The text before the colon says when it was declared: "declared by you (remembered): …"
-    declared = known.because.partition(":")[0] or "declared by you"
-    who = declared if known.declared else known.because or "read"
-    return f"{node.id}: medium {known.class_}, write cache {known.write_cache} ({who})"
+    # the text before the colon says when it was declared: "declared by you (remembered): …"
+    declaration = medium.because.partition(":")[0] or "declared by you"
+    source = declaration if medium.declared else medium.because or "read"
+    return f"{node.id}: medium {medium.class_}, write cache {medium.write_cache} ({source})"
 
 
 def hypervisor(host: Host) -> tuple[str, ...]:
@@ -182,10 +183,10 @@ def durable_commits(lossy: Sequence[str]) -> str:
     return f"Set fsync = on and synchronous_commit = on. {_MANAGED}"
 
 
-def process(found: Process) -> str:
-    return f"{found.name or 'process'} ({found.pid})"
+def process_label(process: Process) -> str:
+    return f"{process.name or 'process'} ({process.pid})"
 
 
-def io_limits(found: Process, label: str) -> Iterator[str]:
-    for limit in found.io_limits:
-        yield f"{label}: {limit.what} {limit.value} ({limit.path})"
+def io_limits(process: Process, prefix: str) -> Iterator[str]:
+    for limit in process.io_limits:
+        yield f"{prefix}: {limit.what} {limit.value} ({limit.path})"

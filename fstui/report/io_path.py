@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fstui.judge import Case, words
 from fstui.judge.facts.account import FlushAccount
-from fstui.judge.facts.traced import Traced, requested_by_others
+from fstui.judge.facts.traced import TracedFlushes, requested_by_others
 from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, counted, ratio, size
 from fstui.model.run import Evidence, Run
@@ -49,15 +49,15 @@ def lines(evidence: Evidence, step: Step) -> list[Cell]:
 class _Drawing:
     def __init__(self, evidence: Evidence, target: Target, step: Step) -> None:
         case = Case(evidence)
-        judged = case.steps.of(step)
+        judged = case.steps.as_sync_step(step)
         accounts = case.flushes.accounts(judged) if judged and judged.call and judged.syncs else ()
         self._target, self._step = target, step
         self._accounts = {account.level.filesystem.id: account for account in accounts}
         self._account_of = {device.id: account for account in accounts for device in account.devices}
         self._traced = {
-            account.traced.devices[0].id: (account, account.traced)
+            account.trace.devices[0].id: (account, account.trace)
             for account in accounts
-            if account.arrival.traced and account.traced and len(account.traced.devices) == 1
+            if account.arrival.trace and account.trace and len(account.trace.devices) == 1
         }
         self._others_wrote = any(account.others_wrote for account in accounts)
         incomplete = any(account.outcome == "missing" or account.lacks_bytes for account in accounts)
@@ -97,7 +97,7 @@ class _Drawing:
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{lead}{'╳' if stopped else '│'}")
         account = self._account_of.get(node.id)
-        reached = account is not None and node in account.reached
+        reached = account is not None and node in account.reached_devices
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
         traced_account, traced = self._traced.get(node.id, (None, None))
         if traced_account and traced and (other_requests := requested_by_others([traced])):
@@ -130,7 +130,7 @@ class _Drawing:
         return f"expects {flushes} per sync" if account.expected.high else "expects no flush here"
 
 
-def _own_words(account: FlushAccount, traced: Traced, conclusion: str) -> str:
+def _own_words(account: FlushAccount, traced: TracedFlushes, conclusion: str) -> str:
     """Return fstui's own flushes according to the trace: ``✓ 500 of 500 flushes arrived``."""
     low, high = traced.expected
     expected = low * account.syncs

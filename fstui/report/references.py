@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from fstui.judge.references import Placement, Reference, named, placed
+from fstui.judge.references import Placement, Reference, find_placements, media_names
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
@@ -20,7 +20,7 @@ _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 
 def of_run(run: Run) -> Section:
     """Return a table for the operation with the most references; empty if there are none."""
-    placements = placed(run)
+    placements = find_placements(run)
     return compared(placements[0]) if placements else Section()
 
 
@@ -49,7 +49,7 @@ def _headings(placement: Placement) -> Iterator[str]:
     for reference in placement.own:
         yield f"{placement.per_s / reference.per_s:.2f} × your own {reference.device}"
     if placement.published:
-        classes = named({reference.medium for reference in placement.published})
+        classes = media_names({reference.medium for reference in placement.published})
         total = len(placement.published)
         faster = f"faster than {placement.slower} of {total} published rates"
         if total == 1:

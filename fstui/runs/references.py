@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.judge.references import library, of_runs, published, why_unsuitable
+from fstui.judge.references import library, make_references, published, why_unsuitable
 from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
 from fstui.model.run import OwnReference, Run
@@ -37,7 +37,7 @@ async def add(name: str, references: Iterable[str]) -> Added:
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
     runs, skipped = await in_home(_read_runs, tuple(references), timeout_s=READ_TIMEOUT_S)
-    new_references = of_runs(name, runs)
+    new_references = make_references(name, runs)
     await in_home(user_data.add_references, new_references)
     return Added(new_references, skipped)
 
@@ -58,7 +58,7 @@ def _read_runs(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]
             suitable += fitting
             skipped += [_label(run, reason) for run, reason in candidates if reason]
         else:
-            suitable.append(candidates[0][0])  # of_runs refuses this run with the reason
+            suitable.append(candidates[0][0])  # make_references refuses this run with the reason
     return suitable, tuple(skipped)
 
 

@@ -7,7 +7,15 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import Case, judge
-from fstui.judge.references import applicable, comparable, library, of_runs, operation_of, placed, published
+from fstui.judge.references import (
+    applicable,
+    comparable,
+    find_placements,
+    library,
+    make_references,
+    operation_of,
+    published,
+)
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.host import Process
@@ -85,7 +93,7 @@ def test_operations_are_named_like_the_steps(settings: dict[str, Any], operation
 
 
 def test_rate_is_placed_among_its_operation_and_class() -> None:
-    (placement,) = placed(run_with(step(rate=1500)))
+    (placement,) = find_placements(run_with(step(rate=1500)))
     assert placement.operation == "fdatasync"
     assert {reference.medium for reference in placement.published} == {"ssd"}
     assert placement.slower == sum(reference.per_s < 1500 for reference in published("fdatasync", ["ssd"]))
@@ -97,7 +105,7 @@ def test_operation_with_most_references_comes_first() -> None:
         step("fsync", sync="fsync"),
         step("O_DIRECT+fdatasync", open_flags=("direct",)),
     )
-    assert [placement.operation for placement in placed(run_with(*steps))] == [
+    assert [placement.operation for placement in find_placements(run_with(*steps))] == [
         "O_DIRECT+fdatasync",
         "fsync",
         "O_DIRECT",
@@ -105,7 +113,7 @@ def test_operation_with_most_references_comes_first() -> None:
 
 
 def test_unknown_medium_is_placed_among_all() -> None:
-    (placement,) = placed(run_with(step(), device=disk()))
+    (placement,) = find_placements(run_with(step(), device=disk()))
     assert placement.media == frozenset()
     assert len({reference.medium for reference in placement.published}) > 1
 
@@ -116,7 +124,7 @@ def test_rotating_disks_are_compared_at_any_speed() -> None:
 
 @pytest.mark.parametrize("verdict", ["lost", "not-durable"])
 def test_run_that_is_not_durable_is_not_placed(verdict: Verdict) -> None:
-    assert placed(run_with(step(), verdict=verdict)) == ()
+    assert find_placements(run_with(step(), verdict=verdict)) == ()
 
 
 @pytest.mark.parametrize(
@@ -132,7 +140,7 @@ def test_run_that_is_not_durable_is_not_placed(verdict: Verdict) -> None:
     ids=["disturbed", "several writers", "too few", "no target", "stubbed", "nothing published"],
 )
 def test_step_without_a_rate_of_the_disk_is_not_placed(steps: tuple[Step, ...], fields: dict[str, Any]) -> None:
-    assert placed(run_with(*steps, **fields)) == ()
+    assert find_placements(run_with(*steps, **fields)) == ()
 
 
 def on(class_: MediumClass, model: str | None = None, rate: float = 2000) -> Run:
@@ -147,7 +155,7 @@ def judged(found: Run) -> Run:
 
 def test_runs_are_grouped_by_operation_and_storage() -> None:
     ssds = [on("ssd", "EVO", rate) for rate in (1800, 2000, 2600)]
-    (first, other) = of_runs("db hosts", [*ssds, on("ssd-plp", "P4510", 9000)])
+    (first, other) = make_references("db hosts", [*ssds, on("ssd-plp", "P4510", 9000)])
     assert (first.operation, first.media, first.models, first.runs) == ("fdatasync", ("ssd",), ("EVO",), 3)
     assert (first.slowest_per_s, first.per_s) == (1800, 2000)
     assert (other.media, other.runs, other.per_s) == (("ssd-plp",), 1, 9000)
@@ -170,11 +178,11 @@ def test_runs_are_grouped_by_operation_and_storage() -> None:
 )
 def test_unsuitable_run_is_refused_with_the_reason(unfit: Run, reason: str) -> None:
     with pytest.raises(Refused, match=f"run {unfit.id} cannot be a reference: {reason}"):
-        of_runs("x", [unfit])
+        make_references("x", [unfit])
 
 
 def test_references_apply_to_the_same_class_or_model() -> None:
-    ssd, unknown = of_runs("a", [on("ssd", "EVO")]), of_runs("b", [on("unknown", "QEMU")])
+    ssd, unknown = make_references("a", [on("ssd", "EVO")]), make_references("b", [on("unknown", "QEMU")])
     assert applicable((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
     assert applicable((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
     assert applicable((*ssd, *unknown), Case(on("unknown", "another"))) == ()
@@ -182,7 +190,7 @@ def test_references_apply_to_the_same_class_or_model() -> None:
 
 
 def test_own_references_come_before_published_ones() -> None:
-    own = of_runs("db hosts", [on("ssd", rate=9000)])
+    own = make_references("db hosts", [on("ssd", rate=9000)])
     slow = judged(replace(on("ssd", rate=2000), own=own))  # normal among the published
     assert (on("ssd", rate=2000).speed.answer, slow.speed.answer) == ("normal", "slow")
     assert slow.speed.yardstick == "your own db hosts"
@@ -192,8 +200,8 @@ def test_own_references_come_before_published_ones() -> None:
 
 
 def test_table_shows_own_and_published_references() -> None:
-    held = replace(on("ssd", rate=4500), own=of_runs("db hosts", [on("ssd", rate=9000)]))
-    (first, *_) = placed(held)
+    held = replace(on("ssd", rate=4500), own=make_references("db hosts", [on("ssd", rate=9000)]))
+    (first, *_) = find_placements(held)
     assert [one.per_s for one in first.own] == [9000]
     table = references.of_run(held)
     assert table.title.startswith("fdatasync: 0.50 × your own db hosts, faster than ")

@@ -1,7 +1,7 @@
 """The facts that rules rest on: what can be said about the evidence without an opinion.
 
-A ``Case`` computes each fact once: what the stack is, what the configuration decides, how many flushes arrived, what a
-flush costs. Rules read the case and never call each other.
+A ``Case`` computes each fact once, such as the layers of the stack, the faults of the configuration, the flushes that
+arrived, and the cost of a flush. Rules read the case and never call each other.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Case:
         self.host = evidence.host
         self.stack = Stack(evidence.target)
         self.steps = Steps(evidence, self.stack)
-        self.others = OtherWriters(evidence.idle, self.stack)
+        self.other_writers = OtherWriters(evidence.idle, self.stack)
         self.configuration = Configuration(evidence, self.stack, self.steps)
-        self.flushes = RunFlushes(self.stack, self.steps, self.others, self.configuration)
+        self.flushes = RunFlushes(self.stack, self.steps, self.other_writers, self.configuration)
         self.costs = Costs(self.steps, self.configuration, self.flushes)
         self.rotation = Rotation(evidence, self.stack, self.steps, self.configuration, self.flushes)
         self.commits = DatabaseCommits(self.steps, self.flushes)
@@ -50,7 +50,9 @@ class Case:
 
     @cached_property
     def lowest_devices(self) -> LowestDevices:
-        """The devices that hold the data, and which of them were observed to do work."""
-        grown = (growth.working for growth in self.flush_growth if not growth.shows_no_work)
-        working = self.rotation.working.union(*(grown if self.flushes.complete_at_lowest else ()))
-        return LowestDevices(self.host, self.stack, working)
+        """The devices that hold the data, and which of these devices were observed to do work."""
+        working_ids = self.rotation.working_devices
+        if self.flushes.complete_at_lowest:
+            growing = (growth for growth in self.flush_growth if not growth.shows_no_work)
+            working_ids = working_ids.union(*(growth.working_devices for growth in growing))
+        return LowestDevices(self.host, self.stack, working_ids)

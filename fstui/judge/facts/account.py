@@ -1,12 +1,12 @@
 """One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
 
-Other processes only add flushes, so nothing is subtracted. Too few flushes are too few, whoever else wrote. Enough
-flushes show something only if no other process wrote. Another process wrote if more than 5 % too many flushes or bytes
-arrived, or if the flushes of the idle device, sampled for a second before the run and between steps, would be more than
-5 % of the syncs.
+Other processes only add flushes, so nothing is subtracted. Too few flushes are too few even if other processes also
+wrote. Enough flushes show something only if no other process wrote. Another process wrote if more than 5 % too many
+flushes or bytes arrived, or if the idle device's rate of flushes, sampled for a second before the run and between
+steps, would account for more than 5 % of the syncs.
 
-The kernel's trace attributes flushes to processes, at the topmost level (see ``traced``). If fstui's own flushes are as
-many as expected, they arrived. If they are too few, those of other processes do not help.
+At the topmost level, the kernel's trace attributes flushes to processes (see ``traced``). If fstui requested as many
+flushes as expected, they arrived. If fstui requested too few, flushes of other processes do not make up for them.
 """
 
 from __future__ import annotations
@@ -17,25 +17,26 @@ from typing import Literal, NamedTuple
 from fstui.judge import words
 from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.stack import Level
-from fstui.judge.facts.traced import TRACE, Traced
+from fstui.judge.facts.traced import TRACE, TracedFlushes
 from fstui.model.quantities import count, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
 
 Outcome = Literal["missing", "complete", "noisy", "not counted"]
-"""``missing``: fewer flushes arrived than expected, or fewer of fstui's own were sent. ``complete``: all expected ones
-arrived while no other process wrote, or the trace shows that fstui sent them. ``noisy``: neither, and other processes
-wrote. ``not counted``: neither, because a number is not known, no flush is expected, or too few bytes arrived."""
-ENOUGH = 0.9
+"""``missing``: fewer flushes arrived than expected, or fstui itself sent fewer. ``complete``: all expected flushes
+arrived while no other process wrote, or the trace shows that fstui sent them. ``noisy``: neither is certain, because
+other processes wrote. ``not counted``: neither is certain, because a number is not known, no flush is expected, or too
+few bytes arrived."""
+ENOUGH_SHARE = 0.9
 """A number below this share of the expected one is too small."""
-EXACT_SHARE = 0.002
+MISSING_TOLERANCE = 0.002
 """If the expected number is exact, this share of the flushes may be missing, or those of one sync if that is more. In
-over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. A library that drops every twelfth or
-twentieth sync would stay above 0.9."""
-TOLERANCE = 0.05
+over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would overlook a
+library that drops every twelfth or twentieth sync."""
+SURPLUS_TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
-_COMMIT_EVERY_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
+_COMMIT_INTERVAL_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
 
 
 class Arrival(NamedTuple):
@@ -45,16 +46,17 @@ class Arrival(NamedTuple):
     flushes: float
     expected: Range | None
     syncs: int
-    traced: Traced | None
+    trace: TracedFlushes | None
 
     @property
     def per_sync(self) -> float:
         return self.flushes / self.syncs if self.syncs else 0.0
 
-    def line(self, step: Step, *, what: str, syncs: str = "syncs", more: str = "") -> str:
-        """Return the line of evidence. ``what``: the name of the flushes. ``syncs``: the name of the operations."""
-        arrived = f"{count(self.flushes)} {what} for {count(self.syncs)} {syncs} at {words.devices(self.devices)}"
-        return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected(self.expected)} expected{more})"
+    def line(self, step: Step, *, requests: str, operations: str = "syncs", suffix: str = "") -> str:
+        """Return the line of evidence. ``requests``, ``operations``: the words for the flushes and the syncs."""
+        where = words.devices(self.devices)
+        arrived = f"{count(self.flushes)} {requests} for {count(self.syncs)} {operations} at {where}"
+        return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected(self.expected)} expected{suffix})"
 
 
 class FlushAccount(NamedTuple):
@@ -71,9 +73,9 @@ class FlushAccount(NamedTuple):
     expected_bytes: Range
     """The fewest bytes that have to arrive, and the most that may."""
     counted_bytes: Range | None
-    by_others_per_s: float | None
+    other_flushes_per_s: float | None
     """Flushes per second at these devices while fstui was idle; None if not measured."""
-    traced: Traced | None = None
+    trace: TracedFlushes | None = None
     """What the kernel's trace saw at the topmost level; None without a trace."""
 
     @property
@@ -86,34 +88,34 @@ class FlushAccount(NamedTuple):
 
     @property
     def lacks_flushes(self) -> bool:
-        return self.counters_lack or self.trace_lacks
+        return self.lacks_by_counters or self.lacks_by_trace
 
     @property
-    def counters_lack(self) -> bool:
+    def lacks_by_counters(self) -> bool:
         """Whether the devices counted too few flushes, all processes together."""
         if self.counted is None or self.expected is None:
             return False
         return self._too_few(self.counted.low, self.expected)
 
     @property
-    def trace_lacks(self) -> bool:
-        """Whether the trace shows too few flushes, even if all that may be fstui's own are counted."""
-        return self.traced is not None and self._too_few(self.traced.own.high, self.traced.expected)
+    def lacks_by_trace(self) -> bool:
+        """Whether the trace shows too few flushes, even if every flush that may be fstui's own is counted."""
+        return self.trace is not None and self._too_few(self.trace.own.high, self.trace.expected)
 
     @property
     def complete_by_counters(self) -> bool:
         """Whether all expected flushes and bytes were counted while no other process wrote."""
-        known = self.expected is not None and self.expected.low > 0
-        counts = self.counted is not None and self.counted_bytes is not None
-        return known and counts and not (self.lacks_flushes or self.lacks_bytes or self.others_wrote)
+        expects_flushes = self.expected is not None and self.expected.low > 0
+        is_counted = self.counted is not None and self.counted_bytes is not None
+        return expects_flushes and is_counted and not (self.lacks_flushes or self.lacks_bytes or self.others_wrote)
 
     @property
     def complete_by_trace(self) -> bool:
         """Whether fstui itself requested all expected flushes, and the counters do not contradict that."""
-        seen = self.traced
-        if seen is None or seen.expected.low < 1:
+        trace = self.trace
+        if trace is None or trace.expected.low < 1:
             return False
-        return not (self._too_few(seen.own.low, seen.expected) or self.lacks_flushes or self.lacks_bytes)
+        return not (self._too_few(trace.own.low, trace.expected) or self.lacks_flushes or self.lacks_bytes)
 
     @property
     def per_sync(self) -> float:
@@ -136,7 +138,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def lacks_bytes(self) -> bool:
-        return self.counted_bytes is not None and self.counted_bytes.low < ENOUGH * self.expected_bytes.low
+        return self.counted_bytes is not None and self.counted_bytes.low < ENOUGH_SHARE * self.expected_bytes.low
 
     @property
     def others_wrote(self) -> bool:
@@ -146,46 +148,46 @@ class FlushAccount(NamedTuple):
     @property
     def others_flush_often(self) -> bool:
         """Whether other processes, at the rate of the idle device, send more flushes than 5 % of the syncs."""
-        return (self.by_others_per_s or 0.0) * self.step.elapsed_s > TOLERANCE * self.syncs
+        return (self.other_flushes_per_s or 0.0) * self.step.elapsed_s > SURPLUS_TOLERANCE * self.syncs
 
     @property
     def surplus_bytes(self) -> float:
         """Bytes that the step cannot have caused, with an allowance for the filesystem's own commits."""
         expected = self.expected_bytes.high
-        most = max(expected * (1 + TOLERANCE), expected + self._own_commits * COMMIT_BYTES)
+        allowed = max(expected * (1 + SURPLUS_TOLERANCE), expected + self._own_commits * COMMIT_BYTES)
         counted = self.counted_bytes.high if self.counted_bytes else 0
-        return counted - expected if counted > most else 0
+        return counted - expected if counted > allowed else 0
 
     @property
     def arrival(self) -> Arrival:
         """The flushes according to the counters, or to the trace if the counters show nothing."""
-        if self.traced is None or self.counters_lack or self.complete_by_counters:
+        if self.trace is None or self.lacks_by_counters or self.complete_by_counters:
             flushes = self.counted.low if self.counted else 0
-            return Arrival(
-                self._lacking_devices if self.counters_lack else self.reached, flushes, self.expected, self.syncs, None
-            )
-        number = self.traced.own.high if self.trace_lacks else self.traced.own.low
-        return Arrival(self.traced.devices, number, self.traced.expected, self.syncs, self.traced)
+            devices = self._lacking_devices if self.lacks_by_counters else self.reached_devices
+            return Arrival(devices, flushes, self.expected, self.syncs, None)
+        number = self.trace.own.high if self.lacks_by_trace else self.trace.own.low
+        return Arrival(self.trace.devices, number, self.trace.expected, self.syncs, self.trace)
 
     @property
-    def reached(self) -> tuple[Node, ...]:
-        """The devices that counted a flush or a byte: a cache may have answered in place of the others."""
-        counted = {node.id: flush_counters(node, self.step) for node in self.devices}
-        idle = {name for name, own in counted.items() if own and own.flushes == 0 and own.written_bytes == 0}
+    def reached_devices(self) -> tuple[Node, ...]:
+        """The devices that counted a flush or a byte. A cache may have answered in place of the other devices."""
+        all_counters = ((node.id, flush_counters(node, self.step)) for node in self.devices)
+        idle = {name for name, own in all_counters if own and own.flushes == 0 and own.written_bytes == 0}
         return tuple(node for node in self.devices if node.id not in idle) or self.devices
 
     @property
     def flush_line(self) -> str:
         arrival = self.arrival
-        if arrival.traced:
-            return arrival.line(self.step, what="flushes or FUA writes", more=f"; fstui's own, according to {TRACE}")
-        own = f"; {count(self.traced.own.low)} of them by fstui, according to {TRACE}" if self.traced else ""
-        return arrival.line(self.step, what="flushes", more=own)
+        if arrival.trace:
+            suffix = f"; fstui's own, according to {TRACE}"
+            return arrival.line(self.step, requests="flushes or FUA writes", suffix=suffix)
+        own = f"; {count(self.trace.own.low)} of them by fstui, according to {TRACE}" if self.trace else ""
+        return arrival.line(self.step, requests="flushes", suffix=own)
 
     @property
     def byte_line(self) -> str:
         arrived, where = f"{self.step.name}: {size(self.arrived_bytes)}", words.devices(self.devices)
-        if not self.expected_bytes.low:  # the bytes may have gone to another device of the pool
+        if not self.expected_bytes.low:  # another device of the pool may have received them
             return f"{arrived} at {where}"
         return f"{arrived} at {where}, {size(self.expected_bytes.low)} expected ({ratio(self.byte_share)})"
 
@@ -193,29 +195,30 @@ class FlushAccount(NamedTuple):
     def _exceeds_flushes(self) -> bool:
         if self.counted is None or self.expected is None:
             return False
-        most = self.expected.high * self.syncs
-        return self.counted.high > max(most * (1 + TOLERANCE), most + self._own_commits * _COMMIT_FLUSHES)
+        expected = self.expected.high * self.syncs
+        allowed = max(expected * (1 + SURPLUS_TOLERANCE), expected + self._own_commits * _COMMIT_FLUSHES)
+        return self.counted.high > allowed
 
     @property
     def _own_commits(self) -> float:
-        return 1 + self.step.elapsed_s // _COMMIT_EVERY_S
+        return 1 + self.step.elapsed_s // _COMMIT_INTERVAL_S
 
     @property
     def _lacking_devices(self) -> tuple[Node, ...]:
         if self.expected is None:
             return self.devices
-        counters = {device.id: flush_counters(device, self.step) for device in self.devices}
+        all_counters = ((device.id, flush_counters(device, self.step)) for device in self.devices)
         enough = {
             name
-            for name, found in counters.items()
-            if found and found.flushes is not None and not self._too_few(found.flushes, self.expected)
+            for name, own in all_counters
+            if own and own.flushes is not None and not self._too_few(own.flushes, self.expected)
         }
         return tuple(device for device in self.devices if device.id not in enough) or self.devices
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
         """Return whether too few arrived. The expected number is exact if ``low == high`` or ``low == 1``."""
         exact = expected.low in (1, expected.high)
-        tolerated = max(1, EXACT_SHARE * self.syncs) if exact else (1 - ENOUGH) * self.syncs
+        tolerated = max(1, MISSING_TOLERANCE * self.syncs) if exact else (1 - ENOUGH_SHARE) * self.syncs
         return arrived < expected.low * (self.syncs - tolerated)
 
 

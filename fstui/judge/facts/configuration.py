@@ -1,6 +1,6 @@
 """Faults that the configuration alone shows, before anything is counted: the rows of ``defects.toml``.
 
-A row names a reading of one layer, or one of the conditions below if more than one reading decides.
+A row names a reading of one layer. If more than one reading decides, the row names one of the conditions below.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from fstui.storage.layers.devices.caches import (
 from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
 
-_FEW_COMMITS = 0.05
-"""With at most this many ZIL commits per sync, syncs did not commit: with sync=disabled, zil_commit returns before it
-counts. Other processes only add commits."""
-_THROUGH = "write through"
-_MIN_TRIED, _MIN_LEFT = 2, 2
-"""Minimum number of syncs that were tried, and of those that left their file dirty, to conclude anything from them."""
+_FEW_COMMITS_PER_SYNC = 0.05
+"""With at most this many ZIL commits per sync, the syncs did not commit, because zil_commit returns before it counts if
+sync=disabled. Other processes only add commits."""
+_WRITE_THROUGH = "write through"
+_MIN_TRIED_SYNCS, _MIN_DIRTY_SYNCS = 2, 2
+"""Minimum number of syncs that were tried, and of syncs that left their file dirty, for a conclusion."""
 
 
 class FoundDefect(NamedTuple):
@@ -57,12 +57,12 @@ class Configuration:
     @cached_property
     def breaks_sync(self) -> bool:
         """Whether the configuration explains missing flushes, so that counting them adds nothing."""
-        return bool(self.stub_signs) or any(found.outcome.verdict == "not-durable" for found in self.defects)
+        return bool(self.stub_signs) or any(defect.outcome.verdict == "not-durable" for defect in self.defects)
 
     @property
     def has_verdict(self) -> bool:
         """Whether the configuration decides the verdict, or shows why there can be none."""
-        return self.breaks_sync or any(found.outcome.verdict for found in self.defects)
+        return self.breaks_sync or any(defect.outcome.verdict for defect in self.defects)
 
     @cached_property
     def stub_signs(self) -> tuple[str, ...]:
@@ -79,10 +79,10 @@ class Configuration:
         if defect.condition is not None:
             yield from CONDITIONS[defect.condition](self._evidence, self._stack, self._steps)
 
-    def _by_reading(self, defect: Defect, what: str) -> Iterator[Hit]:
+    def _by_reading(self, defect: Defect, reading_name: str) -> Iterator[Hit]:
         for layer in self._stack.nodes:
-            reading = layer.reading(what) if not defect.kinds or layer.kind in defect.kinds else None
-            if reading is None or self._evidence.has_changed(layer.id, what):
+            reading = layer.reading(reading_name) if not defect.kinds or layer.kind in defect.kinds else None
+            if reading is None or self._evidence.has_changed(layer.id, reading_name):
                 continue
             for name, outcome in defect.outcomes.items():
                 if reading.value in outcome.values:
@@ -91,12 +91,12 @@ class Configuration:
 
 def stub_signs(process: Process) -> Iterator[str]:
     """Yield a line for each sign that something answers the syncs of this process instead of the kernel."""
-    all_left = sum(left for _, left in process.left_dirty.values())
+    all_left_dirty = sum(left_dirty for _, left_dirty in process.left_dirty.values())
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
-    for call, (tried, left) in process.left_dirty.items():
-        if left and all_left >= _MIN_LEFT:  # a single one may be a write that just completed
-            yield f"{call}: {left} of {tried} left their file dirty in memory; the system call leaves none"
+    for call, (tried, left_dirty) in process.left_dirty.items():
+        if left_dirty and all_left_dirty >= _MIN_DIRTY_SYNCS:  # a single one may be due to a write that just completed
+            yield f"{call}: {left_dirty} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
         yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"
     for library in process.preloads:
@@ -106,47 +106,53 @@ def stub_signs(process: Process) -> Iterator[str]:
 def _cleans_pages(process: Process) -> bool:
     """Return whether each sync that was tried left its file clean.
 
-    A library that replaces fsync by syncfs(2) or sync(2), or treats EINVAL as success, also succeeds on a pipe. It
-    still syncs, and its flushes are counted like any other.
+    With a library that replaces fsync by syncfs(2) or sync(2), or treats EINVAL as success, fsync succeeds even on a
+    pipe. Such a library still syncs, and the flushes are counted as usual.
     """
     counts = (process.left_dirty.get(call, (0, 0)) for call in ("fsync", "fdatasync"))
-    return all(tried >= _MIN_TRIED and not left for tried, left in counts)
+    return all(tried >= _MIN_TRIED_SYNCS and not left_dirty for tried, left_dirty in counts)
 
 
 def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
-    """The stack ends in memory. It is a note if copies or parity replace what is lost."""
+    """The stack ends in memory. This is only a note if copies or parity replace what is lost."""
     lost = stack.without_copy(stack.in_memory)
-    found = lost or stack.in_memory
-    if found:
-        kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in found))
-        because = tuple(map(_why_memory, found))
-        yield Hit("lost" if lost else "copied", found[0], because, {"kinds": kinds, "devices": words.devices(found)})
+    nodes = lost or stack.in_memory
+    if nodes:
+        kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
+        because = tuple(map(_why_memory, nodes))
+        yield Hit("lost" if lost else "copied", nodes[0], because, {"kinds": kinds, "devices": words.devices(nodes)})
 
 
 def _why_memory(node: Node) -> str:
-    by_medium = node.layer == "block" and not kind(node.kind).in_memory
-    return words.medium(node) if by_medium else f"{node.id}: {node.because or node.kind}"
+    is_declared = node.layer == "block" and not kind(node.kind).in_memory
+    return words.medium(node) if is_declared else f"{node.id}: {node.because or node.kind}"
 
 
 def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit]:
     """The intent log of a ZFS dataset was hardly committed while syncs succeeded.
 
-    This holds only if the program writes to the dataset itself, and nothing above it drops the syncs.
+    This holds only if fstui writes to the dataset itself, and no layer above the dataset drops the syncs.
     """
     dataset = next((level.filesystem for level in stack.levels), None)
     if dataset is None or dataset.kind not in {"zfs", "zvol"} or any(stub_signs(evidence.process)):
         return
     if dataset.value("sync") == "disabled" or any(node.reading("volatile") for node in stack.nodes):
         return
-    counted = ((done, done.step.device(dataset.id)) for done in steps.synced)
-    found = [(done, each.commits) for done, each in counted if each and each.commits is not None]
-    commits, syncs = sum(number for _, number in found), sum(done.syncs for done, _ in found)
-    if found and commits <= _FEW_COMMITS * syncs:
-        measured = [done.step for done, _ in found]
+    counted = [
+        (sync_step, counters.commits)
+        for sync_step in steps.synced
+        if (counters := sync_step.step.device(dataset.id)) and counters.commits is not None
+    ]
+    commits, syncs = sum(number for _, number in counted), sum(sync_step.syncs for sync_step, _ in counted)
+    if counted and commits <= _FEW_COMMITS_PER_SYNC * syncs:
+        measured = [sync_step.step for sync_step, _ in counted]
         yield Hit(
             "uncommitted",
             dataset,
-            tuple(f"{done.step.name}: {count(number)} commits, {count(done.syncs)} syncs" for done, number in found),
+            tuple(
+                f"{sync_step.step.name}: {count(number)} commits, {count(sync_step.syncs)} syncs"
+                for sync_step, number in counted
+            ),
             {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)},
             steps=tuple(dict.fromkeys(step.name for step in measured)),
         )
@@ -154,52 +160,57 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
 
 def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     """A filesystem or ZFS volume sent no flushes during the whole run. The caches below decide what that means."""
-    found = ((layer, barriers_off(layer)) for layer in stack.written)
-    off = [(layer, reading) for layer, reading in found if reading and not evidence.has_changed(layer.id, reading.what)]
-    stale = stack.without_checked_copy(tuple(layer for layer, _ in off))
-    for layer, reading in off:
-        below = [node for node in stack.flushed_below(layer) if stack.is_device(node)]  # md always claims a cache
+    readings = ((layer, barriers_off(layer)) for layer in stack.written_layers)
+    without_barriers = [
+        (layer, reading) for layer, reading in readings if reading and not evidence.has_changed(layer.id, reading.what)
+    ]
+    stale = stack.without_checked_copy(tuple(layer for layer, _ in without_barriers))
+    for layer, reading in without_barriers:
+        # only devices, because md always claims a cache
+        devices = [node for node in stack.flushed_below(layer) if stack.is_device(node)]
         yield Hit(
-            _cache_outcome(below) if layer in stale else "copied",
+            _cache_outcome(devices) if layer in stale else "copied",
             layer,
-            (words.reading(layer, reading), *map(_cache_line, below)),
+            (words.reading(layer, reading), *map(_cache_line, devices)),
             {
-                "on": words.devices(filter(_is_on, below)),
-                "off": words.devices(filter(_is_off, below)),
-                "below": words.devices(below) or "the storage below",
+                "on": words.devices(filter(_has_cache_on, devices)),
+                "off": words.devices(filter(_has_cache_off, devices)),
+                "below": words.devices(devices) or "the storage below",
                 "barrier_option": _barriers_on(layer, reading),
             },
         )
 
 
-def _is_on(node: Node) -> bool:
+def _has_cache_on(node: Node) -> bool:
     return bool(has_cache(node) or _reported_cache(node))
 
 
-def _is_off(node: Node) -> bool:
-    return has_cache(node) is False and not _is_on(node)
+def _has_cache_off(node: Node) -> bool:
+    return has_cache(node) is False and not _has_cache_on(node)
 
 
-def _cache_outcome(below: Sequence[Node]) -> str:
+def _cache_outcome(devices: Sequence[Node]) -> str:
     """Return the name of the outcome, by what is known about the caches of the devices below."""
-    on, off = list(filter(_is_on, below)), list(filter(_is_off, below))
-    if not all(may_outlive_power_cut(node) or _behind_server(node) for node in on):
+    caches_on, caches_off = list(filter(_has_cache_on, devices)), list(filter(_has_cache_off, devices))
+    if not all(may_outlive_power_cut(node) or _behind_server(node) for node in caches_on):
         return "volatile_cache"
-    if any(map(_behind_server, on)):
+    if any(map(_behind_server, caches_on)):
         return "unknown_cache"
-    if any(map(is_hidden_by_controller, on)):
+    if any(map(is_hidden_by_controller, caches_on)):
         return "unknown_controller"
-    if on:
+    if caches_on:
         return "protected_cache"
     # a host that does not offer flushes may have a cache
-    all_off = below and len(off) == len(below) and not any(off_reading(node, "F_FLUSH") for node in off)
-    return "no_cache" if all_off else "unknown_cache"
+    all_caches_off = (
+        devices and len(caches_off) == len(devices) and not any(off_reading(node, "F_FLUSH") for node in caches_off)
+    )
+    return "no_cache" if all_caches_off else "unknown_cache"
 
 
 def _behind_server(node: Node) -> bool:
     """Return whether "write back" only means that a server, or a driver of an unknown kind, takes flushes.
 
-    It may still write each request to stable storage before it answers.
+    The server may still write each request to stable storage before it answers.
     """
     row = kind(node.kind)
     return (row.networked or not row.known) and not outlives_power_cut(node)
@@ -214,11 +225,11 @@ def _barriers_on(filesystem: Node, barrier: Reading) -> str:
 
 
 def _cache_line(node: Node) -> str:
-    protected = f", {node.medium.because or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
+    protection = f", {node.medium.because or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
     fact = volatile_cache(node) if node.write_cache is None else None
     reading = _reported_cache(node) if not has_cache(node) else None
     reading = reading or (fact.reading if fact else None)
-    return (words.reading(node, reading) if reading else words.write_cache(node)) + protected
+    return (words.reading(node, reading) if reading else words.write_cache(node)) + protection
 
 
 def _reported_cache(node: Node) -> Reading | None:
@@ -228,12 +239,12 @@ def _reported_cache(node: Node) -> Reading | None:
 
 def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     """The kernel's setting for a device is "write through" although its cache is on."""
-    candidates = (node for node in stack.written if _drops_flushes(node, evidence, stack))
-    found = [(node, signs) for node in candidates if (signs := list(_contradictions(node, evidence, stack)))]
-    stale = stack.without_checked_copy(tuple(node for node, _ in found))
-    for node, contradictions in found:
-        outcome = _override_outcome([each for _, each in contradictions])
-        setting = words.read(node, "kernel's view", _THROUGH, f"/sys/block/{node.id}/queue/write_cache")
+    candidates = (node for node in stack.written_layers if _drops_flushes(node, evidence, stack))
+    overridden = [(node, signs) for node in candidates if (signs := list(_contradictions(node, evidence, stack)))]
+    stale = stack.without_checked_copy(tuple(node for node, _ in overridden))
+    for node, contradictions in overridden:
+        outcome = _override_outcome([cached for _, cached in contradictions])
+        setting = words.evidence_line(node, "kernel's view", _WRITE_THROUGH, f"/sys/block/{node.id}/queue/write_cache")
         because = (setting, *(line for line, _ in contradictions))
         yield Hit(outcome if node in stale else "copied", node, because)
 
@@ -245,46 +256,45 @@ def _override_outcome(cached: Sequence[Node]) -> str:
 
 
 def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
-    """Return whether flushes that the device would need end there during the whole run."""
-    safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).keeps_each_write(node)
-    dropped = node.write_cache == _THROUGH and not evidence.has_changed(node.id, "write cache")
-    return dropped and not (safe or _is_only_read(node, evidence) or _only_below_multipath(node, evidence, stack))
+    """Return whether the kernel drops flushes that the device needs, during the whole run."""
+    is_safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).keeps_each_write(node)
+    is_dropped = node.write_cache == _WRITE_THROUGH and not evidence.has_changed(node.id, "write cache")
+    return is_dropped and not (is_safe or _is_only_read(node, evidence) or _only_below_multipath(node, evidence, stack))
 
 
 def _is_only_read(node: Node, evidence: Evidence) -> bool:
-    """Return whether nothing is written to it. A device set read-only below a writable one still receives writes."""
-    counters = (step.device(node.id) for step in evidence.steps)
-    return is_read_only(node) and not any(each is not None and each.written_bytes for each in counters)
+    """Return whether a device is read-only and received no writes, as it may from a writable device above."""
+    all_counters = (step.device(node.id) for step in evidence.steps)
+    return is_read_only(node) and not any(counters and counters.written_bytes for counters in all_counters)
 
 
 def _only_below_multipath(node: Node, evidence: Evidence, stack: Stack) -> bool:
-    """Return whether only request-based multipath devices use it. Their flushes ignore the path's own setting."""
-    above = [each for each in stack.nodes if node.id in each.below]
-    return bool(above) and all(
-        dm.sends_requests(each) and each.write_cache != _THROUGH and not evidence.has_changed(each.id, "write cache")
-        for each in above
-    )
+    """Return whether only request-based multipath devices use this path. Their flushes ignore the path's setting."""
+    users = [user for user in stack.nodes if node.id in user.below]
+    has_changed = any(evidence.has_changed(user.id, "write cache") for user in users)
+    keeps_flushes = all(dm.sends_requests(user) and user.write_cache != _WRITE_THROUGH for user in users)
+    return bool(users) and keeps_flushes and not has_changed
 
 
 def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tuple[str, Node]]:
-    """Yield each sign that a cache is on despite the kernel's setting: a line of evidence, the layer with the cache."""
+    """Yield a line of evidence for each cache that is on despite the kernel's setting, and the layer with the cache."""
     if reading := _reported_cache(node):
         yield words.reading(node, reading), node
-    below = [
-        each
-        for each in stack.flushed_below(node)
-        if each.write_cache == "write back"
-        and not outlives_power_cut(each)
-        and not evidence.has_changed(each.id, "write cache")
+    lower_layers = [
+        lower
+        for lower in stack.flushed_below(node)
+        if lower.write_cache == "write back"
+        and not outlives_power_cut(lower)
+        and not evidence.has_changed(lower.id, "write cache")
     ]
-    yield from ((words.write_cache(each), each) for each in below)
-    if not below and stack.backing(node) and not stack.in_memory and not loop.direct_io(node):
+    yield from ((words.write_cache(lower), lower) for lower in lower_layers)
+    if not lower_layers and stack.backing_filesystems(node) and not stack.in_memory and not loop.direct_io(node):
         yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node
 
 
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The file of a loop device was deleted, and no other layer has the data."""
-    deleted = [(node, file) for node in stack.nodes if (file := loop.deleted(node))]
+    deleted = [(node, reading) for node in stack.nodes if (reading := loop.deleted(node))]
     lost = stack.without_copy(tuple(node for node, _ in deleted))
     for node, reading in deleted:
         if node in lost:
@@ -294,19 +304,19 @@ def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
 def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """A filesystem or a device is configured to acknowledge syncs without forwarding them."""
     facts = ((node, kind(node.kind).skipped_sync(node)) for node in stack.nodes)
-    found = [(node, skipped) for node, skipped in facts if skipped]
-    stale = stack.without_checked_copy(tuple(node for node, _ in found if node.layer != "filesystem"))
-    for node, skipped in found:
+    skipping = [(node, skipped) for node, skipped in facts if skipped]
+    stale = stack.without_checked_copy(tuple(node for node, _ in skipping if node.layer != "filesystem"))
+    for node, skipped in skipping:
         if node.layer == "filesystem" or node in stale:
-            texts = {each: getattr(skipped, each) for each in ("how", "option", "misses", "means", "undo")}
-            below = [each for each in stack.flushed_below(node) if stack.is_device(each)]
-            caches = map(_cache_line, below) if skipped.flushed_later else ()
+            texts = {name: getattr(skipped, name) for name in ("how", "option", "misses", "means", "undo")}
+            devices = [device for device in stack.flushed_below(node) if stack.is_device(device)]
+            caches = map(_cache_line, devices) if skipped.flushed_later else ()
             because = (words.reading(node, skipped.reading), *caches)
             outcome = "skipped"
             if skipped.flushed_later:
-                safe = _cache_outcome(below) in {"protected_cache", "no_cache"}
-                outcome = "late_but_safe" if safe else "late"
-            yield Hit(outcome, node, because, {**texts, "below": words.devices(below)})
+                is_safe = _cache_outcome(devices) in {"protected_cache", "no_cache"}
+                outcome = "late_but_safe" if is_safe else "late"
+            yield Hit(outcome, node, because, {**texts, "below": words.devices(devices)})
 
 
 CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {

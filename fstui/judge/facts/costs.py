@@ -1,7 +1,7 @@
 """What a write costs and what a flush adds to it: Tw, Ts and Td, each the typical time of one operation.
 
-Tw is an O_DIRECT write, Ts a write and fdatasync, Td an O_DIRECT+O_DSYNC write. Other processes only add time, so of
-two measurements of the same operation the shorter one counts.
+Tw is the time of an O_DIRECT write, Ts of a write with fdatasync, Td of an O_DIRECT+O_DSYNC write. Other processes only
+add time, so if an operation was measured twice, the shorter time counts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ CACHE_PER_S = 100_000
 NAND_PROGRAM_NS = 200_000
 """The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3
-"""Above this ratio a few slow operations take most of the time, so the mean is typical (a median of 245 µs at 50/s)."""
+"""Above this ratio of mean to median, a few slow operations take most of the time, so the mean is the typical time. For
+example, the median was 245 µs at 50 operations per second."""
 
 
 class Cost(NamedTuple):
@@ -47,56 +48,57 @@ class Costs:
 
     @cached_property
     def write(self) -> Cost | None:
-        """Tw; None if a cache in memory answered O_DIRECT, or the mount syncs each write."""
-        if self._configuration.breaks_sync or self._flushes.not_direct or self._steps.mounted_sync:
+        """Tw; None if it was not measured, a cache in memory answered O_DIRECT, or the mount syncs each write."""
+        if self._configuration.breaks_sync or self._flushes.buffered_direct or self._steps.mounted_sync:
             return None
-        alone = [_whole(done) for done in self._steps.direct_alone if done.overwrites_alone]
+        unsynced = [_whole_cost(step) for step in self._steps.unsynced_direct if step.overwrites_at_full_speed]
         parts = [
-            Cost(typical_ns(done.step.write_ns), done.step, ", its write")
-            for done in self._fdatasynced
-            if done.direct and done.step.write_ns
+            Cost(typical_ns(sync_step.step.write_ns), sync_step.step, ", its write")
+            for sync_step in self._fdatasynced
+            if sync_step.direct and sync_step.step.write_ns
         ]
-        return _shortest([*alone, *parts])
+        return _shortest([*unsynced, *parts])
 
     @cached_property
     def synced(self) -> Cost | None:
         """Ts, of a write with fdatasync."""
-        return _shortest(map(_whole, self._fdatasynced))
+        return _shortest(map(_whole_cost, self._fdatasynced))
 
     @cached_property
     def dsync(self) -> Cost | None:
         """Td, of a write with O_DIRECT and O_DSYNC."""
-        return _shortest(_whole(done) for done in self._overwrites if done.call == "O_DSYNC" and done.direct)
+        return _shortest(_whole_cost(step) for step in self._overwrites if step.call == "O_DSYNC" and step.direct)
 
     @cached_property
     def fastest_synced(self) -> Step | None:
-        return max((done.step for done in self._overwrites), key=lambda step: step.rate_per_s, default=None)
+        return max((sync_step.step for sync_step in self._overwrites), key=lambda step: step.rate_per_s, default=None)
 
     @property
-    def beyond_network(self) -> bool:
+    def exceeds_network(self) -> bool:
         fastest = self.fastest_synced
         return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
 
     @cached_property
     def _overwrites(self) -> tuple[SyncStep, ...]:
-        return tuple(done for done in self._steps.synced if done.overwrites_alone)
+        return tuple(sync_step for sync_step in self._steps.synced if sync_step.overwrites_at_full_speed)
 
     @cached_property
     def _fdatasynced(self) -> tuple[SyncStep, ...]:
-        return tuple(done for done in self._overwrites if done.call == "fdatasync")
+        return tuple(sync_step for sync_step in self._overwrites if sync_step.call == "fdatasync")
 
 
 def typical_ns(latency: Latency) -> int:
     return latency.mean if latency.mean > MEAN_TO_MEDIAN * latency.p50 else latency.p50
 
 
-def added(write: Cost, flushed: Cost) -> str:
-    extra_ns = flushed.ns - write.ns
+def added_time(write: Cost, synced: Cost) -> str:
+    extra_ns = synced.ns - write.ns
     return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
 
 
-def _whole(done: SyncStep) -> Cost | None:
-    return Cost(typical_ns(done.step.latency_ns), done.step) if done.step.latency_ns else None
+def _whole_cost(sync_step: SyncStep) -> Cost | None:
+    step = sync_step.step
+    return Cost(typical_ns(step.latency_ns), step) if step.latency_ns else None
 
 
 def _shortest(costs: Iterable[Cost | None]) -> Cost | None:

@@ -1,6 +1,6 @@
 """Whether a flush does work, and at which of the lowest devices that was observed.
 
-A flush that never takes longer, however much unsynced data it finds, has nothing to do or does nothing.
+If flushes take equally long however much unsynced data there is, they have nothing to write back, or do not do it.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import is_safe_drive
 from fstui.storage.layers.devices.disk import is_attached_here, is_virtual
 
-ARRIVED = 0.95
-"""If less had reached the device before the flush, the growth may be that of a cache above it."""
+MIN_ARRIVED_SHARE = 0.95
+"""If a smaller share of the data had reached the device before the flush, a cache above it may cause the growth."""
 FASTEST_BYTES_PER_NS = 10.0
-"""10 GB/s. A faster flush copied memory: a loop device in tmpfs took 46 to 82 µs over 256 MiB."""
-GROWN = 1.5
-"""Flush time grows if each of the two largest amounts takes this many times as long as every smaller one. A write of
-another process may slow down one of them, but hardly both."""
-OWN_SHARE, OWN_MS = 0.25, 2
-"""A device does work if its own flushes account for this share of the growth, and at least this many ms (its counters
-have whole ms). btrfs itself works longer for more extents on a device that ignores flushes."""
+"""10 GB/s. A faster flush only copied memory: a loop device in tmpfs took 46 to 82 µs for 256 MiB."""
+GROWTH_FACTOR = 1.5
+"""Flush time grows if each of the two largest amounts takes this many times as long as every smaller amount. A write of
+another process may slow down one flush, but hardly both."""
+MIN_DEVICE_SHARE, MIN_DEVICE_MS = 0.25, 2
+"""A device does work if its own flushes account for this share of the growth, and for at least this many ms (its
+counters have whole ms). On a device that ignores flushes, btrfs still takes longer for more extents."""
 _LARGEST, _MIN_POINTS = 2, 3
 
 
@@ -44,40 +44,39 @@ class FlushGrowth(NamedTuple):
 
     @property
     def looks_growing(self) -> bool:
-        """Whether the largest amount took ``GROWN`` times as long, with or without evidence from the devices."""
+        """Whether the largest amount took ``GROWTH_FACTOR`` times as long, even without evidence from the devices."""
         *smaller, _, last = self.points
-        return last.sync_ns >= GROWN * max(point.sync_ns for point in smaller)
+        return last.sync_ns >= GROWTH_FACTOR * max(point.sync_ns for point in smaller)
 
     @property
     def shows_no_work(self) -> bool:
         """Whether one of the two largest amounts shows no work by the device."""
         *smaller, _, _ = self.points
-        return self.device_flat or not all(self._grown(point, smaller) for point in self.points[-_LARGEST:])
+        return self.device_flat or not all(self._has_grown(point, smaller) for point in self.points[-_LARGEST:])
 
     @property
     def device_flat(self) -> bool:
         """Whether the devices' own flushes do not take longer, by their counters or by the trace."""
-        if self.has_device_times and not self.working:
+        if self.has_device_times and not self.working_devices:
             return True
         first, *_, last = self.points
         longest_ns = self._longest_traced_ns
-        return longest_ns is not None and longest_ns < OWN_SHARE * (last.sync_ns - first.sync_ns)
+        return longest_ns is not None and longest_ns < MIN_DEVICE_SHARE * (last.sync_ns - first.sync_ns)
 
     @property
     def has_device_times(self) -> bool:
         """Whether the lowest devices counted the time of their own flushes. The paths below dm-multipath do not."""
-        counted_above = not any(point.flush_ms for point in self.points) and any(
-            counters.flushes for counters in self.step.counters
-        )
-        return not counted_above and any(point.flush_ms is not None for point in self.points)
+        flushes_counted = any(counters.flushes for counters in self.step.counters)
+        counted_only_above = flushes_counted and not any(point.flush_ms for point in self.points)
+        return not counted_only_above and any(point.flush_ms is not None for point in self.points)
 
     @property
-    def flushed(self) -> set[str]:
+    def flushed_devices(self) -> set[str]:
         return {device for point in self.points[-_LARGEST:] for device in point.flush_ms or {}}
 
     @property
-    def working(self) -> set[str]:
-        return {device for device in self.flushed if self._works(device)}
+    def working_devices(self) -> set[str]:
+        return {device for device in self.flushed_devices if self._works(device)}
 
     @property
     def per_mib_ns(self) -> float:
@@ -86,67 +85,69 @@ class FlushGrowth(NamedTuple):
     @property
     def summary(self) -> str:
         """``300 µs with none, 12.9 ms with 32.0 MiB``"""
-        first, last = self.points[0], self.points[-1]
-        return f"{duration_ns(first.sync_ns)} with {_amount(first)}, {duration_ns(last.sync_ns)} with {_amount(last)}"
+        first, *_, last = self.points
+        return ", ".join(f"{duration_ns(point.sync_ns)} with {_amount_text(point)}" for point in (first, last))
 
     @property
     def because(self) -> str:
-        times = ", ".join(f"{_amount(point)} {duration_ns(point.sync_ns)}" for point in self.points)
+        times = ", ".join(f"{_amount_text(point)} {duration_ns(point.sync_ns)}" for point in self.points)
         shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
-        own = ", ".join(f"{device} {ms:g} ms" for device, ms in sorted((self.points[-1].flush_ms or {}).items()))
-        by_counters = f"; the last flush took at the device: {own}" if own else ""
+        last_times = sorted((self.points[-1].flush_ms or {}).items())
+        device_times = ", ".join(f"{device} {ms:g} ms" for device, ms in last_times)
+        by_counters = f"; the last flush took at the device: {device_times}" if device_times else ""
         longest_ns = self._longest_traced_ns
         by_trace = "" if longest_ns is None else f"; longest flush of a device: {duration_ns(longest_ns)} ({TRACE})"
         return f"{self.pattern}: {times}{arrived}{by_counters}{by_trace}"
 
     @property
     def _longest_traced_ns(self) -> int | None:
-        return max((seen.device_flush_ns.max for seen in self.step.trace or () if seen.device_flush_ns), default=None)
+        latencies = (trace.device_flush_ns for trace in self.step.trace or ())
+        return max((latency.max for latency in latencies if latency), default=None)
 
     def _works(self, device: str) -> bool:
         first, *_ = self.points
         *smaller, _, _ = ((point.flush_ms or {}).get(device, 0.0) for point in self.points)
         for point in self.points[-_LARGEST:]:
             own_ms = (point.flush_ms or {}).get(device, 0.0)
-            extra_ms = max(OWN_MS, OWN_SHARE * (point.sync_ns - first.sync_ns) / 1e6)
-            if own_ms < GROWN * max(smaller) or own_ms - smaller[0] < extra_ms:
+            extra_ms = max(MIN_DEVICE_MS, MIN_DEVICE_SHARE * (point.sync_ns - first.sync_ns) / 1e6)
+            if own_ms < GROWTH_FACTOR * max(smaller) or own_ms - smaller[0] < extra_ms:
                 return False
         return True
 
-    def _grown(self, point: GrowthPoint, smaller: list[GrowthPoint]) -> bool:
+    def _has_grown(self, point: GrowthPoint, smaller: list[GrowthPoint]) -> bool:
         first = self.points[0]
         extra_ns = point.sync_ns - first.sync_ns
-        arrived = point.arrived_share is not None and point.arrived_share >= ARRIVED
-        longer = point.sync_ns >= GROWN * max(other.sync_ns for other in smaller)
-        return arrived and longer and point.bytes - first.bytes <= FASTEST_BYTES_PER_NS * extra_ns
+        is_arrived = point.arrived_share is not None and point.arrived_share >= MIN_ARRIVED_SHARE
+        took_longer = point.sync_ns >= GROWTH_FACTOR * max(other.sync_ns for other in smaller)
+        return is_arrived and took_longer and point.bytes - first.bytes <= FASTEST_BYTES_PER_NS * extra_ns
 
 
 def flush_growth(step: Step) -> Iterator[FlushGrowth]:
-    """Yield the patterns of a step that timed flushes after growing amounts of data, if it has enough points."""
+    """Yield each pattern that a step measured with enough amounts of data. Other kinds of steps have no patterns."""
     if not isinstance(step.figures, DirtyFlushFigures) or step.status in {"failed", "skipped"} or not has_rate(step):
         return
-    for pattern, line in step.figures.patterns.items():
-        points = {point.bytes: point for point in line.points}
+    for pattern, timing in step.figures.patterns.items():
+        points = {point.bytes: point for point in timing.points}
         if len(points) >= _MIN_POINTS:
             yield FlushGrowth(step, pattern, tuple(points[amount] for amount in sorted(points)))
 
 
-def _amount(point: GrowthPoint) -> str:
+def _amount_text(point: GrowthPoint) -> str:
     return size(point.bytes) if point.bytes else "none"
 
 
 class LowestDevices:
-    """The devices that hold the data in the end, and which of them are known to keep what they acknowledge.
+    """The devices that hold the data, and which of them are known to keep what they acknowledge.
 
-    Only the time of a device's own work shows that it does not ignore flushes. A drive that loses nothing, by its model
-    or by the user's declaration, does not need to show it.
+    Only the time of a device's own work shows that the device does not ignore flushes. A drive that loses nothing,
+    according to its model or the user's declaration, needs no such evidence.
     """
 
-    def __init__(self, host: Host, stack: Stack, working: frozenset[str]) -> None:
+    def __init__(self, host: Host, stack: Stack, working_devices: frozenset[str]) -> None:
         """``working``: ids of the devices whose own time shows that a flush does work there."""
-        self._host, self._stack, self._working = host, stack, working
-        self.all = stack.holding
+        self._host, self._stack, self._working_devices = host, stack, working_devices
+        self.all = stack.holding_devices
 
     @cached_property
     def unverified(self) -> tuple[Node, ...]:
@@ -155,25 +156,25 @@ class LowestDevices:
 
     @property
     def verified(self) -> bool:
-        """Whether all are verified, as required for more than low confidence in durability. False if there are none."""
+        """Whether all devices are verified, as required for more than low confidence in durability."""
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:
         """Return a sentence with a leading space about the unverified devices that are neither memory nor ``known``.
 
-        If there are none, but a virtual disk is unverified, the sentence says what the hypervisor is known to do.
+        Without such a device, but with an unverified virtual disk, the sentence says what the hypervisor usually does.
         """
-        named = {node.id for node in (*known, *self._stack.in_memory)}
-        left = [node for node in self.unverified if node.id not in named]
-        if not left:
+        excluded = {node.id for node in (*known, *self._stack.in_memory)}
+        doubtful = [node for node in self.unverified if node.id not in excluded]
+        if not doubtful:
             platform = platforms.find(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
             return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
-            return f" What the host does with data for {words.devices(left)} cannot be seen from here."
-        return f" No work by {words.devices(left)} was visible in this run."
+            return f" What the host does with data for {words.devices(doubtful)} cannot be seen from here."
+        return f" No work by {words.devices(doubtful)} was visible in this run."
 
     def _is_verified(self, node: Node) -> bool:
-        """Return whether the device works or is known to be safe. Not in a guest: the host's memory may do the work,
-        and the reported medium may be wrong."""
-        works = node.id in self._working and is_attached_here(node)
+        """Return whether the device does work or is known to be safe. In a guest, neither can be verified, because the
+        host's memory may do the work and the reported medium may be wrong."""
+        works = node.id in self._working_devices and is_attached_here(node)
         return self._host.virtualization is None and (works or is_safe_drive(node))

@@ -15,7 +15,7 @@ MIN_IDLE_S = 0.5
 """Shorter samples are ignored. Even 72 of 80 samples of half a second missed a steady log writer."""
 
 
-class Busy(NamedTuple):
+class BusyDevice(NamedTuple):
     device: str
     flushes_per_s: float
     writes_per_s: float
@@ -34,33 +34,37 @@ class OtherWriters:
         if self._idle is None:
             return None
         ids = {device.id for device in devices}
-        counters = (found for found in self._idle.counters if found.device in ids)
-        seen = [found.flushes for found in counters if found.flushes is not None]
-        return sum(seen) / self._idle.elapsed_s if seen else None
+        flushes = [
+            counters.flushes
+            for counters in self._idle.counters
+            if counters.device in ids and counters.flushes is not None
+        ]
+        return sum(flushes) / self._idle.elapsed_s if flushes else None
 
     def bytes_per_s(self, devices: Iterable[Node]) -> float:
         """Return the bytes per second that other processes wrote to all these devices together; 0 if not measured."""
         if self._idle is None:
             return 0.0
         ids = {device.id for device in devices}
-        return sum(one.written_bytes or 0 for one in self._idle.counters if one.device in ids) / self._idle.elapsed_s
+        written = (counters.written_bytes or 0 for counters in self._idle.counters if counters.device in ids)
+        return sum(written) / self._idle.elapsed_s
 
     @cached_property
     def busy_shares(self) -> tuple[tuple[str, float], ...]:
-        """The devices of the stack, each with the share of the idle time in which it was busy, the busiest first."""
-        every = self._idle.busy_shares.items() if self._idle else ()
-        shares = [(device, min(1.0, share)) for device, share in every if self._stack.ends_level(device)]
+        """The devices of the stack, busiest first, each with its busy share of the time in which fstui was idle."""
+        all_shares = self._idle.busy_shares.items() if self._idle else ()
+        shares = [(device, min(1.0, share)) for device, share in all_shares if self._stack.ends_level(device)]
         return tuple(sorted(shares, key=lambda share: -share[1]))
 
     @cached_property
-    def busy_while_idle(self) -> tuple[Busy, ...]:
-        """The devices of the stack that were written while fstui was idle, the busiest first."""
+    def busy_devices(self) -> tuple[BusyDevice, ...]:
+        """The devices of the stack that were written while fstui was idle, busiest first."""
         if self._idle is None:
             return ()
         elapsed_s = self._idle.elapsed_s
-        seen = [
-            Busy(found.device, (found.flushes or 0) / elapsed_s, (found.writes or 0) / elapsed_s)
-            for found in self._idle.counters
-            if self._stack.ends_level(found.device) and (found.flushes or found.writes)
+        devices = [
+            BusyDevice(counters.device, (counters.flushes or 0) / elapsed_s, (counters.writes or 0) / elapsed_s)
+            for counters in self._idle.counters
+            if self._stack.ends_level(counters.device) and (counters.flushes or counters.writes)
         ]
-        return tuple(sorted(seen, key=lambda busy: -busy.flushes_per_s))
+        return tuple(sorted(devices, key=lambda busy: -busy.flushes_per_s))

@@ -2,7 +2,7 @@
 
 A block passes the head once per revolution, so a durable rewrite of one block takes at least one revolution. Data
 sheets state this speed: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 167, 15 000 rpm 250. The
-limit holds if blocks are written in place, without a cache between.
+limit holds if the disk writes blocks in place and no cache answers for the platter.
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ SLOWEST_RPM = 5400
 LOGGED_NS = 473_000
 """The least time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
 (serverfault.com/questions/857271)."""
-BEYOND, FAR_BEYOND = 1.5, 5
-"""At this many times the limit, something other than the platter answers."""
-OWN_SHARE = 0.5
+TOO_FAST, FAR_TOO_FAST = 1.5, 5
+"""Above this many times the limit, something other than the platter answers."""
+MIN_BUSY_SHARE = 0.5
 """A disk accounts for the time of a step if its own flushes (or its writes, if it gets no flushes) take this share of
-it. Otherwise a cgroup may delay requests before they are counted, or another disk of the stack may be slower."""
+that time. Otherwise a cgroup may delay requests before they are counted, or another disk may be slower."""
 _RPM = {"hdd-5400": 5400, "hdd-7200": 7200, "hdd-10000": 10_000, "hdd-15000": 15_000}
 
 
 def rpm(medium: Medium) -> int | None:
-    """Return the revolutions per minute, read or declared; None if it does not rotate or its speed is unknown."""
-    named = _RPM.get(medium.class_)
-    return named and (medium.rpm or named)
+    """Return the revolutions per minute, read or declared; None if it does not rotate or the speed is unknown."""
+    class_rpm = _RPM.get(medium.class_)
+    return class_rpm and (medium.rpm or class_rpm)
 
 
 def revolution_ns(medium: Medium) -> int | None:
     """Return the least time between two durable writes of the same block."""
-    speed = rpm(medium)
-    return None if speed is None else round(60e9 / speed)
+    revolutions_per_minute = rpm(medium)
+    return None if revolutions_per_minute is None else round(60e9 / revolutions_per_minute)
 
 
 def slowest_revolution_ns(nodes: Iterable[Node]) -> int | None:
@@ -73,10 +73,10 @@ class Platters(NamedTuple):
     no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
     writes: WritePlacement = "in place"
-    """The fastest method that one of the drives may use for a write."""
+    """The fastest method by which one of the drives may write."""
 
     @property
-    def per_s(self) -> float:
+    def writes_per_s(self) -> float:
         least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.writes)
         return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
 
@@ -87,14 +87,16 @@ class Platters(NamedTuple):
 
     @property
     def text(self) -> str:
-        """``7200 rpm``, with the method if that is not in place."""
+        """``7200 rpm``, followed by the method of writing unless it is "in place"."""
         speed = f"{'at most ' if self.assumed else ''}{rotation(self.rpm)}"
         return speed + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
 
 
 class Pace(NamedTuple):
+    """The rate of a step, and the limit that the platters set."""
+
     step: Step
-    platter: Platters
+    platters: Platters
     offsets: str
 
     @property
@@ -103,14 +105,14 @@ class Pace(NamedTuple):
 
     @property
     def limit_per_s(self) -> float:
-        """One write per revolution if it rewrites the same block, two on average at other offsets.
+        """One write per revolution if the step rewrites the same block, two on average at other offsets.
 
         Between random offsets, moving forward takes some share of a revolution and moving back takes the rest, and both
-        are equally frequent. The next block in sequence has already passed the head when the write before it is
-        acknowledged. It takes nearly a whole revolution, but half of one is allowed.
+        are equally frequent. In sequence, the next block has already passed the head when the previous write is
+        acknowledged. Such a write takes nearly a whole revolution, but the limit allows for half a revolution.
         """
-        waits_for_block = self.platter.writes == "in place"
-        return self.platter.per_s * (1 if self.one_block or not waits_for_block else 2)
+        waits_for_block = self.platters.writes == "in place"
+        return self.platters.writes_per_s * (1 if self.one_block or not waits_for_block else 2)
 
     @property
     def times_limit(self) -> float:
@@ -119,12 +121,13 @@ class Pace(NamedTuple):
     @property
     def allowance(self) -> str:
         """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
-        whole = self.one_block or self.platter.writes != "in place"
-        half = "" if whole else f" at {self.offsets} offsets, half a revolution per write"
-        return f"{self.platter.text} allows {rate(self.limit_per_s)}/s{half}"
+        is_plain = self.one_block or self.platters.writes != "in place"
+        half = "" if is_plain else f" at {self.offsets} offsets, half a revolution per write"
+        return f"{self.platters.text} allows {rate(self.limit_per_s)}/s{half}"
 
     @property
-    def answered_early(self) -> str:
+    def early_answers(self) -> str:
+        """The sentence that O_DIRECT writes were acknowledged too fast."""
         return (
             f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
             f"{words.time_measured([self.step])}, {self.times_limit:.1f} × the limit ({self.allowance})"
@@ -132,9 +135,9 @@ class Pace(NamedTuple):
 
     @property
     def because(self) -> str:
-        done, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
-        revolution = duration_ns(60e9 / self.platter.rpm)
-        return f"{self.step.name}: {done}/s, limit {limit}/s; {_typical(self.step)}, one revolution {revolution}"
+        measured, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
+        revolution = duration_ns(60e9 / self.platters.rpm)
+        return f"{self.step.name}: {measured}/s, limit {limit}/s; {_typical(self.step)}, one revolution {revolution}"
 
 
 class Rotation:
@@ -147,97 +150,100 @@ class Rotation:
         self._configuration, self._flushes = configuration, flushes
 
     @cached_property
-    def platter(self) -> Platters | None:
+    def platters(self) -> Platters | None:
         """The platters, as read or declared; None if another layer may answer, or syncs are known not to arrive."""
-        lowest = self._stack.lowest
-        if not lowest or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
+        disks = self._stack.lowest
+        if not disks or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
             return None
-        speeds = [_speed(node, self._host) for node in lowest]
+        speeds = [_speed(disk, self._host) for disk in disks]
         known = [speed for speed in speeds if speed is not None]
         if not self._written_in_place or len(known) < len(speeds):
             return None
-        media = [node.medium for node in lowest]
+        media = [disk.medium for disk in disks]
         return Platters(
             rpm=max(speed for speed, _ in known),
-            devices=lowest,
+            devices=disks,
             because=tuple(because for _, because in known),
-            assumed=any(node.medium is None or rpm(node.medium) is None for node in lowest),
+            assumed=any(medium is None or rpm(medium) is None for medium in media),
             no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
-            writes=max((write_placement(node) for node in lowest), key=("in place", "log", "flash").index),
+            writes=max((write_placement(disk) for disk in disks), key=("in place", "log", "flash").index),
         )
 
     @cached_property
     def same_block(self) -> tuple[Pace, ...]:
-        """The steps that rewrote and synced one block in place, as fast as they could."""
-        return tuple(pace for pace in self._paces if pace.one_block and pace.platter.writes == "in place")
+        """The steps that rewrote and synced one block in place at full speed."""
+        return tuple(pace for pace in self._paces if pace.one_block and pace.platters.writes == "in place")
 
     @cached_property
     def too_fast(self) -> tuple[Pace, ...]:
-        """The steps of synced writes that are faster than a platter, wherever they write."""
-        return tuple(pace for pace in self._paces if pace.times_limit > BEYOND)
+        """The steps of synced writes, at any offsets, that are faster than a platter."""
+        return tuple(pace for pace in self._paces if pace.times_limit > TOO_FAST)
 
     @cached_property
-    def working(self) -> frozenset[str]:
-        """The platters whose own counters account for the time of the steps that rewrite one block."""
+    def working_devices(self) -> frozenset[str]:
+        """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
         if not self.same_block or self.too_fast:
             return frozenset()
-        return frozenset.intersection(*(frozenset(self._busy(done)) for done in self._rewrites))
+        return frozenset.intersection(*(frozenset(self._busy_devices(sync_step)) for sync_step in self._rewrites))
 
     @property
     def platters_wait(self) -> bool:
-        """Whether every platter takes the time of a sync itself, so that no cache answers early."""
-        return self.platter is not None and self.working.issuperset(node.id for node in self.platter.devices)
+        """Whether each disk itself takes the time of a sync, so that no cache answers early."""
+        return self.platters is not None and self.working_devices.issuperset(node.id for node in self.platters.devices)
 
     @cached_property
     def direct_too_fast(self) -> tuple[Pace, ...]:
-        """O_DIRECT steps that were faster than the platter, apart from those that a cache in memory answered."""
-        if self.platter is None:
+        """O_DIRECT steps that were faster than the platter, except steps that a cache in memory answered."""
+        if self.platters is None:
             return ()
-        buffered = {account.step.name for account in self._flushes.not_direct}
+        buffered = {account.step.name for account in self._flushes.buffered_direct}
         paces = (
-            Pace(done.step, self.platter, done.settings.offsets)
-            for done in self._steps.direct_alone
-            if has_rate(done.step)
-            and done.settings.offsets in {"same", "random"}
-            and done.settings.prefill == "written"
+            Pace(sync_step.step, self.platters, sync_step.settings.offsets)
+            for sync_step in self._steps.unsynced_direct
+            if has_rate(sync_step.step)
+            and sync_step.settings.offsets in {"same", "random"}
+            and sync_step.settings.prefill == "written"
         )
-        return tuple(pace for pace in paces if pace.times_limit > BEYOND and pace.step.name not in buffered)
+        return tuple(pace for pace in paces if pace.times_limit > TOO_FAST and pace.step.name not in buffered)
 
     @property
     def switch_cache_off(self) -> tuple[str, ...]:
-        if self.platter is None or self.platter.no_cache:
+        if self.platters is None or self.platters.no_cache:
             return ()
         if self._host.virtualization:
             return ("On the host, switch the drive's write cache off ('hdparm -W 0 DEVICE'), then run again.",)
-        device = f"/dev/{self.platter.devices[0].id}"
+        device = f"/dev/{self.platters.devices[0].id}"
         return (f"Switch the drive's write cache off ('hdparm -W 0 {device}'), then run again.",)
 
     @cached_property
     def _paces(self) -> tuple[Pace, ...]:
-        """The steps that synced each write before the next one, as fast as they could."""
-        if self.platter is None:
+        """The steps that synced each write before the next one at full speed."""
+        if self.platters is None:
             return ()
         return tuple(
-            Pace(done.step, self.platter, done.settings.offsets)
-            for done in self._steps.synced
-            if done.synced_each and (done.overwrites_alone or done.settings.offsets != "same")
+            Pace(sync_step.step, self.platters, sync_step.settings.offsets)
+            for sync_step in self._steps.synced
+            if sync_step.syncs_each_write
+            and (sync_step.overwrites_at_full_speed or sync_step.settings.offsets != "same")
         )
 
     @cached_property
     def _rewrites(self) -> tuple[SyncStep, ...]:
-        steps = self._steps.synced
-        return tuple(done for done in steps if done.settings.offsets == "same" and done.overwrites_alone)
+        overwrites = (sync_step for sync_step in self._steps.synced if sync_step.overwrites_at_full_speed)
+        return tuple(sync_step for sync_step in overwrites if sync_step.settings.offsets == "same")
 
-    def _busy(self, done: SyncStep) -> Iterator[str]:
-        """Yield the devices whose own flushes or writes took ``OWN_SHARE`` of the step, if nothing else wrote there."""
-        if any(
-            each.others_wrote or each.outcome == "missing" or each.lacks_bytes for each in self._flushes.accounts(done)
-        ):
+    def _busy_devices(self, sync_step: SyncStep) -> Iterator[str]:
+        """Yield the devices whose own flushes or writes took ``MIN_BUSY_SHARE`` of the step.
+
+        Yield none if other processes wrote, or if flushes or bytes are missing.
+        """
+        accounts = self._flushes.accounts(sync_step)
+        if any(account.others_wrote or account.outcome == "missing" or account.lacks_bytes for account in accounts):
             return
-        for own in done.step.counters:
-            spent_ms = own.flush_ms if own.flushes else own.write_ms
-            if spent_ms is not None and spent_ms >= OWN_SHARE * 1000 * done.step.elapsed_s:
-                yield own.device
+        for counters in sync_step.step.counters:
+            busy_ms = counters.flush_ms if counters.flushes else counters.write_ms
+            if busy_ms is not None and busy_ms >= MIN_BUSY_SHARE * 1000 * sync_step.step.elapsed_s:
+                yield counters.device
 
     @property
     def _may_be_cached(self) -> bool:
@@ -262,19 +268,20 @@ def fastest(paces: Sequence[Pace]) -> Pace:
 
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
-    """Return the rpm and the evidence for it; None if it is unknown or a cache answers instead of the platter."""
+    """Return the rpm with its evidence; None if the rpm is unknown or a cache answers instead of the platter."""
     medium = node.medium
     if has_protected_cache(node) or controller_may_answer(node):
         return None
     speed = rpm(medium) if medium else None
-    known_hard_disk = node.value("grade") == "hard disk"
+    is_known_hard_disk = node.value("grade") == "hard disk"
     if speed:
-        # an array or a controller may report the speed of its disks, and answer from a cache of its own
+        # an array or a controller may report the speed of its disks, but answer from its own cache
         may_be_array = medium is not None and not medium.declared and link(node.link).may_be_an_array
-        return None if may_be_array and not known_hard_disk else (speed, words.medium(node))
-    real = host.virtualization is None and not is_virtual(node)
-    # only a known model: the kernel also reports flash as rotating if it states nothing or is behind a USB bridge
-    if real and known_hard_disk and node.rotational and (medium is None or medium.class_ == "unknown"):
+        return None if may_be_array and not is_known_hard_disk else (speed, words.medium(node))
+    is_real = host.virtualization is None and not is_virtual(node)
+    # only for a known model, because the kernel also reports flash as rotating if the flash states nothing or is
+    # behind a USB bridge
+    if is_real and is_known_hard_disk and node.rotational and (medium is None or medium.class_ == "unknown"):
         unstated = f"{node.id}: a rotating {node.link} disk that does not state its rotational speed"
         return ASSUMED_RPM, f"{unstated}: {rotation(ASSUMED_RPM)} assumed"
     return None

@@ -1,4 +1,4 @@
-"""The flush accounts of a whole run: what is missing, and how far down the stack the flushes are proven to arrive."""
+"""The flush accounts of a whole run: which flushes are missing, and down to which level they are proven to arrive."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge import words
-from fstui.judge.facts.account import ENOUGH, TOLERANCE, FlushAccount, fewest_bytes, fewest_flushes
+from fstui.judge.facts.account import ENOUGH_SHARE, SURPLUS_TOLERANCE, FlushAccount, fewest_bytes, fewest_flushes
 from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.flushes import LevelAccounts, accounts_of
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, SyncStep
-from fstui.judge.facts.traced import Withheld, withheld
+from fstui.judge.facts.traced import WithheldFlushes, find_withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 
-_INTERRUPTED = 0.8
-"""Flushes are missing only for a time if a turn has less than this share of the whole step's flushes per sync."""
+_INTERRUPTED_SHARE = 0.8
+"""Missing flushes are temporary if a turn has less than this share of the whole step's flushes per sync."""
 
 
-class Proven(NamedTuple):
+class Proof(NamedTuple):
     """Steps whose flushes were counted, and the number of levels, from the top, at which they are proven to arrive."""
 
     steps: tuple[LevelAccounts, ...]
@@ -36,39 +36,42 @@ class Proven(NamedTuple):
 
 
 class RunFlushes:
-    def __init__(self, stack: Stack, steps: Steps, others: OtherWriters, configuration: Configuration) -> None:
-        self._stack, self._steps, self._others, self._configuration = stack, steps, others, configuration
+    def __init__(self, stack: Stack, steps: Steps, other_writers: OtherWriters, configuration: Configuration) -> None:
+        self._stack, self._steps, self._other_writers, self._configuration = stack, steps, other_writers, configuration
         self._accounts: dict[int, LevelAccounts] = {}
 
-    def accounts(self, done: SyncStep) -> LevelAccounts:
-        """Return the accounts of a step, even if the configuration explains missing flushes. They are computed once."""
-        if id(done.step) not in self._accounts:
-            self._accounts[id(done.step)] = self.compute(done)
-        return self._accounts[id(done.step)]
+    def accounts(self, sync_step: SyncStep) -> LevelAccounts:
+        """Return the accounts of a step of the run. They are computed only once."""
+        if id(sync_step.step) not in self._accounts:
+            self._accounts[id(sync_step.step)] = self.compute_accounts(sync_step)
+        return self._accounts[id(sync_step.step)]
 
-    def compute(self, done: SyncStep) -> LevelAccounts:
+    def compute_accounts(self, sync_step: SyncStep) -> LevelAccounts:
         """Compute the accounts of a step that is not in the run, such as commits treated as syncs."""
-        return accounts_of(self._stack, done, self._others)
+        return accounts_of(self._stack, sync_step, self._other_writers)
 
     @cached_property
     def synced(self) -> tuple[LevelAccounts, ...]:
         """The accounts of the synced steps; empty if the configuration already explains missing flushes."""
         if self._configuration.breaks_sync:
             return ()
-        return tuple(accounts for done in self._steps.synced if (accounts := self.accounts(done)))
+        return tuple(accounts for sync_step in self._steps.synced if (accounts := self.accounts(sync_step)))
 
     @cached_property
     def missing_flushes(self) -> tuple[FlushAccount, ...]:
-        """For each step with missing flushes, the account of the topmost level that lacks them.
+        """For each step with missing flushes, the account of the topmost level that lacks flushes.
 
-        If the whole step has enough, but a turn does not, it is the account of the turn with the fewest flushes. The
-        whole step would hide a short interruption.
+        If the whole step has enough flushes but a turn does not, the account is that of the turn with the fewest
+        flushes, because the whole step would hide a short interruption.
         """
         if self._configuration.breaks_sync:
             return ()
-        by_one = (_topmost_missing(self.accounts(done)) or self._worst_turn(done) for done in self._steps.synced)
-        by_several = (_topmost_missing(self.accounts(done)) for done in self._steps.synced_by_several)
-        return tuple(account for account in (*by_one, *by_several) if account)
+        one_writer = (
+            _topmost_missing(self.accounts(sync_step)) or self._worst_turn(sync_step)
+            for sync_step in self._steps.synced
+        )
+        several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several))
+        return tuple(account for account in (*one_writer, *several_writers) if account)
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
@@ -80,64 +83,64 @@ class RunFlushes:
         return next((node for node in self._stack.nodes if node.value("dio") == "0"), None)
 
     @cached_property
-    def not_direct(self) -> tuple[FlushAccount, ...]:
-        """O_DIRECT steps without a sync whose bytes did not reach the device, because a layer kept them in memory.
+    def buffered_direct(self) -> tuple[FlushAccount, ...]:
+        """The accounts of unsynced O_DIRECT steps whose bytes did not reach the device, because a layer buffered them.
 
-        With a loop device without direct I/O, all such steps are returned: if their bytes arrived, the kernel wrote
-        them back during the step by chance.
+        With a loop device without direct I/O, the accounts of all unsynced O_DIRECT steps are returned. If their bytes
+        arrived, the kernel happened to write them back during the step.
         """
         if self._configuration.breaks_sync:
             return ()
-        steps = [accounts for accounts in map(self.accounts, self._steps.direct_alone) if accounts]
+        steps = [accounts for accounts in map(self.accounts, self._steps.unsynced_direct) if accounts]
         if self.buffering_loop:
             return tuple(_topmost_lacking_bytes(accounts) or accounts[-1] for accounts in steps)
         return _missing_bytes(steps)
 
     @cached_property
-    def withheld(self) -> tuple[Withheld, ...]:
-        """Layers that received fstui's flushes and did not forward them, according to the trace; each pair once."""
+    def withheld(self) -> tuple[WithheldFlushes, ...]:
+        """Each pair of layers of which only the upper one received fstui's flushes, according to the trace."""
         if not self._stack.levels:
             return ()
         top = self._stack.levels[0]
-        found = (pair for done in self._steps.synced for pair in withheld(self._stack, top, done))
-        return tuple({(pair.above.id, pair.below.id): pair for pair in found}.values())
+        pairs = (pair for sync_step in self._steps.synced for pair in find_withheld(self._stack, top, sync_step))
+        return tuple({(pair.above.id, pair.below.id): pair for pair in pairs}.values())
 
     @cached_property
-    def noisy(self) -> tuple[FlushAccount, ...]:
+    def noisy_accounts(self) -> tuple[FlushAccount, ...]:
         return tuple(account for accounts in self.synced for account in accounts if account.others_wrote)
 
     @cached_property
-    def proven(self) -> Proven | None:
-        """The level down to which the syncs are known to arrive; None if flushes or bytes are missing, or none are
-        expected.
+    def proof(self) -> Proof | None:
+        """The proof that syncs arrive; None if flushes or bytes are missing, or if no flushes are expected.
 
-        Steps with an exact number of expected flushes are preferred: if a filesystem may send one or two per sync, the
-        difference may come from another process.
+        Steps with an exact number of expected flushes are preferred. If a filesystem may send one or two flushes per
+        sync, the second one may come from another process.
         """
         counted = tuple(accounts for accounts in self.synced if _is_counted(accounts[0]))
         if not counted or self.missing_flushes or self.missing_bytes:
             return None
         expected = [(accounts, accounts[0].arrival.expected) for accounts in counted]
         exact = tuple(accounts for accounts, flushes in expected if flushes and flushes.low == flushes.high)
-        return Proven(exact or counted, _proven_depth(exact or counted))
+        return Proof(exact or counted, _proven_depth(exact or counted))
 
     @cached_property
     def level(self) -> Level | None:
-        """The level that the findings about flushes are about; the lowest if there are none.
+        """The level that the findings about flushes are about; the lowest level without such findings.
 
-        If the configuration breaks syncs, it is the level with the fewest flushes. Levels above the broken one send
-        them, and levels below may count those of other processes.
+        If the configuration breaks syncs, this is the level with the fewest flushes. Levels above the broken one still
+        send flushes, and levels below may count flushes of other processes.
         """
-        counted = [account for done in self._steps.synced for account in self.accounts(done) if account.counted]
+        all_accounts = map(self.accounts, self._steps.synced)
+        counted = [account for accounts in all_accounts for account in accounts if account.counted]
         if self._configuration.breaks_sync and counted:
             return fewest_flushes(counted).level
         if self.missing_flushes:
             return fewest_flushes(self.missing_flushes).level
         if self.missing_bytes:
             return fewest_bytes(self.missing_bytes).level
-        proven = self.proven
-        if proven and (proven.depth or proven.noisy):
-            return self._stack.levels[max(proven.depth, 1) - 1]
+        proof = self.proof
+        if proof and (proof.depth or proof.noisy):
+            return self._stack.levels[max(proof.depth, 1) - 1]
         return next(reversed(self._stack.levels), None)
 
     @cached_property
@@ -147,8 +150,8 @@ class RunFlushes:
 
     @property
     def bytes_complete_at_lowest(self) -> bool:
-        last = (accounts[-1] for accounts in self.synced)
-        return any(each.counted_bytes is not None and each.expected_bytes.low and not each.lacks_bytes for each in last)
+        lowest = [accounts[-1] for accounts in self.synced if accounts[-1].counted_bytes is not None]
+        return any(account.expected_bytes.low and not account.lacks_bytes for account in lowest)
 
     def counting_levels(self, step: Step) -> LevelAccounts:
         """Return the accounts of a synced step that have both counted and expected flushes."""
@@ -159,69 +162,72 @@ class RunFlushes:
         accounts = self.counting_levels(step)
         return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
-    def per_sync(self, done: SyncStep) -> float | None:
+    def per_sync(self, sync_step: SyncStep) -> float | None:
         """Return the flushes per sync at the topmost level that counts them; None if no level does."""
-        return next((account.per_sync for account in self.accounts(done) if account.counted), None)
+        return next((account.per_sync for account in self.accounts(sync_step) if account.counted), None)
 
     def is_temporary(self, missing: FlushAccount) -> bool:
-        if missing.step not in self._steps.all:  # it is a turn of a step that has enough
+        if missing.step not in self._steps.all:  # the account is about a turn of a step that has enough flushes
             return True
-        turns = next((self._missing_turns(done) for done in self._steps.synced if done.step is missing.step), ())
-        fewer = any(turn and turn.per_sync < _INTERRUPTED * missing.per_sync for turn in turns)
-        return fewer and None in turns
+        whole = next((sync_step for sync_step in self._steps.synced if sync_step.step is missing.step), None)
+        turns = self._missing_turns(whole) if whole else ()
+        has_gap = any(turn and turn.per_sync < _INTERRUPTED_SHARE * missing.per_sync for turn in turns)
+        return has_gap and None in turns
 
     def synced_by_flag(self, step: Step) -> bool:
         """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
         for node in self._stack.nodes:
-            found = flush_counters(node, step)
-            others = (self._others.flushes_per_s((node,)) or 0.0) * step.elapsed_s
-            enough = found is not None and found.flushes is not None and found.flushes >= ENOUGH * step.ops
-            if enough and others <= TOLERANCE * step.ops:
+            counters = flush_counters(node, step)
+            flushes = counters.flushes if counters else None
+            other_flushes = (self._other_writers.flushes_per_s((node,)) or 0.0) * step.elapsed_s
+            is_quiet = other_flushes <= SURPLUS_TOLERANCE * step.ops
+            if flushes is not None and flushes >= ENOUGH_SHARE * step.ops and is_quiet:
                 return True
         return False
 
     def where_to_look(self, level: Level) -> str:
-        """Return the next step if flushes or bytes are missing at that level."""
-        depth = next((depth for depth, each in enumerate(self._stack.levels) if each is level), 0)
+        """Return what the user can do next if flushes or bytes are missing at that level."""
+        depth = next((depth for depth, other in enumerate(self._stack.levels) if other is level), 0)
         if not depth:
             return words.LOOK_FOR_FILTER
-        disk = words.devices(self._stack.levels[depth - 1].devices)
-        return f"Look at what answers for {disk}: losetup --list shows a loop device's file, and whether DIO is on."
+        loops = words.devices(self._stack.levels[depth - 1].devices)
+        return f"Look at what answers for {loops}: losetup --list shows a loop device's file, and whether DIO is on."
 
     @cached_property
-    def few_per_sync(self) -> str:
-        """``9 120 syncs a second, and no flush reached loop2``, of the worst step; empty if all have enough."""
-        counted = [account for done in self._without_fua for account in self.accounts(done) if account.counted]
+    def shortage(self) -> str:
+        """``9 120 syncs a second, and no flush reached loop2``, for the worst step; empty if all steps have enough."""
+        all_accounts = map(self.accounts, self._without_fua)
+        counted = [account for accounts in all_accounts for account in accounts if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
-        if worst is None or worst.arrival.per_sync >= ENOUGH:
+        if worst is None or worst.arrival.per_sync >= ENOUGH_SHARE:
             return ""
-        where, each = words.devices(worst.arrival.devices), ratio(worst.arrival.per_sync)
-        reached = f"{each} flushes each reached {where}" if worst.arrival.flushes else f"no flush reached {where}"
+        where, per_sync = words.devices(worst.arrival.devices), ratio(worst.arrival.per_sync)
+        reached = f"{per_sync} flushes each reached {where}" if worst.arrival.flushes else f"no flush reached {where}"
         return f"{words.syncs_a_second(worst.syncs, worst.step)}, and {reached}"
 
     @cached_property
-    def rate(self) -> str:
-        """``few_per_sync``, or the rate of the step with most syncs; empty if nothing was synced."""
-        most = max(self._without_fua, key=lambda done: done.syncs, default=None)
-        return self.few_per_sync or (words.syncs_a_second(most.syncs, most.step) if most else "")
+    def sync_rate(self) -> str:
+        """``shortage``, or the rate of the step with most syncs; empty if nothing was synced."""
+        most = max(self._without_fua, key=lambda sync_step: sync_step.syncs, default=None)
+        return self.shortage or (words.syncs_a_second(most.syncs, most.step) if most else "")
 
     @property
     def _without_fua(self) -> list[SyncStep]:
-        """The synced steps whose flushes can be counted: devices do not count FUA writes."""
-        return [done for done in self._steps.synced if not done.writes_fua]
+        """The synced steps whose flushes can be counted, because devices do not count FUA writes."""
+        return [sync_step for sync_step in self._steps.synced if not sync_step.writes_fua]
 
-    def _worst_turn(self, done: SyncStep) -> FlushAccount | None:
-        missing = filter(None, self._missing_turns(done))
+    def _worst_turn(self, sync_step: SyncStep) -> FlushAccount | None:
+        missing = filter(None, self._missing_turns(sync_step))
         return min(missing, key=lambda account: account.per_sync, default=None)
 
-    def _missing_turns(self, done: SyncStep) -> tuple[FlushAccount | None, ...]:
+    def _missing_turns(self, sync_step: SyncStep) -> tuple[FlushAccount | None, ...]:
         """Return for each turn of a step the account that lacks flushes; None for a turn with enough."""
-        return tuple(_topmost_missing(self.compute(turn)) for turn in done.turns)
+        return tuple(_topmost_missing(self.compute_accounts(turn)) for turn in sync_step.turns)
 
 
 def _is_counted(account: FlushAccount) -> bool:
-    counted = account.expected is not None and account.expected.low > 0 and account.counted is not None
-    return counted or account.complete_by_trace
+    by_counters = account.expected is not None and account.expected.low > 0 and account.counted is not None
+    return by_counters or account.complete_by_trace
 
 
 def _topmost_missing(accounts: LevelAccounts) -> FlushAccount | None:

@@ -15,9 +15,8 @@ from fstui.storage.layers import kind
 from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.forwarding import NOTHING, Forwarded, Member
 
-_WITHIN_LEVEL = ("block", "pool")
-_AUXILIARY = ("journal", "log", "metadata")
-"""Roles with a single device and no copy."""
+_AUXILIARY_ROLES = ("journal", "log", "metadata")
+"""Each of these roles has a single device and no copy."""
 
 
 class Level(NamedTuple):
@@ -31,18 +30,18 @@ class Level(NamedTuple):
 
     @property
     def claims_fua(self) -> bool | None:
-        """Whether the filesystem's data devices support FUA; None if that is unknown or differs between them."""
+        """Whether the filesystem's data devices support FUA; None if FUA support is unknown or differs."""
         roles = self.filesystem.below_roles
-        data = [name for name in self.filesystem.below if roles.get(name) not in _AUXILIARY]
-        claims = {self._claims_fua(name) for name in data}
+        data_ids = [node_id for node_id in self.filesystem.below if roles.get(node_id) not in _AUXILIARY_ROLES]
+        claims = {self._claims_fua(node_id) for node_id in data_ids}
         return claims.pop() if len(claims) == 1 else None
 
-    def _claims_fua(self, name: str) -> bool | None:
-        """Return whether that device supports FUA, or the disk of a partition; None if unknown."""
-        node = next((node for node in self.path if node.id == name), None)
-        if node is None or node.fua is not None or len(node.below) != 1:
-            return node.fua if node is not None else None
-        return self._claims_fua(node.below[0])
+    def _claims_fua(self, node_id: str) -> bool | None:
+        """Return whether that layer, or else the only layer below it, supports FUA; None if unknown."""
+        node = next((node for node in self.path if node.id == node_id), None)
+        if node is None:
+            return None
+        return self._claims_fua(node.below[0]) if node.fua is None and len(node.below) == 1 else node.fua
 
     @property
     def may_reduce_bytes(self) -> bool:
@@ -69,14 +68,14 @@ class Stack:
     @cached_property
     def levels(self) -> tuple[Level, ...]:
         """The levels, topmost first. An overlay is replaced by the filesystem of its upper directory."""
-        found: dict[str, Level] = {}
-        pending = [real for top in self.nodes[:1] for real in self._storing(top)]
+        levels: dict[str, Level] = {}
+        pending = [filesystem for top in self.nodes[:1] for filesystem in self._storing_filesystems(top)]
         while pending:
             filesystem = pending.pop(0)
-            if filesystem.id not in found:
-                found[filesystem.id] = level = self._level(filesystem)
-                pending.extend(node for device in level.devices for node in self.backing(device))
-        return tuple(found.values())
+            if filesystem.id not in levels:
+                levels[filesystem.id] = level = self._level(filesystem)
+                pending.extend(backing for device in level.devices for backing in self.backing_filesystems(device))
+        return tuple(levels.values())
 
     @property
     def has_unseen_devices(self) -> bool:
@@ -85,154 +84,156 @@ class Stack:
 
     @cached_property
     def in_memory(self) -> tuple[Node, ...]:
-        """The layers that lose their content at a power cut: tmpfs, zram, RAM disks, or disks declared as memory.
+        """The layers that lose their content in a power cut: tmpfs, zram, RAM disks, or disks declared as memory.
 
-        If a filesystem in memory has a lowest layer of its own below, only that layer is returned.
+        If any of these layers is a lowest layer, only the lowest layers are returned.
         """
-        found = tuple(
+        volatile = tuple(
             node
             for node in self.nodes
             if node.layer == "memory"
             or kind(node.kind).in_memory
             or (node.lowest and node.medium is not None and node.medium.class_ == "memory")
         )
-        return tuple(node for node in found if node.lowest) or found
+        return tuple(node for node in volatile if node.lowest) or volatile
 
     @cached_property
-    def written(self) -> tuple[Node, ...]:
-        """The layers that writes and flushes may reach: no origin of a snapshot, spare or failed member."""
-        return self._reached(lambda forwarded: not forwarded.is_only_read)
+    def written_layers(self) -> tuple[Node, ...]:
+        """The layers that writes and flushes may reach, so no origin of a snapshot, spare or failed member."""
+        return self._reached_layers(lambda forwarded: not forwarded.is_only_read)
 
     @cached_property
-    def holding(self) -> tuple[Node, ...]:
-        """The lowest layers that hold acknowledged data, now or after a write-back: no spares, no read caches."""
-        return tuple(node for node in self._reached(lambda _: True) if node.lowest)
+    def holding_devices(self) -> tuple[Node, ...]:
+        """The lowest layers that hold acknowledged data, now or after a write-back, so no spares or read caches."""
+        return tuple(node for node in self._reached_layers(lambda _: True) if node.lowest)
 
     @cached_property
     def commit_devices(self) -> tuple[Node, ...]:
-        """The lowest devices that a sync waits for, such as a log device; empty if that is not known."""
+        """The lowest devices that a sync waits for, such as a log device; empty if they are not known."""
 
-        def waits(node: Node) -> Iterable[Node] | None:
+        def awaited(node: Node) -> Iterable[Node] | None:
             return kind(node.kind).waits_for(node, self.children(node), self.nodes[0])
 
-        found = _walk(self.nodes[:1], lambda node: waits(node) or ())
-        if any(waits(node) is None for node in found.values()):
+        reached = _walk(self.nodes[:1], lambda node: awaited(node) or ())
+        if any(awaited(node) is None for node in reached.values()):
             return ()
-        return tuple(node for node in self.lowest if node.id in found)
+        return tuple(node for node in self.lowest if node.id in reached)
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers directly below, without ids that the stack does not contain."""
-        return tuple(other for other in self.nodes if other.id in node.below)
+        """Return the layers directly below, as far as the stack contains them."""
+        return tuple(child for child in self.nodes if child.id in node.below)
 
     def flushed_below(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers that must get a layer's flushes, nearest first. Below one that keeps each write, none."""
+        """Return the layers that must get a layer's flushes, nearest first.
 
-        def passes_to(layer: Node) -> tuple[Node, ...]:
+        A layer that keeps each write need not forward flushes.
+        """
+
+        def receivers(layer: Node) -> tuple[Node, ...]:
             return () if kind(layer.kind).keeps_each_write(layer) else self.children(layer)
 
-        return tuple(_walk(self.children(node), passes_to).values())
+        return tuple(_walk(self.children(node), receivers).values())
 
-    def backing(self, device: Node) -> tuple[Node, ...]:
+    def backing_filesystems(self, device: Node) -> tuple[Node, ...]:
         """Return the filesystems that hold the backing file of a loop device; empty for a disk."""
         direct = self.children(device)
-        holders = (below for node in direct if node.layer == "file" for below in self.children(node))
-        return tuple(real for node in (*direct, *holders) for real in self._storing(node))
+        below_files = (below for node in direct if node.layer == "file" for below in self.children(node))
+        return tuple(storing for node in (*direct, *below_files) for storing in self._storing_filesystems(node))
 
     def gets_every_write(self, level: Level) -> bool:
         return not any(above.may_reduce_bytes for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
-        """Return whether a "write through" on the path to this device drops flushes; None if that is not known."""
+        """Return whether a "write through" on the path to this device drops flushes; None if this is not known."""
         if device not in level.devices:
             return None
-        above = (node for node in level.path if device.id in {node.id, *_walk(self.children(node), self.children)})
-        if any(node.write_cache == "write through" for node in above):
+        on_path = (node for node in level.path if device.id in {node.id, *_walk(self.children(node), self.children)})
+        if any(node.write_cache == "write through" for node in on_path):
             return True
         return False if device.write_cache == "write back" else None
 
     def is_device(self, node: Node) -> bool:
-        """Return whether it is a disk or a loop device, which have a cache of their own."""
-        return node.layer == "block" and not self._within(node)
+        """Return whether a layer is a disk or a loop device, which have a cache of their own."""
+        return node.layer == "block" and not self._level_members(node)
 
     def ends_level(self, device: str) -> bool:
         return any(device == node.id for level in self.levels for node in level.devices)
 
     def without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
         """Return the layers among ``lost`` whose data neither a copy nor parity can replace."""
-        return self._fatal(self.nodes[0], lost) if self.nodes and lost else ()
+        return self._fatal_layers(self.nodes[0], lost) if self.nodes and lost else ()
 
     def without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return the layers among ``stale`` whose old data, after a power cut, no layer above detects and repairs."""
-        stale = tuple(node for node in stale if node in self.written)
+        """Return the layers among ``stale`` whose old data no layer above detects and repairs after a power cut."""
+        stale = tuple(node for node in stale if node in self.written_layers)
         if not stale:
             return ()
         top = self.nodes[0]
-        together = self._fatal(top, stale, returns=True)  # without those below another stale layer
-        return tuple(node for node in stale if node in together or self._fatal(top, (node,), returns=True))
+        together = self._fatal_layers(top, stale, is_stale=True)  # without layers below another stale layer
+        return tuple(node for node in stale if node in together or self._fatal_layers(top, (node,), is_stale=True))
 
-    def _fatal(self, node: Node, lost: tuple[Node, ...], *, returns: bool = False) -> tuple[Node, ...]:
+    def _fatal_layers(self, node: Node, lost: tuple[Node, ...], *, is_stale: bool = False) -> tuple[Node, ...]:
         """Return the layers among ``lost`` that make ``node`` lose data.
 
-        ``returns``: after a power cut the lost layers return with old data. They may then be read, even those that no
-        write waits for.
+        ``is_stale``: after a power cut, the lost layers return with old data. ``node`` may then read any of them, even
+        a layer that no write waits for.
         """
         if node in lost:
             return (node,)
         row = kind(node.kind)
-        members = zip(self.children(node), self._forwarded(node), strict=True)
-        read = (child for child, each in members if each.bytes != "never" or (returns and each.flushes != "never"))
-        roles = ((child, node.below_roles.get(child.id)) for child in read)
-        needed = [(child, role) for child, role in roles if role not in row.dispensable_roles]
-        single = [child for child, role in needed if role in _AUXILIARY]
-        copies = [child for child, role in needed if role not in _AUXILIARY]
-        found = [fatal for child in single if (fatal := self._fatal(child, lost, returns=returns))]
-        broken = {child.id: fatal for child in copies if (fatal := self._fatal(child, lost, returns=returns))}
-        ids = [child.id for child in copies]
-        if returns:
-            too_many = len(broken) > row.corrected_members(node, len(ids))
+        needed = [
+            child
+            for child, forwarded in zip(self.children(node), self._forwarded(node), strict=True)
+            if forwarded.bytes != "never" or (is_stale and forwarded.flushes != "never")
+            if node.below_roles.get(child.id) not in row.dispensable_roles
+        ]
+        fatal = {child.id: self._fatal_layers(child, lost, is_stale=is_stale) for child in needed}
+        single_ids = [child.id for child in needed if node.below_roles.get(child.id) in _AUXILIARY_ROLES]
+        copy_ids = [child.id for child in needed if child.id not in single_ids]
+        broken = [copy_id for copy_id in copy_ids if fatal[copy_id]]
+        if is_stale:
+            too_many = len(broken) > row.corrected_members(node, len(copy_ids))
         else:
-            too_many = row.loses_data(node, ids, broken.keys())
-        return tuple(each for fatal in (*found, *(broken.values() if too_many else ())) for each in fatal)
+            too_many = row.loses_data(node, copy_ids, broken)
+        return tuple(layer for child_id in (*single_ids, *(broken if too_many else ())) for layer in fatal[child_id])
 
-    def _reached(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
-        found = _walk(
-            self.nodes[:1],
-            lambda node: [
-                child
-                for child, each in zip(self.children(node), self._forwarded(node), strict=True)
-                if each != NOTHING and follows(each)
-            ],
-        )
-        return tuple(node for node in self.nodes if node.id in found)
+    def _reached_layers(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
+        def followed(node: Node) -> list[Node]:
+            edges = zip(self.children(node), self._forwarded(node), strict=True)
+            return [child for child, forwarded in edges if forwarded != NOTHING and follows(forwarded)]
+
+        reached = _walk(self.nodes[:1], followed)
+        return tuple(node for node in self.nodes if node.id in reached)
 
     def _forwarded(self, node: Node) -> list[Forwarded]:
         roles = {child.id: node.below_roles.get(child.id) for child in self.children(node)}
         all_roles, forwards = tuple(roles.values()), kind(node.kind).forwards
         return [forwards(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
 
-    def _storing(self, node: Node) -> Iterator[Node]:
-        """Yield the filesystems that store the files of this one: an overlay stores them in another."""
+    def _storing_filesystems(self, node: Node) -> Iterator[Node]:
+        """Yield the filesystems that store the files of this one. An overlay stores its files in another filesystem."""
         if kind(node.kind).over_filesystem:
             for below in self.children(node):
-                yield from self._storing(below)
+                yield from self._storing_filesystems(below)
         elif node.layer in {"filesystem", "memory", "remote"}:
             yield node
 
     def _level(self, filesystem: Node) -> Level:
-        path = tuple(_walk(self._within(filesystem), self._within).values())
-        return Level(filesystem, path, tuple(node for node in path if node.layer == "block" and not self._within(node)))
+        path = tuple(_walk(self._level_members(filesystem), self._level_members).values())
+        return Level(filesystem, path, tuple(filter(self.is_device, path)))
 
-    def _within(self, node: Node) -> list[Node]:
-        return [below for below in self.children(node) if below.layer in _WITHIN_LEVEL]
+    def _level_members(self, node: Node) -> list[Node]:
+        """Return the layers directly below that belong to the same level."""
+        return [child for child in self.children(node) if child.layer in ("block", "pool")]
 
 
 def _walk(start: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> dict[str, Node]:
-    """Return the layers that are reached from these ones by id, nearest first, each once."""
-    found: dict[str, Node] = {}
+    """Return ``start`` and the layers reached from there, by id, nearest first."""
+    reached: dict[str, Node] = {}
     pending = list(start)
     while pending:
         node = pending.pop(0)
-        if node.id not in found:
-            found[node.id] = node
+        if node.id not in reached:
+            reached[node.id] = node
             pending.extend(below(node))
-    return found
+    return reached

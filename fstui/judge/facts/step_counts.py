@@ -1,6 +1,7 @@
 """fstui's own flushes and bytes in one step, as the tables of a report show them.
 
-They are those of the level that the findings are about. The kernel's trace tells flushes of processes apart, not bytes.
+The counts are those of the level that the findings are about. The kernel's trace shows which process sent a flush, but
+not which process wrote a byte.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.account import COMMIT_BYTES, TOLERANCE, FlushAccount
-from fstui.judge.facts.composition import Received, counted_at, received
+from fstui.judge.facts.account import COMMIT_BYTES, SURPLUS_TOLERANCE, FlushAccount
+from fstui.judge.facts.composition import LevelCounts, level_counts, total_flushes
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS, writes_fua
 from fstui.model.settings import Settings
@@ -18,30 +19,30 @@ from fstui.storage.layers.flushes import Range
 
 
 class StepCounts:
-    """A figure is None if it is not known, for example because other processes also wrote.
+    """The counts of a step. A count is None if it is not known, for example because other processes also wrote.
 
-    ``settings``: those of the step, which a snapshot does not contain.
+    ``settings``: the settings of the step, because a snapshot does not contain them.
     """
 
     def __init__(self, case: Case) -> None:
         self._case = case
 
-    def flushes(self, seen: Step | Snapshot, settings: Settings) -> float | None:
-        """Return the flushes that arrived. In a mirror, those of the member that received fewest."""
-        return _fewest(self._own(seen, settings))
+    def flushes(self, step: Step | Snapshot, settings: Settings) -> float | None:
+        """Return the flushes that arrived; in a mirror, the flushes of the member that received fewest."""
+        return _fewest(self._own_counts(step, settings))
 
     def flushes_at_most(self, step: Step) -> float | None:
-        """Return the flushes that arrived, with those of other processes."""
-        return _fewest(self._all(step, step.settings))
+        """Return the flushes that arrived, including flushes of other processes."""
+        return _fewest(self._all_counts(step, step.settings))
 
-    def flushes_per_sync(self, seen: Step | Snapshot, settings: Settings) -> float | None:
+    def flushes_per_sync(self, step: Step | Snapshot, settings: Settings) -> float | None:
         """Return the flushes per requested sync; None for a step that also syncs between its timed operations."""
-        counted = self.flushes(seen, settings) if seen.syncs and settings.uniform else None
-        return counted / seen.syncs if counted is not None else None
+        counted = self.flushes(step, settings) if step.syncs and settings.uniform else None
+        return counted / step.syncs if counted is not None else None
 
     def written_bytes(self, step: Step) -> float | None:
-        found = self._own(step, step.settings)
-        return found.written.low if found and found.written else None
+        own = self._own_counts(step, step.settings)
+        return own.written_bytes.low if own and own.written_bytes else None
 
     def bytes_ratio(self, step: Step) -> float | None:
         arrived = self.written_bytes(step) if step.bytes else None
@@ -49,71 +50,75 @@ class StepCounts:
 
     def shared_devices(self, steps: Iterable[Step]) -> tuple[str, ...]:
         """Return the devices where flushes or bytes of a step are unknown because other processes also wrote."""
-        shared: dict[str, None] = {}
+        device_ids: dict[str, None] = {}
         for step in steps:
-            every, own = self._all(step, step.settings), self._own(step, step.settings)
-            if every and own and (every.flushes, every.written) != (own.flushes, own.written):
-                shared.update(dict.fromkeys(node.id for node in every.devices))
-        return tuple(shared)
+            total, own = self._all_counts(step, step.settings), self._own_counts(step, step.settings)
+            if total and own and (total.flushes, total.written_bytes) != (own.flushes, own.written_bytes):
+                device_ids.update(dict.fromkeys(node.id for node in total.devices))
+        return tuple(device_ids)
 
     def shared_with_others(self, step: Step) -> bool:
         """Return whether more than 5 % of the flushes may be those of other processes."""
-        found = self._all(step, step.settings)
-        if found is None or found.flushes is None:
+        total = self._all_counts(step, step.settings)
+        if total is None or total.flushes is None:
             return False
-        return self._of_others(step, found) > TOLERANCE * found.flushes.low
+        return self._other_flushes(step, total) > SURPLUS_TOLERANCE * total.flushes.low
 
-    def _all(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
+    def _all_counts(self, step: Step | Snapshot, settings: Settings) -> LevelCounts | None:
         """Return the flushes and bytes of all processes; None without a stack."""
-        level = self._level(seen)
+        level = self._level(step)
         if level is None:
             return None
-        in_effect = self._case.steps.in_effect(settings)
-        found = received(self._case.stack, level, seen, fua=in_effect is not None and writes_fua(in_effect))
-        return found._replace(flushes=self._traced(seen, level) or found.flushes or counted_at(found.devices, seen))
+        writes = self._case.steps.settings_in_effect(settings)
+        counts = level_counts(self._case.stack, level, step, fua=writes is not None and writes_fua(writes))
+        flushes = self._traced_flushes(step, level) or counts.flushes or total_flushes(counts.devices, step)
+        return counts._replace(flushes=flushes)
 
-    def _own(self, seen: Step | Snapshot, settings: Settings) -> Received | None:
-        """Return fstui's own flushes and bytes; None for a figure to which other processes may have added."""
-        found, level = self._all(seen, settings), self._level(seen)
-        if found is None or level is None:
+    def _own_counts(self, step: Step | Snapshot, settings: Settings) -> LevelCounts | None:
+        """Return fstui's own flushes and bytes; None for a count to which other processes may have added."""
+        counts, level = self._all_counts(step, settings), self._level(step)
+        if counts is None or level is None:
             return None
-        account = next((one for one in self._accounts(seen) if one.level is level), None)
+        account = next((account for account in self._accounts(step) if account.level is level), None)
         if account and (account.lacks_flushes or account.lacks_bytes):
-            return found
-        complete = account is not None and account.complete_by_counters
-        tolerated = TOLERANCE * max(seen.syncs, MIN_SYNCS)
-        others_flushed = not complete and self._of_others(seen, found) > tolerated
+            return counts
+        is_complete = account is not None and account.complete_by_counters
+        tolerated = SURPLUS_TOLERANCE * max(step.syncs, MIN_SYNCS)
+        others_flushed = not is_complete and self._other_flushes(step, counts) > tolerated
         others_wrote = others_flushed or (account is not None and account.others_wrote)
         if others_wrote:
-            found = found._replace(flushes=self._traced(seen, level))
-        idle_bytes = self._case.others.bytes_per_s(found.devices) * seen.elapsed_s
-        surplus = found.written is not None and found.written.low > seen.bytes
-        if surplus and (others_wrote or idle_bytes > max(TOLERANCE * seen.bytes, COMMIT_BYTES)):
-            found = found._replace(written=None)
-        return found
+            counts = counts._replace(flushes=self._traced_flushes(step, level))
+        other_bytes = self._case.other_writers.bytes_per_s(counts.devices) * step.elapsed_s
+        has_surplus = counts.written_bytes is not None and counts.written_bytes.low > step.bytes
+        if has_surplus and (others_wrote or other_bytes > max(SURPLUS_TOLERANCE * step.bytes, COMMIT_BYTES)):
+            counts = counts._replace(written_bytes=None)
+        return counts
 
-    def _level(self, seen: Step | Snapshot) -> Level | None:
-        missing = (commits.account.level for commits in self._case.commits.missing_flushes if commits.step is seen)
-        return next(missing, self._case.flushes.level)
+    def _level(self, step: Step | Snapshot) -> Level | None:
+        missing_flushes = self._case.commits.missing_flushes
+        levels_of_commits = (commits.account.level for commits in missing_flushes if commits.step is step)
+        return next(levels_of_commits, self._case.flushes.level)
 
-    def _accounts(self, seen: Step | Snapshot) -> tuple[FlushAccount, ...]:
-        done = self._case.steps.of(seen) if isinstance(seen, Step) else None
-        return self._case.flushes.accounts(done) if done and done.call and done.syncs else ()
+    def _accounts(self, step: Step | Snapshot) -> tuple[FlushAccount, ...]:
+        sync_step = self._case.steps.as_sync_step(step) if isinstance(step, Step) else None
+        has_syncs = sync_step is not None and sync_step.call and sync_step.syncs
+        return self._case.flushes.accounts(sync_step) if sync_step and has_syncs else ()
 
-    def _traced(self, seen: Step | Snapshot, level: Level) -> Range | None:
-        """Return fstui's own flushes and FUA writes if the trace tells them apart, at the topmost level only."""
-        top = next(iter(self._accounts(seen)), None)
-        if top and top.level is level and top.arrival.traced and (top.outcome == "complete" or top.trace_lacks):
+    def _traced_flushes(self, step: Step | Snapshot, level: Level) -> Range | None:
+        """Return fstui's own flushes and FUA writes if the trace tells them apart; only at the topmost level."""
+        top = next(iter(self._accounts(step)), None)
+        if top and top.level is level and top.arrival.trace and (top.outcome == "complete" or top.lacks_by_trace):
             return Range(top.arrival.flushes, top.arrival.flushes)
         return None
 
-    def _of_others(self, seen: Step | Snapshot, found: Received) -> float:
+    def _other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> float:
         """Return the flushes of other programs at these devices, by the trace or by their rate while fstui was idle."""
-        trace = (seen.trace if isinstance(seen, Step) else None) or ()
-        devices = {node.id for node in found.devices}
-        traced = sum(one.asked_by_others or 0 for one in trace if one.device in devices)
-        return max(traced, (self._case.others.flushes_per_s(found.devices) or 0.0) * seen.elapsed_s)
+        traces = (step.trace if isinstance(step, Step) else None) or ()
+        device_ids = {node.id for node in counts.devices}
+        traced = sum(trace.asked_by_others or 0 for trace in traces if trace.device in device_ids)
+        other_flushes_per_s = self._case.other_writers.flushes_per_s(counts.devices) or 0.0
+        return max(traced, other_flushes_per_s * step.elapsed_s)
 
 
-def _fewest(found: Received | None) -> float | None:
-    return found.flushes.low if found and found.flushes else None
+def _fewest(counts: LevelCounts | None) -> float | None:
+    return counts.flushes.low if counts and counts.flushes else None

@@ -21,18 +21,18 @@ WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 MIN_SYNCS = 20
 """Minimum number of syncs for a statement about a rate or a ratio."""
 MIN_IN_TURN = 8
-"""Minimum number of operations in a turn, a part of a step between two readings of the counters, to judge it."""
+"""Minimum number of operations to judge a turn, which is a part of a step between two readings of the counters."""
 
 
 class SyncStep(NamedTuple):
-    """A step that writes and syncs. Its settings include O_DSYNC if the mount option ``sync`` adds that."""
+    """A step that writes and syncs. Its settings include O_DSYNC if the mount option ``sync`` implies it."""
 
     step: Step
     settings: SyncWrites
 
     @property
     def call(self) -> Call | None:
-        """The call that makes each write durable; None if there is none, or two methods are combined."""
+        """The call that makes each write durable; None if there is no such call, or two methods are combined."""
         return _call(self.settings)
 
     @property
@@ -51,23 +51,23 @@ class SyncStep(NamedTuple):
         return writes_fua(self.settings)
 
     @property
-    def direct_alone(self) -> bool:
+    def is_unsynced_direct(self) -> bool:
         return self.settings.open_flags == ("direct",) and self.settings.sync == "none"
 
     @property
     def syncs(self) -> int:
-        """The number of syncs; with ``-o sync`` every write is one."""
+        """The number of syncs. With the mount option ``sync``, every write is a sync."""
         return self.settings.syncs(self.step.ops, self.step.syncs, Figures())
 
     @property
     def turns(self) -> tuple[SyncStep, ...]:
-        """The turns of this step, each as a step; empty unless every operation is one sync."""
+        """The turns of this step, each as a step of its own; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
-        return tuple(self._during(turn) for turn in self.step.turns if turn.ops >= MIN_IN_TURN)
+        return tuple(self._turn_step(turn) for turn in self.step.turns if turn.ops >= MIN_IN_TURN)
 
-    def _during(self, turn: CounterInterval) -> SyncStep:
-        part = msgspec.structs.replace(
+    def _turn_step(self, turn: CounterInterval) -> SyncStep:
+        step = msgspec.structs.replace(
             self.step,
             ops=turn.ops,
             syncs=turn.ops,
@@ -77,22 +77,25 @@ class SyncStep(NamedTuple):
             turns=(),
             trace=None,
         )
-        return self._replace(step=part)
+        return self._replace(step=step)
 
     @property
-    def overwrites_alone(self) -> bool:
-        """Whether it overwrites and syncs one block at a time at full speed, so that only the disk limits the rate."""
+    def overwrites_at_full_speed(self) -> bool:
+        """Whether the step overwrites block after block at full speed, so that only the disk limits the rate.
+
+        If the step syncs, it syncs each write before the next one.
+        """
         overwrites = self.settings.offsets in {"random", "same"} and self.settings.prefill == "written"
-        return overwrites and self.synced_each
+        return overwrites and self.syncs_each_write
 
     @property
-    def synced_each(self) -> bool:
-        """Whether it syncs each write before the next one, at full speed."""
+    def syncs_each_write(self) -> bool:
+        """Whether the step writes at full speed and, if it syncs, syncs each write before the next one."""
         return self.settings.sync_every == 1 and self.settings.ops_per_s == 0 and has_rate(self.step)
 
 
 class Steps:
-    """Steps, sorted by what they can show. ``measured``, ``synced`` and ``direct_alone`` have one writer."""
+    """Steps, grouped by what they can show. ``measured``, ``synced`` and ``unsynced_direct`` have one writer."""
 
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self.all = evidence.steps
@@ -104,48 +107,49 @@ class Steps:
         return bool(levels) and syncs_every_write(levels[0].filesystem)
 
     @cached_property
-    def of_sync_writes(self) -> tuple[SyncStep, ...]:
+    def sync_steps(self) -> tuple[SyncStep, ...]:
         """All steps that write and sync, including failed and skipped ones."""
-        return tuple(SyncStep(step, settings) for step in self.all if (settings := self.in_effect(step.settings)))
+        in_effect = ((step, self.settings_in_effect(step.settings)) for step in self.all)
+        return tuple(SyncStep(step, settings) for step, settings in in_effect if settings)
 
     @cached_property
     def measured(self) -> tuple[SyncStep, ...]:
         """The steps with one writer that were not skipped and did not fail, on a stack that did not change."""
         return tuple(
-            done
-            for done in self.of_sync_writes
-            if done.settings.writers == 1 == done.step.writers and _is_valid(done.step)
+            sync_step
+            for sync_step in self.sync_steps
+            if sync_step.settings.writers == 1 == sync_step.step.writers and _is_valid(sync_step.step)
         )
 
     @cached_property
     def synced(self) -> tuple[SyncStep, ...]:
         """The measured steps that made each write durable by one call and synced at least 20 times."""
-        return tuple(done for done in self.measured if done.call and done.syncs >= MIN_SYNCS)
+        return tuple(sync_step for sync_step in self.measured if sync_step.call and sync_step.syncs >= MIN_SYNCS)
 
     @cached_property
     def synced_by_several(self) -> tuple[SyncStep, ...]:
         """The steps with several writers that synced every write, on average at least 20 times per writer."""
         return tuple(
-            done
-            for done in self.of_sync_writes
-            if done.settings.writers == done.step.writers > 1
-            and done.settings.sync_every == 1
-            and _is_valid(done.step)
-            and done.call
-            and done.syncs >= MIN_SYNCS * done.settings.writers
+            sync_step
+            for sync_step in self.sync_steps
+            if sync_step.settings.writers == sync_step.step.writers > 1
+            and sync_step.settings.sync_every == 1
+            and _is_valid(sync_step.step)
+            and sync_step.call
+            and sync_step.syncs >= MIN_SYNCS * sync_step.settings.writers
         )
 
     @cached_property
-    def direct_alone(self) -> tuple[SyncStep, ...]:
+    def unsynced_direct(self) -> tuple[SyncStep, ...]:
         """The measured steps that wrote with O_DIRECT at least 20 times and never synced."""
-        return tuple(done for done in self.measured if done.direct_alone and done.step.ops >= MIN_SYNCS)
+        return tuple(step for step in self.measured if step.is_unsynced_direct and step.step.ops >= MIN_SYNCS)
 
-    def of(self, step: Step) -> SyncStep | None:
+    def as_sync_step(self, step: Step) -> SyncStep | None:
         """Return the step as a SyncStep; None if it does not write and sync."""
-        return next((done for done in self.of_sync_writes if done.step is step), None)
+        return next((sync_step for sync_step in self.sync_steps if sync_step.step is step), None)
 
-    def in_effect(self, settings: Settings) -> SyncWrites | None:
-        """Return the settings of a step that writes, else None. On a mount with ``-o sync``, each write has O_DSYNC."""
+    def settings_in_effect(self, settings: Settings) -> SyncWrites | None:
+        """Return the settings of a step that writes, else None. The mount option ``sync`` adds O_DSYNC."""
         writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
         if writes and writes.sync == "none" and _call(writes) is None and self.mounted_sync:
             return msgspec.structs.replace(writes, open_flags=(*writes.open_flags, "dsync"))

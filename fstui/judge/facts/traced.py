@@ -1,13 +1,14 @@
 """Find out which flushes are fstui's own, from the kernel's trace.
 
 The trace shows which thread requested each flush or FUA write, at the layer to which a filesystem submits its bios.
-That layer need not count flushes. Below it, and below a loop device, worker threads send all requests.
+That layer need not count flushes. Below that layer, and below a loop device, worker threads send all requests.
 
 - Flushes that fstui's own threads requested are fstui's own. If there are as many as expected, they all arrived.
-- Flushes of kernel threads may be fstui's own: a journal thread commits for every process, and a worker sends bios
-  that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). They prove nothing in either direction.
-- Flushes of other programs are not fstui's own on a filesystem whose caller requests the flush (an overwrite with
-  fdatasync on ext4 and XFS). On other filesystems one commit serves every waiting program, so another program may
+- Flushes of kernel threads may be fstui's own, because a journal thread commits for every process, and a worker sends
+  bios that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). Such flushes prove nothing in either
+  direction.
+- Flushes of other programs are not fstui's own if the filesystem lets each caller request its own flush (an overwrite
+  with fdatasync on ext4 and XFS). On other filesystems one commit serves every waiting program, so another program may
   have requested the flush that served fstui.
 """
 
@@ -26,121 +27,131 @@ from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.flushes import ExpectedFlushes, Range
 
-PASSED_ON = 0.9
-"""If a layer received less than this share of fstui's flushes, the layer above did not forward them."""
+FORWARDED_SHARE = 0.9
+"""If a layer received less than this share of fstui's flushes, the layer above did not forward all of them."""
 TRACE = "the kernel's trace"
 
 
-class Traced(NamedTuple):
+class TracedFlushes(NamedTuple):
+    """The flushes and FUA writes of one step in the kernel's trace, at the topmost level."""
+
     devices: tuple[Node, ...]
     """The devices to which the filesystem submitted the flushes."""
     expected: Range
     own: Range
-    """``low``: the flushes that fstui's threads requested. ``high``: all that may be fstui's own."""
+    """``low``: the flushes that fstui's threads requested. ``high``: all flushes that may be fstui's own."""
     others: int
     """Flushes that other programs requested of the same devices."""
     kernel_threads: int
-    """Flushes that kernel threads requested: a journal, the worker of a loop device, writeback. They may be fstui's own
-    or those of other programs."""
+    """Flushes that kernel threads requested (a journal, the worker of a loop device, writeback) for fstui or for other
+    programs."""
 
 
-def traced(stack: Stack, level: Level, done: SyncStep, expected: ExpectedFlushes | None) -> Traced | None:
-    """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes before it."""
-    seen = _seen(done.step)
-    first = [node for node in stack.children(level.filesystem) if node in level.path]
-    traced_at = {_traced_at(stack, node).id for node in first}
-    all_seen = bool(first) and traced_at <= seen.keys()
-    distinct = len(traced_at) == len(first)  # two partitions cannot be told apart in the trace of their disk
-    passes = all(stack.drops_flushes(level, device) is False for device in level.devices)
-    if expected is None or done.sync is None or not (all_seen and distinct and passes):
+def traced_flushes(
+    stack: Stack, level: Level, sync_step: SyncStep, expected: ExpectedFlushes | None
+) -> TracedFlushes | None:
+    """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes."""
+    traces = _traces_by_device(sync_step.step)
+    topmost = [node for node in stack.children(level.filesystem) if node in level.path]
+    traced_ids = {_traced_device(stack, node).id for node in topmost}
+    is_complete = bool(topmost) and traced_ids <= traces.keys()
+    is_distinct = len(traced_ids) == len(topmost)  # two partitions cannot be told apart in the trace of their disk
+    forwards = all(stack.drops_flushes(level, device) is False for device in level.devices)
+    if expected is None or sync_step.sync is None or not (is_complete and is_distinct and forwards):
         return None
-    what: Quantity = "fua" if done.writes_fua and level.claims_fua is not False else "flushes"
-    by_caller = kind(level.filesystem.kind).caller_sends_flushes(level.filesystem, done.sync)
-    own = _composed(stack, level, done.step, seen, _own)
-    possible = _composed(stack, level, done.step, seen, _possibly_own if by_caller else _all)
-    devices = own.counting(what)
-    return Traced(
+    quantity: Quantity = "fua" if sync_step.writes_fua and level.claims_fua is not False else "flushes"
+    by_caller = kind(level.filesystem.kind).caller_sends_flushes(level.filesystem, sync_step.sync)
+    own = _composition(stack, level, sync_step.step, traces, _own_requests)
+    possible = _composition(
+        stack, level, sync_step.step, traces, _possibly_own_requests if by_caller else _all_requests
+    )
+    devices = own.counting_layers(quantity)
+    device_traces = [traces[_traced_device(stack, node).id] for node in devices]
+    return TracedFlushes(
         devices=devices,
         expected=expected.plain,
-        own=Range(own.arrived(what).low, possible.arrived(what).low),
-        others=sum(seen[_traced_at(stack, node).id].asked_by_others or 0 for node in devices),
-        kernel_threads=sum(seen[_traced_at(stack, node).id].asked_by_kernel_threads or 0 for node in devices),
+        own=Range(own.arrived_range(quantity).low, possible.arrived_range(quantity).low),
+        others=sum(trace.asked_by_others or 0 for trace in device_traces),
+        kernel_threads=sum(trace.asked_by_kernel_threads or 0 for trace in device_traces),
     )
 
 
-def requested_by_others(found: Iterable[Traced]) -> str:
-    """Return who else requested flushes: ``other programs sent 78 and kernel threads sent 714``; empty if none did."""
-    seen = list(found)
-    numbers = {
-        "other programs": sum(one.others for one in seen),
-        "kernel threads": sum(one.kernel_threads for one in seen),
-    }
+def requested_by_others(all_flushes: Iterable[TracedFlushes]) -> str:
+    """Return who else requested flushes: ``other programs sent 78 and kernel threads sent 714``, or an empty text."""
+    numbers = {"other programs": 0, "kernel threads": 0}
+    for flushes in all_flushes:
+        numbers["other programs"] += flushes.others
+        numbers["kernel threads"] += flushes.kernel_threads
     return " and ".join(f"{who} sent {count(number)}" for who, number in numbers.items() if number)
 
 
-class Withheld(NamedTuple):
-    """A layer that received fstui's flushes, and a layer below that did not."""
+class WithheldFlushes(NamedTuple):
+    """A layer that received fstui's flushes, and a layer below that did not receive all of them."""
 
     above: Node
     below: Node
-    received: int
-    passed_on: int
+    received_above: int
+    received_below: int
 
     @property
     def because(self) -> str:
-        received, passed_on = count(self.received), count(self.passed_on)
-        return f"{self.above.id}: fstui requested {received} flushes, {self.below.id} received {passed_on} ({TRACE})"
+        above, below = count(self.received_above), count(self.received_below)
+        return f"{self.above.id}: fstui requested {above} flushes, {self.below.id} received {below} ({TRACE})"
 
 
-def withheld(stack: Stack, level: Level, done: SyncStep) -> Iterator[Withheld]:
-    """Yield each layer that received fstui's flushes and did not forward them to a layer below that holds its data."""
-    seen = _seen(done.step)
-    composed = _composed(stack, level, done.step, seen, _own)
+def find_withheld(stack: Stack, level: Level, sync_step: SyncStep) -> Iterator[WithheldFlushes]:
+    """Yield each layer that did not forward fstui's flushes, with the layer below that should have received them."""
+    traces = _traces_by_device(sync_step.step)
+    composition = _composition(stack, level, sync_step.step, traces, _own_requests)
     for above in level.path:
-        received = _own(seen[above.id]) if above.id in seen else 0
+        received = _own_requests(traces[above.id]) if above.id in traces else 0
         if received < MIN_SYNCS:
             continue
-        for edge in composed.taking_part(above, "fua" if done.writes_fua else "flushes"):
-            trace = seen.get(_traced_at(stack, edge.node).id)
-            if trace and _all(trace) < PASSED_ON * received:
-                yield Withheld(above, edge.node, received, _all(trace))
+        for edge in composition.active_edges(above, "fua" if sync_step.writes_fua else "flushes"):
+            trace = traces.get(_traced_device(stack, edge.node).id)
+            if trace and _all_requests(trace) < FORWARDED_SHARE * received:
+                yield WithheldFlushes(above, edge.node, received, _all_requests(trace))
 
 
-def _seen(step: Step) -> dict[str, DeviceTrace]:
-    """Return the traces by device, without those that lost events."""
+def _traces_by_device(step: Step) -> dict[str, DeviceTrace]:
+    """Return the traces of a step, except traces that lost events."""
     return {trace.device: trace for trace in step.trace or () if not trace.lost}
 
 
-def _composed(
-    stack: Stack, level: Level, step: Step, seen: Mapping[str, DeviceTrace], number: Callable[[DeviceTrace], int]
+def _composition(
+    stack: Stack,
+    level: Level,
+    step: Step,
+    traces: Mapping[str, DeviceTrace],
+    count_requests: Callable[[DeviceTrace], int],
 ) -> Composition:
-    """Return a composition of the traced requests, of which ``number`` counts those that matter."""
+    """Return a composition of the requests that ``count_requests`` counts in the trace of a device."""
 
-    def requested(node: Node) -> int | None:
-        trace = seen.get(_traced_at(stack, node).id)
-        return number(trace) if trace else None
+    def trace_count(node: Node) -> int | None:
+        trace = traces.get(_traced_device(stack, node).id)
+        return count_requests(trace) if trace else None
 
-    return Composition(stack, level, step, requested)
+    return Composition(stack, level, step, trace_count)
 
 
-def _traced_at(stack: Stack, node: Node) -> Node:
-    """Return the whole disk for a partition: the kernel traces a partition's bios there."""
+def _traced_device(stack: Stack, node: Node) -> Node:
+    """Return the whole disk for a partition, because the kernel traces a partition's bios there."""
     return next(iter(stack.children(node)), node) if node.kind == "partition" else node
 
 
-def _own(found: DeviceTrace) -> int:
+def _own_requests(trace: DeviceTrace) -> int:
     """Return the flushes and FUA writes that fstui's threads requested."""
-    return (found.asked_by_us or 0) + (found.fua_writes_by_us or 0)
+    return (trace.asked_by_us or 0) + (trace.fua_writes_by_us or 0)
 
 
-def _possibly_own(found: DeviceTrace) -> int:
-    if found.asked_by_kernel_threads is None:  # in a pid namespace, kernel threads count as others
-        return _all(found)
-    # FUA writes are counted as fstui's or not: the rest may be a kernel thread's, such as a journal's
-    return (found.asked_by_us or 0) + found.asked_by_kernel_threads + (found.fua_writes or 0)
+def _possibly_own_requests(trace: DeviceTrace) -> int:
+    if trace.asked_by_kernel_threads is None:  # in a pid namespace, kernel threads are counted as other programs
+        return _all_requests(trace)
+    # FUA writes of all processes, because a kernel thread such as a journal may send them on behalf of fstui
+    return (trace.asked_by_us or 0) + trace.asked_by_kernel_threads + (trace.fua_writes or 0)
 
 
-def _all(found: DeviceTrace) -> int:
+def _all_requests(trace: DeviceTrace) -> int:
     """Return the flushes and FUA writes of all processes."""
-    requested = (found.asked_by_us, found.asked_by_kernel_threads, found.asked_by_others, found.fua_writes)
+    requested = (trace.asked_by_us, trace.asked_by_kernel_threads, trace.asked_by_others, trace.fua_writes)
     return sum(number or 0 for number in requested)

@@ -60,13 +60,13 @@ def _is_reached(limit: Reading, step: Step) -> bool:
 def _faults(case: Case) -> Iterator[Reason]:
     faults = [(node, state) for node in case.stack.nodes for state in node.state]
     if faults:
-        fault_texts = words.listed(f"{words.named(node)} {state.what}: {state.value}" for node, state in faults)
+        fault_texts = words.listed(f"{words.label(node)} {state.what}: {state.value}" for node, state in faults)
         repair = "Repair the stack first: 'dmesg' says more."
         yield Reason(f"the stack is degraded or faulty ({fault_texts})", f"stack: {fault_texts}", repair)
 
 
 def _busy_devices(case: Case) -> Iterator[Reason]:
-    for device, share in case.others.busy_shares:
+    for device, share in case.other_writers.busy_shares:
         if share >= BUSY_SHARE:
             yield _others(
                 case,
@@ -78,7 +78,7 @@ def _busy_devices(case: Case) -> Iterator[Reason]:
 def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     """Yield other processes that flushed or wrote during the step, from the kernel's trace if there is one."""
     most_by_others = max((trace.asked_by_others or 0 for trace in step.trace or ()), default=0)
-    noisy = [account for account in case.flushes.noisy if account.step is step]
+    noisy = [account for account in case.flushes.noisy_accounts if account.step is step]
     if most_by_others >= MIN_OTHERS_PER_SYNC * max(step.syncs, 1):
         because = f"{step.name}: {most_by_others} flushes of others"
         yield _others(case, "other processes flushed the same device at that time", because)
@@ -87,7 +87,7 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
 
 
 def _others(case: Case, text: str, because: str) -> Reason:
-    writers = case.others.writers
+    writers = case.other_writers.writers
     names = f" ({words.writers(writers)})" if writers else ""
     return Reason(text + names, f"others: {because}", "Measure again when they are idle: 'fstui watch' names them.")
 
@@ -95,6 +95,6 @@ def _others(case: Case, text: str, because: str) -> Reason:
 def _remote(case: Case) -> Iterator[Reason]:
     remote_nodes = [node for node in case.stack.nodes if node.layer == "remote" or kind(node.kind).remote]
     if remote_nodes:
-        where, row = words.named(remote_nodes[0]), kind(remote_nodes[0].kind)
+        where, row = words.label(remote_nodes[0]), kind(remote_nodes[0].kind)
         server = f"the network and {row.answered_by}" if row.across_network else row.answered_by
         yield Reason(f"{where} also waits for {server}", f"served: {where}", f"Look at {server}.")

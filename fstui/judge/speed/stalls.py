@@ -51,7 +51,7 @@ def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
 
 
 def _stalled_steps(case: Case) -> Iterator[StalledStep]:
-    for sync_step in case.steps.of_sync_writes:
+    for sync_step in case.steps.sync_steps:
         step = sync_step.step
         if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
             yield StalledStep(step, round(step.unanswered.elapsed_s * 1e9), step.unanswered.call)

@@ -23,12 +23,12 @@ def test_trace_does_not_outweigh_counters_with_fewer_flushes() -> None:
     assert account(3.0, 2.0, changes=own, **noisy).complete_by_trace
     fewer, less = account(0.5, 2.0, changes=own, **noisy), account(3.0, 0.5, changes=own, **noisy)
     assert not (fewer.complete_by_trace or less.complete_by_trace)
-    assert (fewer.arrival.traced, fewer.arrival.flushes) == (None, 1000)
+    assert (fewer.arrival.trace, fewer.arrival.flushes) == (None, 1000)
 
 
 def test_too_few_own_flushes_are_reported_with_possible_ones() -> None:
     few = account(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
-    assert few.trace_lacks
+    assert few.lacks_by_trace
     assert few.arrival.flushes == 400
 
 

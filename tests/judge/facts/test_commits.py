@@ -49,4 +49,4 @@ def test_counters_or_trace_whichever_misses_flushes() -> None:
     unseen, uncounted = (replace(commits(flushes), trace=(traced(us=us),)) for flushes, us in ((1.0, 0), (0.5, 5000)))
     for lacking, by_trace in ((unseen, True), (uncounted, False)):
         (found,) = database(own, lacking).counted
-        assert (found.lacks_flushes, found.arrival.traced is not None) == (True, by_trace)
+        assert (found.lacks_flushes, found.arrival.trace is not None) == (True, by_trace)

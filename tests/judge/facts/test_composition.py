@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.judge.facts.composition import Composition, Received, received
+from fstui.judge.facts.composition import Composition, LevelCounts, level_counts
 from fstui.judge.facts.stack import Stack
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Step
@@ -32,8 +32,8 @@ def test_disk_on_two_paths_counts_for_both(level: str, fua: bool, seed: int) -> 
     counted = DeviceCounters(device="sda", flushes=lowest.flushes, written_bytes=lowest.written_bytes)
     stack = Stack(target(filesystem(below=("md0",)), md, *nodes, lowest.node))
     found = Composition(stack, stack.levels[0], step(changes={"counters": (counted,)}))
-    assert found.arrived("fua" if fua else "flushes") == (SYNCS, SYNCS)
-    assert found.arrived("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
+    assert found.arrived_range("fua" if fua else "flushes") == (SYNCS, SYNCS)
+    assert found.arrived_range("bytes") == (SYNCS * BLOCK, SYNCS * BLOCK)
 
 
 def array(level: str) -> Target:
@@ -41,16 +41,16 @@ def array(level: str) -> Target:
     return target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
 
 
-def below(where: Target, seen: Step, *, fua: bool = False) -> Received:
+def below(where: Target, seen: Step, *, fua: bool = False) -> LevelCounts:
     stack = Stack(where)
-    return received(stack, stack.levels[0], seen, fua=fua)
+    return level_counts(stack, stack.levels[0], seen, fua=fua)
 
 
 @pytest.mark.parametrize(("level", "flushes", "written"), [("raid1", (1600, 2000), 1.0), ("raid0", (1600, 2000), 2.0)])
 def test_members_receive_all_and_stripes_share_the_bytes(level: str, flushes: tuple[int, int], written: float) -> None:
     found = below(array(level), step(flushes={"sda": 1.0, "sdb": 0.8}))
     assert found.flushes == flushes
-    assert found.written is not None and found.written.low == written * step().bytes
+    assert found.written_bytes is not None and found.written_bytes.low == written * step().bytes
     assert [node.id for node in found.devices] == ["sda", "sdb"]
 
 
@@ -65,7 +65,7 @@ def test_write_behind_member_gets_flushes_now_and_bytes_later() -> None:
     md = block("md0", "md", "sda", "sdb", readings=readings(level="raid1", written_behind="sdb"))
     where = target(filesystem(below=("md0",)), md, disk(), disk("sdb"))
     found = below(where, step(flushes={"sda": 1.0, "sdb": 0.9}, share={"sda": 1.0, "sdb": 0.3}))
-    assert found.written is not None and found.written.low == step().bytes
+    assert found.written_bytes is not None and found.written_bytes.low == step().bytes
     assert found.flushes is not None and found.flushes.low == 1800
 
 

@@ -1,7 +1,7 @@
 """What a write costs, and what a flush adds."""
 
 from fstui.judge import Case
-from fstui.judge.facts.costs import Cost, Costs, added, typical_ns
+from fstui.judge.facts.costs import Cost, Costs, added_time, typical_ns
 from fstui.model.host import Process
 from fstui.model.steps import Step
 from fstui.model.storage import Target
@@ -66,5 +66,5 @@ def test_appends_and_paced_steps_have_no_cost() -> None:
 
 def test_flush_never_adds_less_than_nothing() -> None:
     write_, flush = Cost(400_000, step()), Cost(300_000, step())
-    assert added(write_, flush) == "nothing"
-    assert added(flush, write_) == "100 µs"
+    assert added_time(write_, flush) == "nothing"
+    assert added_time(flush, write_) == "100 µs"

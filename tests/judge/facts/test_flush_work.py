@@ -69,8 +69,8 @@ def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
 
 def test_device_that_was_as_slow_before_does_not_work_longer() -> None:
     us = (300, 700, 12_000, 12_500, 12_900)
-    assert growth(us, own={"sda": 1.0}).working == set()
-    assert growth(GROWN, own={"sda": 1.0}).working == {"sda"}
+    assert growth(us, own={"sda": 1.0}).working_devices == set()
+    assert growth(GROWN, own={"sda": 1.0}).working_devices == {"sda"}
 
 
 def devices(where: Target, *steps: Step, host: Host = METAL) -> LowestDevices:
@@ -182,5 +182,5 @@ def test_memory_is_not_named_as_unverified() -> None:
 def test_nothing_is_verified_while_other_processes_flush() -> None:
     noisy = step(flushes=3.0, share=2.0, changes={"trace": (traced(us=2000, others=4000),)})
     case = Case(evidence(on_disk(), noisy, growing("sda")[1], idle=busy("sda", 900)))
-    assert case.flushes.proven and case.flushes.proven.depth and case.flushes.complete_at_lowest is None
+    assert case.flushes.proof and case.flushes.proof.depth and case.flushes.complete_at_lowest is None
     assert not case.lowest_devices.verified

@@ -19,7 +19,7 @@ def others(idle: Idle | None) -> OtherWriters:
 def test_sample_shorter_than_half_a_second_does_not_count(elapsed_s: float, known: bool) -> None:
     seen = others(Idle(elapsed_s=elapsed_s, counters=TWO))
     assert (seen.flushes_per_s([disk()]) is not None) is known
-    assert bool(seen.busy_while_idle) is known
+    assert bool(seen.busy_devices) is known
 
 
 def test_flushes_of_several_devices_are_added_up() -> None:
@@ -31,9 +31,9 @@ def test_flushes_of_several_devices_are_added_up() -> None:
 
 def test_busiest_device_of_the_stack_comes_first() -> None:
     seen = others(Idle(elapsed_s=2.0, counters=tuple(reversed(TWO))))
-    assert [(busy.device, busy.flushes_per_s) for busy in seen.busy_while_idle] == [("sda", 5.0), ("loop0", 2.0)]
+    assert [(busy.device, busy.flushes_per_s) for busy in seen.busy_devices] == [("sda", 5.0), ("loop0", 2.0)]
 
 
 def test_nothing_is_known_without_a_sample() -> None:
     seen = OtherWriters(None, Stack(on_disk()))
-    assert seen.flushes_per_s([disk()]) is None and seen.busy_while_idle == () and seen.writers == ()
+    assert seen.flushes_per_s([disk()]) is None and seen.busy_devices == () and seen.writers == ()

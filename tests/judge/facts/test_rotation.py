@@ -22,7 +22,7 @@ def rotation(where: Target, *steps: Step) -> Rotation:
 
 def test_device_without_a_rate_is_no_platter() -> None:
     """The kernel calls a device rotating if it states no rate: a memory card, a RAID of SSDs, a SAS array."""
-    assert rotation(on_disk(filesystem(), disk(rotational=True, link="sas"))).platter is None
+    assert rotation(on_disk(filesystem(), disk(rotational=True, link="sas"))).platters is None
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def test_device_without_a_rate_is_no_platter() -> None:
 )
 def test_disk_with_a_log_or_flash_waits_for_no_block(model: str, writes: str, per_s: float) -> None:
     where = on_disk(filesystem(), disk(medium=READ, model=model))
-    platter = rotation(where).platter
+    platter = rotation(where).platters
     assert platter is not None
-    assert (platter.writes, int(platter.per_s)) == (writes, per_s)
+    assert (platter.writes, int(platter.writes_per_s)) == (writes, per_s)
     within, faster = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
     assert not rotation(where, within).too_fast
     assert [pace.step for pace in rotation(where, within, faster).too_fast] == [faster]
@@ -79,15 +79,15 @@ def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
     ],
 )
 def test_no_platter_if_another_layer_may_answer(where: Target) -> None:
-    assert rotation(where).platter is None
+    assert rotation(where).platters is None
 
 
 @pytest.mark.parametrize("link", ["scsi", "fc", "usb"])
 def test_hard_disk_by_its_name_is_no_array(link: str) -> None:
     """A controller passes drives through by their names; arrays and USB bridges have their own."""
     named = disk(medium=READ, link=link, rotational=True, readings=readings(grade="hard disk"))
-    assert rotation(on_disk(filesystem(), named)).platter is not None
-    assert rotation(on_disk(filesystem(), replace(named, medium=Medium()))).platter is not None
+    assert rotation(on_disk(filesystem(), named)).platters is not None
+    assert rotation(on_disk(filesystem(), replace(named, medium=Medium()))).platters is not None
 
 
 @pytest.mark.parametrize(
@@ -96,17 +96,17 @@ def test_hard_disk_by_its_name_is_no_array(link: str) -> None:
 def test_controller_cache_may_answer_for_a_passed_through_disk(driver: str, declared: bool, answers: bool) -> None:
     read = readings(grade="hard disk", controller=driver)
     named = disk(medium=replace(READ, declared=declared), link="scsi", rotational=True, readings=read)
-    assert (rotation(on_disk(filesystem(), named)).platter is not None) is answers
+    assert (rotation(on_disk(filesystem(), named)).platters is not None) is answers
     if not declared:
         unstated = replace(named, medium=Medium())
-        assert (rotation(on_disk(filesystem(), unstated)).platter is not None) is answers
+        assert (rotation(on_disk(filesystem(), unstated)).platters is not None) is answers
 
 
 def test_disk_of_an_unknown_model_may_have_a_log() -> None:
     """Server vendors sell disks under their own names."""
-    platter = rotation(on_disk(filesystem(), disk(medium=READ, model="MB4000GVYZK"))).platter
+    platter = rotation(on_disk(filesystem(), disk(medium=READ, model="MB4000GVYZK"))).platters
     assert platter is not None and platter.writes == "log"
-    yours = rotation(on_disk(filesystem(), disk(medium=replace(READ, declared=True), model="MB4000GVYZK"))).platter
+    yours = rotation(on_disk(filesystem(), disk(medium=replace(READ, declared=True), model="MB4000GVYZK"))).platters
     assert yours is not None and yours.writes == "in place"
 
 
@@ -121,7 +121,7 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     idle = msgspec.structs.replace(both.counters[1], flush_ms=3)
     one = msgspec.structs.replace(both, counters=(both.counters[0], idle))
     assert rotation(array, both).platters_wait
-    assert rotation(array, one).working == {"sda"} and not rotation(array, one).platters_wait
+    assert rotation(array, one).working_devices == {"sda"} and not rotation(array, one).platters_wait
     assert not rotation(array, both, one).platters_wait
 
 
@@ -161,13 +161,13 @@ def test_log_has_the_same_limit_at_any_offset() -> None:
 
 def test_overlay_is_judged_by_its_upper_filesystem() -> None:
     over = target(filesystem("overlay", "/merged", below=("mount:/srv",)), *SPINNING.stack)
-    assert rotation(over).platter is not None
+    assert rotation(over).platters is not None
 
 
 @pytest.mark.parametrize(("zoned", "known"), [("none", True), ("host-aware", False)])
 def test_zoned_disk_is_no_platter(zoned: str, known: bool) -> None:
     where = on_disk(filesystem(), disk(medium=READ, readings=readings(zoned=zoned)))
-    assert (rotation(where).platter is not None) is known
+    assert (rotation(where).platters is not None) is known
 
 
 def test_time_next_to_other_writers_shows_nothing() -> None:

@@ -99,7 +99,7 @@ def test_short_interruption_shows_in_its_turn(flushes: tuple[int, ...], lacks: b
     """An fsync sends one flush or two, so the whole step has enough."""
     case = Case(evidence(None, in_turns(step("fsync", sync="fsync", flushes=1.3), *flushes)))
     assert bool(case.flushes.missing_flushes) is lacks
-    assert (case.flushes.proven is None) is lacks
+    assert (case.flushes.proof is None) is lacks
 
 
 def test_worst_turn_is_reported() -> None:
@@ -166,7 +166,7 @@ def test_five_percent_missing_are_found_if_the_minimum_is_known(top: Node, flush
 )
 def test_rate_of_syncs_and_their_flushes(steps: tuple[Step, ...], expected: str) -> None:
     case = Case(evidence(on_disk(filesystem(barrier="nobarrier")), *steps))
-    assert case.flushes.rate == expected
+    assert case.flushes.sync_rate == expected
 
 
 def test_rate_of_a_step_without_duration_is_zero() -> None:

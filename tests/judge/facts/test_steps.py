@@ -66,11 +66,11 @@ def test_sync_mount_turns_writes_into_o_dsync() -> None:
     found = steps(plain, direct, where=SYNC_MOUNT)
     assert found.mounted_sync and not steps(plain).mounted_sync
     assert [done.call for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
-    assert found.direct_alone == () and len(steps(plain, direct).direct_alone) == 1
+    assert found.unsynced_direct == () and len(steps(plain, direct).unsynced_direct) == 1
 
 
 def test_equal_step_of_another_run_is_not_found() -> None:
-    assert steps(step(), step(sync="none")).of(step()) is None  # equal, but not the same step
+    assert steps(step(), step(sync="none")).as_sync_step(step()) is None  # equal, but not the same step
     own = step()
-    found = steps(own).of(own)
+    found = steps(own).as_sync_step(own)
     assert found is not None and found.step is own

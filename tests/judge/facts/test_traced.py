@@ -66,7 +66,7 @@ def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
         disk(),
     )
     both = top(twice, traced("sda1"), traced("sda2"), traced(us=4 * SYNCS))
-    assert both.traced is None, "two members are traced at one disk"
+    assert both.trace is None, "two members are traced at one disk"
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
     ],
 )
 def test_flushes_that_cannot_be_traced_show_nothing(storage: Target) -> None:
-    assert top(storage, traced(us=0)).traced is None
+    assert top(storage, traced(us=0)).trace is None
 
 
 def test_lost_event_leaves_only_the_counters() -> None:
     found = top(on_disk(), LOST)
-    assert (found.traced, found.outcome) == (None, "noisy")
+    assert (found.trace, found.outcome) == (None, "noisy")
 
 
 def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:

@@ -45,8 +45,8 @@ _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the devic
 def bytes_missing(case: Case) -> Iterator[Conclusion]:
     if case.flushes.missing_bytes:
         yield _not_arrived(case, case.flushes.missing_bytes)
-    if case.flushes.not_direct:
-        yield _not_direct(case, case.flushes.not_direct)
+    if case.flushes.buffered_direct:
+        yield _not_direct(case, case.flushes.buffered_direct)
 
 
 def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:

@@ -37,7 +37,7 @@ from collections.abc import Iterator, Sequence
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import Cost, added
+from fstui.judge.facts.costs import Cost, added_time
 from fstui.judge.facts.flush_work import FlushGrowth
 from fstui.model.quantities import duration_ns
 
@@ -65,7 +65,7 @@ def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclus
     steepest = max(growing, key=lambda growth: growth.per_mib_ns)
     steps = [growth.step for growth in growing]
     is_timed = all(growth.has_device_times for growth in growing)
-    where = words.listed(sorted(set().union(*(growth.working for growth in growing)))) if is_timed else lowest
+    where = words.listed(sorted(set().union(*(growth.working_devices for growth in growing)))) if is_timed else lowest
     return Conclusion(
         title=f"each unsynced MiB adds {duration_ns(steepest.per_mib_ns)} to a flush",
         sentence=f"A flush at {where} takes longer the more unsynced data it finds: {steepest.summary}, in "
@@ -81,7 +81,7 @@ def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclus
 
 def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(growths, key=lambda growth: growth.points[-1].bytes)
-    extra = added(write, flushed)
+    extra = added_time(write, flushed)
     looks_growing = all(growth.looks_growing for growth in growths)
     how = "and its growth is not the device's own" if looks_growing else "however much data is unsynced"
     return Conclusion(

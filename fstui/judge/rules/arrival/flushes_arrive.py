@@ -37,7 +37,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
-from fstui.judge.facts.run_flushes import Proven
+from fstui.judge.facts.run_flushes import Proof
 from fstui.judge.facts.step_counts import StepCounts
 from fstui.judge.facts.traced import TRACE, requested_by_others
 from fstui.model.quantities import count, rate, size
@@ -46,14 +46,14 @@ from fstui.storage.layers import kind
 
 @rule(order=30)
 def flushes_arrive(case: Case) -> Iterator[Conclusion]:
-    proven = case.flushes.proven
+    proven = case.flushes.proof
     if proven and proven.depth:
         yield _arrived(case, proven)
     elif proven and proven.noisy:
         yield _noisy(case, [accounts[0] for accounts in proven.steps])
 
 
-def _arrived(case: Case, proven: Proven) -> Conclusion:
+def _arrived(case: Case, proven: Proof) -> Conclusion:
     level = proven.depth - 1
     complete = [accounts for accounts in proven.steps if accounts[level].outcome == "complete"]
     noisy = [accounts for accounts in complete if accounts[level].others_wrote]
@@ -63,8 +63,8 @@ def _arrived(case: Case, proven: Proven) -> Conclusion:
     first, arrival = deepest[0], deepest[0].arrival
     where, per_sync = words.devices(arrival.devices), words.between([account.arrival.per_sync for account in deepest])
     unproven = _unproven_below([accounts[proven.depth] for accounts in steps if proven.depth < len(accounts)])
-    idle_unknown = first.by_others_per_s is None and not arrival.traced
-    verified = case.lowest_devices.verified and (arrival.traced is None or arrival.devices == first.devices)
+    idle_unknown = first.other_flushes_per_s is None and not arrival.trace
+    verified = case.lowest_devices.verified and (arrival.trace is None or arrival.devices == first.devices)
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}",
         sentence=f"{_flushes(deepest, per_sync)} to {where}"
@@ -93,7 +93,7 @@ def _flushes(accounts: Sequence[FlushAccount], per_sync: str) -> str:
 
 def _evidence(case: Case, accounts: Sequence[FlushAccount]) -> str:
     """Return a clause: the flushes that the trace attributes to fstui, or else the bytes that arrived."""
-    traced = [account.traced for account in accounts if account.arrival.traced and account.traced]
+    traced = [account.trace for account in accounts if account.arrival.trace and account.trace]
     if not traced:
         return _arrived_bytes(case, accounts)
     others = requested_by_others(traced)
@@ -119,7 +119,7 @@ def _arrived_bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
 
 
 def _idle_devices(accounts: Sequence[FlushAccount]) -> str:
-    reached = {node.id for account in accounts for node in account.reached}
+    reached = {node.id for account in accounts for node in account.reached_devices}
     idle = words.listed(node.id for node in accounts[0].devices if node.id not in reached)
     return f"Nothing reached {idle} in these steps. " if idle else ""
 
@@ -127,7 +127,7 @@ def _idle_devices(accounts: Sequence[FlushAccount]) -> str:
 def _unproven_below(accounts: Sequence[FlushAccount]) -> str:
     if not accounts:
         return ""
-    where = words.devices(accounts[0].level.devices) or words.named(accounts[0].level.filesystem)
+    where = words.devices(accounts[0].level.devices) or words.label(accounts[0].level.filesystem)
     if any(account.others_wrote for account in accounts):
         return f"Further down, at {where}, other processes also wrote, so nothing is proven there. "
     if any(account.counted is None for account in accounts):
@@ -145,11 +145,10 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
         f"Another process wrote to {where} during the run, or a layer between filesystem and disk adds flushes of its "
         "own"
     )
-    if first.by_others_per_s and any(account.others_flush_often for account in accounts):
-        writers = f": {words.writers(case.others.writers)}" if case.others.writers else ""
-        cause = (
-            f"Other processes write to {where} ({rate(first.by_others_per_s)} flushes/s while fstui was idle){writers}"
-        )
+    if first.other_flushes_per_s and any(account.others_flush_often for account in accounts):
+        writers = f": {words.writers(case.other_writers.writers)}" if case.other_writers.writers else ""
+        per_s = rate(first.other_flushes_per_s)
+        cause = f"Other processes write to {where} ({per_s} flushes/s while fstui was idle){writers}"
     surplus = sum(account.surplus_bytes for account in accounts)
     more_bytes = f", and {size(surplus)} more than was written" if surplus else ""
     return Conclusion(
@@ -165,7 +164,7 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
 
 
 def _not_attributed(accounts: Sequence[FlushAccount]) -> str:
-    own_per_sync = [account.arrival.per_sync for account in accounts if account.arrival.traced]
+    own_per_sync = [account.arrival.per_sync for account in accounts if account.arrival.trace]
     if not own_per_sync:
         return "fstui's own cannot be told apart"
     own = f"fstui itself requested {words.between(own_per_sync)} of them, according to {TRACE}"
@@ -173,7 +172,7 @@ def _not_attributed(accounts: Sequence[FlushAccount]) -> str:
 
 
 def _without_others(case: Case, where: str) -> str:
-    servers = words.servers(case.others.writers)
+    servers = words.servers(case.other_writers.writers)
     if not servers:
         return f"Stop the other writers on {where}, or use another disk, and run again."
     return (

@@ -37,7 +37,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import Arrival, FlushAccount, fewest_flushes
-from fstui.judge.facts.traced import TRACE, Withheld
+from fstui.judge.facts.traced import TRACE, WithheldFlushes
 from fstui.model.quantities import count, ratio
 from fstui.model.storage import Node
 from fstui.storage.layers.filesystems import ext
@@ -68,7 +68,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
         sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) produced {count(arrival.flushes)} flushes at {where}"
         f"{_trace_clause(arrival)} in {words.time_measured([worst.step])}: {per_sync} each, {expected} expected from "
-        f"{words.named(filesystem)}. {_dropped_by(case, worst)} drops them"
+        f"{words.label(filesystem)}. {_dropped_by(case, worst)} drops them"
         f"{' for a time' if case.flushes.is_temporary(worst) else ''}, so a power cut loses what the write cache "
         "holds.",
         verdict="not-durable",
@@ -94,24 +94,24 @@ def _remedies(filesystem: Node) -> Iterator[str]:
 
 
 def _trace_clause(arrival: Arrival) -> str:
-    if arrival.traced is None:
+    if arrival.trace is None:
         return ""
-    others = arrival.traced.others
+    others = arrival.trace.others
     of_others = f", while other processes requested {count(others)}" if others else ""
     return f", according to {TRACE}{of_others},"
 
 
 def _dropped_by(case: Case, account: FlushAccount) -> str:
     pairs = _withholding_layers(case)
-    if pairs and not account.trace_lacks:
-        return words.named(pairs[0].above)
+    if pairs and not account.lacks_by_trace:
+        return words.label(pairs[0].above)
     filesystem = account.level.filesystem
     if ext.has_no_journal(filesystem) or ext.has_external_journal(filesystem):
         return "The filesystem itself, or a layer below it,"
     return "A layer above the driver"
 
 
-def _withholding_layers(case: Case) -> list[Withheld]:
+def _withholding_layers(case: Case) -> list[WithheldFlushes]:
     return [pair for pair in case.flushes.withheld if pair.below.write_cache != "write through"]
 
 

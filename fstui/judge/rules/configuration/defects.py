@@ -33,7 +33,7 @@ def defects(case: Case) -> Iterator[Finding]:
 
 def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
     """Return the values for the placeholders in the texts of a row of ``defects.toml``."""
-    layer, rate = match.hit.layer, case.flushes.rate
+    layer, rate = match.hit.layer, case.flushes.sync_rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
     return {
@@ -42,11 +42,11 @@ def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
         **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
         "id": layer.id,
         "name": layer.name,
-        "label": words.named(layer),
+        "label": words.label(layer),
         "pool": f"volume {layer.name}" if layer.layer == "block" else f"dataset under {layer.name}",
         "rate": f" ({rate})" if rate else "",
         "early": rate or "a sync returns before the data is safe",
         "check_battery": battery,
         "check_drives": drives,
-        **match.hit.words,
+        **match.hit.replacements,
     }

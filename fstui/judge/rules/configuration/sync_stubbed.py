@@ -46,7 +46,7 @@ def sync_stubbed(case: Case) -> Iterator[Conclusion]:
 
 
 def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
-    sign = case.flushes.few_per_sync or signs[0]  # the flushes are not few if only some syncs are faked
+    sign = case.flushes.shortage or signs[0]  # the flushes are not few if only some syncs are faked
     return Conclusion(
         title="syncs of this process are stubbed out",
         sentence="A library or a filter intercepts this process's syncs, which never reach the kernel "
@@ -64,7 +64,7 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
 
 
 def _another_process(process: Process, signs: Sequence[str]) -> Conclusion:
-    name = words.process(process)
+    name = words.process_label(process)
     return Conclusion(
         title=f"syncs of {name} are stubbed out",
         sentence=f"{name} has loaded a library that answers syncs without performing them. Nothing that it writes is "

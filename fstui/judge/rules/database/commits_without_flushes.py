@@ -39,19 +39,19 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     if case.evidence.target is None:
         return
     missing = case.commits.missing_flushes
-    durable = [commits for commits in missing if commits.promised.durable]
+    durable = [commits for commits in missing if commits.settings.durable]
     if durable:
         yield _despite_settings(case, durable)
-    of_existing = (commits for commits in case.commits.all if commits.promised.existing and commits.step.ops)
-    if existing := [commits for commits in of_existing if commits.promised.lossy]:
+    of_existing = (commits for commits in case.commits.all if commits.settings.existing and commits.step.ops)
+    if existing := [commits for commits in of_existing if commits.settings.lossy]:
         yield _by_settings(case, existing, throwaway=False)
-    if throwaway := [commits for commits in missing if not (commits.promised.durable or commits.promised.existing)]:
+    if throwaway := [commits for commits in missing if not (commits.settings.durable or commits.settings.existing)]:
         yield _by_settings(case, throwaway, throwaway=True)
 
 
 def _despite_settings(case: Case, missing: Sequence[CountedCommits]) -> Conclusion:
     worst = min(missing, key=lambda commits: commits.arrival.per_sync)
-    step, promised, where = worst.step, worst.promised, words.devices(worst.arrival.devices)
+    step, promised, where = worst.step, worst.settings, words.devices(worst.arrival.devices)
     per_commit, libraries = ratio(worst.arrival.per_sync), promised.preloads
     cause = "A layer above answers them."
     if libraries:
@@ -82,8 +82,8 @@ def _by_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommits],
     counted = [commits for commits in case.commits.counted if commits.step in steps]
     worst = min(counted, key=lambda commits: commits.arrival.per_sync, default=None)
     example = worst or all_commits[0]
-    step, promised = example.step, example.promised
-    settings = tuple(dict.fromkeys(setting for commits in all_commits for setting in commits.promised.lossy))
+    step, promised = example.step, example.settings
+    settings = tuple(dict.fromkeys(setting for commits in all_commits for setting in commits.settings.lossy))
     origin = "The step was run with these settings." if throwaway else "They were read from the server, not changed."
     return Conclusion(
         title=f"commits do not wait: {', '.join([step.name for step in steps] if throwaway else settings)}",

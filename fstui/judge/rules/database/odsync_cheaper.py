@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.account import ENOUGH
+from fstui.judge.facts.account import ENOUGH_SHARE
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
 from fstui.judge.speed.stalls import is_starved
 from fstui.measure.kinds.sysbench import SysbenchFigures
@@ -48,7 +48,7 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
     if not 0 < SUSPICIOUS_RATIO * by_call.step.rate_per_s <= by_flag.step.rate_per_s:
         return
     per_sync = case.flushes.per_sync(by_flag)
-    lacks_flushes = per_sync is not None and per_sync < ENOUGH and _expects_flushes(case, by_flag)
+    lacks_flushes = per_sync is not None and per_sync < ENOUGH_SHARE and _expects_flushes(case, by_flag)
     if not lacks_flushes and _is_disturbed(case, by_flag.step, by_call.step):
         return
     flag_per_s, call_per_s = rate(by_flag.step.rate_per_s), rate(by_call.step.rate_per_s)
@@ -70,7 +70,7 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
 
 def _is_disturbed(case: Case, *steps: Step) -> bool:
     """Return whether other processes may explain a difference: they wrote to the devices or used the processors."""
-    if case.others.busy_while_idle or case.flushes.noisy or any(map(is_starved, steps)):
+    if case.other_writers.busy_devices or case.flushes.noisy_accounts or any(map(is_starved, steps)):
         return True
     figures_of_steps = (step.figures for step in case.steps.all)
     return any(isinstance(figures, SysbenchFigures) and figures.crowded for figures in figures_of_steps)
@@ -90,7 +90,7 @@ def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
 def _explanation(per_sync: float | None) -> str:
     if per_sync is None:
         return "No layer counts flushes here, so it is not known whether each arrived."
-    if per_sync >= ENOUGH:
+    if per_sync >= ENOUGH_SHARE:
         return (
             "Each reached the device as a flush all the same, so the flag works and the difference comes from another "
             "layer."

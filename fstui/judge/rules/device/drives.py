@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import NAND_PER_S, NAND_PROGRAM_NS, Cost, added
+from fstui.judge.facts.costs import NAND_PER_S, NAND_PROGRAM_NS, Cost, added_time
 from fstui.judge.facts.steps import SyncStep, has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
@@ -61,7 +61,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     # A slower write may already be on the NAND, so that a cheap flush proves nothing.
     if has_cache and write and write.ns < NAND_PROGRAM_NS and flushed.ns - write.ns < write.ns / 2:
         steps.append(write.step)
-        flush_clause = f", and a flush added {added(write, flushed)} to a write of {duration_ns(write.ns)}"
+        flush_clause = f", and a flush added {added_time(write, flushed)} to a write of {duration_ns(write.ns)}"
     elif flushed.step.rate_per_s <= NAND_PER_S:
         return
     per_s = rate(flushed.step.rate_per_s)
@@ -140,7 +140,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
             write.because,
             forced.because,
             flushed.because,
-            *(words.read(node, "FUA", "supported", f"/sys/block/{node.id}/queue/fua") for node in lowest),
+            *(words.evidence_line(node, "FUA", "supported", f"/sys/block/{node.id}/queue/fua") for node in lowest),
         ),
         next=(
             "Make the database call fdatasync, not O_DSYNC: PostgreSQL wal_sync_method=fdatasync, InnoDB "
@@ -192,14 +192,14 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     if payload is None or case.host.virtualization or case.configuration.breaks_sync:
         return
     limit_per_s = LINK_TOLERANCE * payload
-    buffered = {account.step.name for account in (*case.flushes.not_direct, *case.flushes.missing_bytes)}
+    buffered = {account.step.name for account in (*case.flushes.buffered_direct, *case.flushes.missing_bytes)}
 
     def too_fast(steps: Iterable[SyncStep]) -> list[Step]:
         timed = [sync_step.step for sync_step in steps if has_rate(sync_step.step)]
         return [step for step in timed if step.name not in buffered and _bytes_per_s(step) > limit_per_s]
 
     synced = too_fast(sync_step for sync_step in case.steps.synced if sync_step.settings.sync_every == 1)
-    direct = too_fast(case.steps.direct_alone)
+    direct = too_fast(case.steps.unsynced_direct)
     if not (synced or direct):
         return
     fastest = max(synced or direct, key=_bytes_per_s)

@@ -51,7 +51,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
         answer = f"{promise}. This host cannot see whether it does."
     yield Conclusion(
         title=f"{filesystem.kind}: {server} answers",
-        sentence=f"{words.named(filesystem)} is served from elsewhere. {answer}{_commits_clause(commit_counts)}",
+        sentence=f"{words.label(filesystem)} is served from elsewhere. {answer}{_commits_clause(commit_counts)}",
         verdict="plausible" if promise else "cannot-tell",
         confidence="low" if promise else "medium",
         steps=(sync_step.step for sync_step, _ in commit_counts),
@@ -119,7 +119,9 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     If another host stores the data, run fstui there. Otherwise run a power-cut test (`fstui powercut`).
     """
     unknown = [
-        node for node in case.stack.written if not kind(node.kind).known and node.layer not in ("memory", "remote")
+        node
+        for node in case.stack.written_layers
+        if not kind(node.kind).known and node.layer not in ("memory", "remote")
     ]
     if case.configuration.breaks_sync:
         return
@@ -144,7 +146,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
 
 def _files_without_filesystem(stack: Stack) -> Iterator[Conclusion]:
     """Yield a conclusion about files of loop devices whose filesystem is not known, so that it may be in memory."""
-    files = [node for node in stack.written if node.layer == "file" and not node.below]
+    files = [node for node in stack.written_layers if node.layer == "file" and not node.below]
     if files:
         names = words.listed(node.name for node in files)
         yield Conclusion(

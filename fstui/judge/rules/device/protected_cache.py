@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.costs import CACHE_PER_S, added
+from fstui.judge.facts.costs import CACHE_PER_S, added_time
 from fstui.model.judgement import Confidence
 from fstui.model.quantities import duration_ns
 from fstui.storage.layers.devices.caches import is_optane, is_safe_drive
@@ -40,7 +40,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     names = ("Optane" if is_optane(node) else "a power-loss-protected drive" for node in devices)
     steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(names))
     claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
-    adds = added(write, flushed)
+    adds = added_time(write, flushed)
     yield Conclusion(
         title=f"a flush adds {adds}, on {kinds}",
         sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "

@@ -125,7 +125,7 @@ def _is_contradicted(case: Case) -> bool:
     per_s = fastest.rate_per_s if fastest is not None else 0.0
     consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
     network = any(map(media.is_cloud_volume, case.stack.commit_devices))
-    too_fast = (consumer and per_s > NAND_PER_S) or (network and case.costs.beyond_network)
+    too_fast = (consumer and per_s > NAND_PER_S) or (network and case.costs.exceeds_network)
     return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast)
 
 

@@ -44,7 +44,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     if case.configuration.breaks_sync:
         return
     overwrites = [
-        sync_step for sync_step in case.steps.synced if sync_step.overwrites_alone and sync_step.step.rate_per_s
+        sync_step for sync_step in case.steps.synced if sync_step.overwrites_at_full_speed and sync_step.step.rate_per_s
     ]
     for by_fsync in overwrites:
         by_fdatasync = next((sync_step for sync_step in overwrites if _differ_only_in_call(by_fsync, sync_step)), None)

@@ -85,10 +85,10 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     """
     while_idle = [
         f"{busy.device} {rate(busy.flushes_per_s)} flushes/s, {rate(busy.writes_per_s)} writes/s"
-        for busy in case.others.busy_while_idle
+        for busy in case.other_writers.busy_devices
     ]
-    noisy = case.flushes.noisy
-    others = requested_by_others(top.traced for top, *_ in case.flushes.synced if top.traced)
+    noisy = case.flushes.noisy_accounts
+    others = requested_by_others(top.trace for top, *_ in case.flushes.synced if top.trace)
     if while_idle or noisy:
         yield Conclusion(
             title=f"other processes write: {while_idle[0]} while fstui was idle"
@@ -103,7 +103,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
                 *((f"flushes during the steps: {others} ({TRACE})",) if others else ()),
                 *(
                     f"writer: {writer.name} ({writer.pid}), {size(writer.written_bytes)}"
-                    for writer in case.others.writers
+                    for writer in case.other_writers.writers
                 ),
             ),
         )
@@ -112,8 +112,8 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 def _who_wrote(case: Case, while_idle: list[str]) -> str:
     if while_idle:
         return f"While fstui was idle, other processes wrote to the same devices ({words.listed(while_idle)})."
-    devices = case.flushes.noisy[0].devices
-    quiet = "" if case.others.flushes_per_s(devices) is None else ", though not while fstui was idle"
+    devices = case.flushes.noisy_accounts[0].devices
+    quiet = "" if case.other_writers.flushes_per_s(devices) is None else ", though not while fstui was idle"
     return (
         f"More arrived at {words.devices(devices)} than fstui sent. Either another process wrote there{quiet}, or the "
         "filesystem or a lower layer adds writes of its own."
@@ -121,7 +121,7 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
 
 
 def _what_flushes_show(case: Case) -> str:
-    proven, noisy = case.flushes.proven, case.flushes.noisy
+    proven, noisy = case.flushes.proof, case.flushes.noisy_accounts
     accounts = [accounts[proven.depth - 1] for accounts in proven.steps] if proven and proven.depth else noisy
     if any(account.complete_by_trace for account in accounts):
         return "The kernel's trace tells their flushes from fstui's."
@@ -161,7 +161,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     """
     faults = [(node, state) for node in case.stack.nodes for state in node.state]
     if faults:
-        texts = [f"{words.named(node)} {state.what}: {state.value}" for node, state in faults]
+        texts = [f"{words.label(node)} {state.what}: {state.value}" for node, state in faults]
         yield Conclusion(
             title=texts[0],
             sentence=f"The stack is degraded or faulty ({words.listed(texts)}). Measurements now do not show how it "
@@ -194,7 +194,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     process = case.evidence.like
     if process is None:
         return
-    name, has_filter = words.process(process), process.seccomp == "filter"
+    name, has_filter = words.process_label(process), process.seccomp == "filter"
     limits = counted(len(process.io_limits), "io limit") if process.io_limits else "no io limits"
     filter_note = ""
     if has_filter:

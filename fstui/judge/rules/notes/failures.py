@@ -115,7 +115,7 @@ def _consequence(error: Failure, *, lost: bool, refused: bool) -> str:
 
 
 def _writes_are_synced(case: Case, step: Step) -> bool:
-    sync_step = case.steps.of(step)
+    sync_step = case.steps.as_sync_step(step)
     return case.steps.mounted_sync or (
         sync_step is not None and bool({"dsync", "sync"} & set(sync_step.settings.open_flags))
     )

@@ -66,7 +66,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     To make the writes durable, add O_DSYNC, or call fdatasync after the write.
     """
-    unsynced = (written.step for written in case.steps.of_sync_writes if written.direct_alone and written.step.ops)
+    unsynced = (written.step for written in case.steps.sync_steps if written.is_unsynced_direct and written.step.ops)
     steps = [step for step in unsynced if not case.flushes.synced_by_flag(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)

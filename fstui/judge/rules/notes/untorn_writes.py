@@ -37,10 +37,10 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
     stated = [(node, unit_bytes) for node in case.stack.nodes if (unit_bytes := number(node, UNTORN))]
     if not stated:
         return
-    amounts = ", ".join(f"{words.named(node)} {size(unit_bytes)}" for node, unit_bytes in stated)
+    amounts = ", ".join(f"{words.label(node)} {size(unit_bytes)}" for node, unit_bytes in stated)
     filesystem = case.stack.nodes[0]
     by_filesystem = filesystem.reading(UNTORN) is not None
-    label = words.named(filesystem)
+    label = words.label(filesystem)
     limitation = "" if by_filesystem else f" {label} itself states nothing, so programs there cannot rely on it."
     yield Conclusion(
         title=f"untorn writes of up to {size(min(unit_bytes for _, unit_bytes in stated))}, as stated"

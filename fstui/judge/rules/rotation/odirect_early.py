@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
+from fstui.judge.facts.rotation import FAR_TOO_FAST, Pace, fastest
 from fstui.model.quantities import rate
 
 
@@ -30,21 +30,21 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
     `cache=unsafe`. To be certain, run a power-cut test.
     """
-    paces = [pace for pace in case.rotation.direct_too_fast if pace.platter.no_cache]
+    paces = [pace for pace in case.rotation.direct_too_fast if pace.platters.no_cache]
     if paces:
         worst = fastest(paces)
-        stated = "was declared to have" if worst.platter.declared else "reports"
+        stated = "was declared to have" if worst.platters.declared else "reports"
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
-            sentence=f"{worst.answered_early}, although the disk {stated} no write cache. A layer "
+            sentence=f"{worst.early_answers}, although the disk {stated} no write cache. A layer "
             "below acknowledges early.",
             verdict="suspicious",
-            confidence="high" if worst.times_limit > FAR_BEYOND and worst.platter.declared else "medium",
+            confidence="high" if worst.times_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
             steps=[pace.step for pace in paces],
             because=(
                 *(pace.because for pace in paces),
-                *worst.platter.because,
-                *(words.write_cache(node) for node in worst.platter.devices if node.write_cache == "write back"),
+                *worst.platters.because,
+                *(words.write_cache(node) for node in worst.platters.devices if node.write_cache == "write back"),
             ),
             next=(
                 "Make sure that the real drive's write cache is off: 'hdparm -W DEVICE', 'smartctl -g wcache DEVICE'.",
@@ -78,13 +78,13 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
         worst = fastest(paces)
         yield Conclusion(
             title=f"O_DIRECT alone {rate(worst.step.rate_per_s)}/s, the platter can do {rate(worst.limit_per_s)}/s",
-            sentence=f"{worst.answered_early}: most writes were acknowledged before the platter had them."
+            sentence=f"{worst.early_answers}: most writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",
-            confidence="high" if worst.times_limit > FAR_BEYOND else "medium",
+            confidence="high" if worst.times_limit > FAR_TOO_FAST else "medium",
             scope="step",
             steps=[pace.step for pace in paces],
-            because=(*(pace.because for pace in paces), *worst.platter.because),
+            because=(*(pace.because for pace in paces), *worst.platters.because),
             next=(
                 "Do not rely on O_DIRECT for durability: add O_DSYNC, or fdatasync after the write.",
                 *case.rotation.switch_cache_off,

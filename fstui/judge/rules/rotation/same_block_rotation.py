@@ -34,7 +34,7 @@ from collections.abc import Iterator, Sequence
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.rotation import FAR_BEYOND, Pace, fastest
+from fstui.judge.facts.rotation import FAR_TOO_FAST, Pace, fastest
 from fstui.model.quantities import rate, ratio, size
 
 LOW_CONFIDENCE_ABOVE = 1.1
@@ -52,8 +52,8 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
 
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
     paces = case.rotation.same_block
-    slowed_down = case.evidence.process.io_limits or case.others.busy_while_idle
-    uncertain = pace.platter.assumed or slowed_down or not case.lowest_devices.verified
+    slowed_down = case.evidence.process.io_limits or case.other_writers.busy_devices
+    uncertain = pace.platters.assumed or slowed_down or not case.lowest_devices.verified
     per_s = rate(pace.step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",
@@ -63,15 +63,15 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
         verdict="consistent",
         confidence="low" if uncertain or pace.times_limit > LOW_CONFIDENCE_ABOVE else "medium",
         steps=[pace.step for pace in paces],
-        because=(*(pace.because for pace in paces), *pace.platter.because),
+        because=(*(pace.because for pace in paces), *pace.platters.because),
         next=(words.CUT_THE_POWER,),
     )
 
 
 def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     worst = fastest(paces)
-    step, platter = worst.step, worst.platter
-    certain = worst.times_limit > FAR_BEYOND and case.flushes.as_expected(step) and platter.declared
+    step, platter = worst.step, worst.platters
+    certain = worst.times_limit > FAR_TOO_FAST and case.flushes.as_expected(step) and platter.declared
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
@@ -97,7 +97,7 @@ def _rewritten(pace: Pace) -> str:
 def _who_answers(case: Case, worst: Pace) -> str:
     accounts = case.flushes.counting_levels(worst.step)
     if not case.flushes.as_expected(worst.step) or not accounts[-1].per_sync:
-        disks = words.devices(worst.platter.devices)
+        disks = words.devices(worst.platters.devices)
         return f"Either a non-volatile cache in {disks} or in a layer above answers, or {disks} acknowledges too early."
     where = words.devices(accounts[-1].devices)
     return (
