@@ -86,9 +86,12 @@ def open_left_behind(path: str) -> int:
         raise NotOwn(None, NOT_OWN_REASON) from None
     finally:
         os.close(parent_fd)
-    if not is_own(fd):
+    try:
+        if not is_own(fd):
+            raise NotOwn(None, NOT_OWN_REASON)
+    except BaseException:
         os.close(fd)
-        raise NotOwn(None, NOT_OWN_REASON)
+        raise
     return fd
 
 

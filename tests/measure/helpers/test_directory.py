@@ -432,3 +432,14 @@ def test_a_directory_that_is_not_own_leaves_no_descriptor(tmp_path: Path, monkey
     with pytest.raises(NotOwn):
         own_directory.open_left_behind(str(tmp_path / "new"))
     assert os.listdir("/proc/self/fd") == before
+
+
+def test_a_failing_check_of_the_owner_leaves_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(_: int) -> bool:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(own_directory, "is_own", fails)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="Input/output error"):
+        own_directory.open_left_behind(str(tmp_path))
+    assert os.listdir("/proc/self/fd") == before
