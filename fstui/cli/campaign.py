@@ -24,8 +24,8 @@ from fstui.cli.options import Duration, fail_on_option, fails, report_options, t
 from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
-from fstui.powercut.campaign import CUT_KINDS, CampaignCut, CampaignSettings, Store
-from fstui.powercut.cutting import CutCampaign, Stopped
+from fstui.powercut.campaign import CUT_KINDS, CampaignCut, CampaignSettings, CampaignStore
+from fstui.powercut.cutting import CampaignStopped, CutCampaign
 from fstui.report.characters import escape_controls
 
 REDRAW_S = 0.25
@@ -123,7 +123,7 @@ def campaign(
         raise Refused("a new campaign needs --host, --dir, --off, --on and --cuts; one that exists needs --into")
     host = settings.host if settings else ""
     directory = into or Path(f"fstui-campaign-{_UNSAFE.sub('-', host)}")
-    return _Session(Store.open(directory, settings), mount_fails).go(format_, output, fail_on)
+    return _Session(CampaignStore.open(directory, settings), mount_fails).run(format_, output, fail_on)
 
 
 def _settings(how: dict[str, Any]) -> CampaignSettings | None:
@@ -144,7 +144,7 @@ def _settings(how: dict[str, Any]) -> CampaignSettings | None:
 class _Session:
     """The campaign on the terminal: one line that is redrawn, and a line for each cut that ends."""
 
-    def __init__(self, store: Store, mount_fails: bool) -> None:
+    def __init__(self, store: CampaignStore, mount_fails: bool) -> None:
         from fstui.report import campaign as report  # noqa: PLC0415  'powercut write' needs no reports
 
         self._report = report
@@ -154,41 +154,43 @@ class _Session:
         self._drawn_at = 0.0
         self._signal = 0
 
-    def go(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
+    def run(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
         signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in signals:
             signal.signal(number, self._arrived)
-        stopped, settings = "", self._store.settings
-        if finished := len(self._store.happened):
+        stop_reason, settings = "", self._store.settings
+        if finished := len(self._store.conclusive_cuts):
             say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
         try:
-            self._campaign.go()
-        except (Stopped, Refused) as why:
-            stopped = str(why)
+            self._campaign.run()
+        except (CampaignStopped, Refused) as why:
+            stop_reason = str(why)
         except OSError as error:
-            stopped = f"{error.filename or self._store.directory}: {error.strerror}"
+            stop_reason = f"{error.filename or self._store.directory}: {error.strerror}"
         self._clear()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
-        if stopped or self._signal:
-            stopped = stopped or f"stopped by {signal.Signals(self._signal).name}"
+        if stop_reason or self._signal:
+            stop_reason = stop_reason or f"stopped by {signal.Signals(self._signal).name}"
             with suppress(OSError):
-                self._store.stop(stopped)
-            say(f"fstui: {stopped}. {self._state()}")
-        document = self._report.document(self._store, stopped)
+                self._store.stop(stop_reason)
+            say(f"fstui: {stop_reason}. {self._state()}")
+        document = self._report.document(self._store, stop_reason)
         asyncio.run(print_report(self._report.report_of(document), format_, output))
         return exit_status(
             128 + self._signal if self._signal else 0,
             FAIL_ON if fails(document.verdict, None, fail_on) else 0,
-            FAILED if stopped else 0,
+            FAILED if stop_reason else 0,
         )
 
     def _state(self) -> str:
-        plug = self._campaign.cut.plug
+        power_state = self._campaign.cut.power_state
         host, directory = self._store.settings.host, self._store.directory
-        if not Store.is_in(directory):
-            return f"The power of {host} is {plug}. {directory} was removed: the campaign cannot be continued"
-        return f"The power of {host} is {plug}. The campaign is saved in {directory}: the same command continues it"
+        if not CampaignStore.is_in(directory):
+            return f"The power of {host} is {power_state}. {directory} was removed: the campaign cannot be continued"
+        return (
+            f"The power of {host} is {power_state}. The campaign is saved in {directory}: the same command continues it"
+        )
 
     def _arrived(self, number: int, _: object) -> None:
         if self._signal:

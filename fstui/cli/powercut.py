@@ -22,9 +22,9 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.powercut.campaign import CUT_KINDS
-from fstui.powercut.log import GONE, BadLog
+from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import Declared
-from fstui.powercut.witness import SILENT_S, LogNotWritten, Witness, WitnessState
+from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
 from fstui.powercut.writing import PreparedCut, Writing
 from fstui.report import formats
 from fstui.report.characters import escape_controls
@@ -120,7 +120,7 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
     say("until they are verified. 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code
-    return BROKEN_PIPE if end.reason == GONE else FAILED if end.failed else 0
+    return BROKEN_PIPE if end.reason == READER_GONE else FAILED if end.failed else 0
 
 
 def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
@@ -293,10 +293,10 @@ def _line(view: WitnessState) -> str:
     if view.last is None:
         return "waiting for the first acknowledgement"
     state = ""
-    if view.since_line_s >= SILENT_S:
+    if view.since_line_s >= SILENCE_TIMEOUT_S:
         silent = seconds(view.since_line_s)
         state = f" · ! no sign of life for {silent}: power or network failed (Ctrl-C ends; the log is safe)"
-    elif view.since_ack_s >= SILENT_S:
+    elif view.since_ack_s >= SILENCE_TIMEOUT_S:
         state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
     last = f"last: writer {view.last.writer}, record {count(view.last.sequence)}"
     saved = f"{count(view.acknowledged)} acknowledged, {count(view.durable)} saved durably"

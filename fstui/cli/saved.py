@@ -16,7 +16,7 @@ from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
 from fstui.model.run import Run
-from fstui.powercut.campaign import Store
+from fstui.powercut.campaign import CampaignStore
 from fstui.report import comparison, formats
 from fstui.report import history as report
 from fstui.report.compare import of_runs
@@ -102,7 +102,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
       fstui show run-from-a-ticket.json --again
       fstui show fstui-campaign-db1 --format html --output db1.html
     """
-    if Store.is_in(Path(reference)):
+    if CampaignStore.is_in(Path(reference)):
         _show_campaign(Path(reference), format_, output)
         return
     saved = asyncio.run(_found(reference))
@@ -120,8 +120,8 @@ def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
 
     if format_ in formats.RUN_FORMATS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
-    store = Store.read(directory)
-    asyncio.run(print_report(campaign.report_of(campaign.document(store, store.stopped)), format_, output))
+    store = CampaignStore.read(directory)
+    asyncio.run(print_report(campaign.report_of(campaign.document(store, store.stop_reason)), format_, output))
 
 
 @click.command("replay")

@@ -1,8 +1,9 @@
 """What a number of cuts proves: the share of cuts that lose data, with a confidence interval.
 
 The interval is exact (Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-binomial", Biometrika 26, 1934). After n cuts without a loss its lower end is 0, so the upper end gets all of the 5 %:
-1 − 0.05^(1/n), which the rule of three approximates by 3/n. If each cut lost data, the lower end gets all of the 5 %.
+binomial", Biometrika 26, 1934). Its error is 5 %, half of it on each side. After n cuts without a loss, the lower end
+is 0 and the whole error is on the upper side. So the upper end is 1 − 0.05^(1/n), which the rule of three approximates
+by 3/n. If each cut lost data, the whole error is on the lower side.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _HALVINGS = 60
 
 
 def interval(lost: int, cuts: int) -> tuple[float, float]:
-    """Return both ends of the interval for the share of cuts that lose data: 0 and 1 if there was no cut."""
+    """Return both ends of the interval for the share of cuts that lose data; 0 and 1 if there was no cut."""
     if cuts == 0:
         return 0.0, 1.0
     tail = (1 - CONFIDENCE) / (1 if lost in (0, cuts) else 2)
@@ -25,12 +26,12 @@ def interval(lost: int, cuts: int) -> tuple[float, float]:
     return low, high
 
 
-def _bisect(above: Callable[[float], bool]) -> float:
-    """Return the lowest share for which ``above`` is true. It is true for every higher share, too."""
+def _bisect(is_above: Callable[[float], bool]) -> float:
+    """Return the lowest share for which ``is_above`` is true, if ``is_above`` is also true for every higher share."""
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if above(middle) else (middle, high)
+        low, high = (low, middle) if is_above(middle) else (middle, high)
     return (low + high) / 2
 
 

@@ -48,15 +48,15 @@ PATTERNS: dict[str, dict[str, str]] = {
     "MySQL": {"writes": "mysql"},
 }
 """The settings of the writer by the name of the pattern. The cuts use the patterns in this order."""
-_POWER: dict[Step, str] = {
+_POWER_STATES: dict[Step, str] = {
     "off": "in an unknown state: the off command was running",
     "wait": "off",
     "on": "in an unknown state: the on command was running",
 }
-_Kind = TypeVar("_Kind")
-_COMPARABLE = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
+_Document = TypeVar("_Document")
+_COMMON_SETTINGS = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
 """The settings that all cuts of a campaign have in common, and the option that sets each."""
-_SETTINGS, _LOCK, _STOPPED = "campaign.json", "lock", "stopped"
+_SETTINGS_FILE, _LOCK_FILE, _REASON_FILE = "campaign.json", "lock", "stopped"
 
 
 class CampaignSettings(Base, frozen=True, kw_only=True):
@@ -68,16 +68,16 @@ class CampaignSettings(Base, frozen=True, kw_only=True):
     on: str
     cuts: int
     wait_s: tuple[float, float]
-    """Each cut comes this long after the first acknowledgement: shortest and longest time, uniformly distributed."""
+    """Shortest and longest time from the first acknowledgement to a cut. The times are uniformly distributed."""
     kind: CutKind
     seed: int
     ssh: str
     installed: str
     """The shell command that starts fstui on HOST."""
     mount: str
-    """A shell command that mounts DIR on HOST, or does nothing if it is mounted; empty: HOST does it at boot."""
+    """A shell command that mounts DIR on HOST unless DIR is mounted already; empty: HOST mounts DIR at boot."""
     remake: str
-    """A shell command that makes the filesystem of DIR anew on HOST after a loss; empty: nothing is made anew."""
+    """A shell command that makes a new filesystem for DIR on HOST after a loss; empty: no filesystem is made."""
     root_of: str
     trust_dir: bool
     """``root_of``, ``trust_dir``: options of ``powercut write`` on HOST."""
@@ -105,9 +105,9 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     off_took_s: Amount = 0.0
     off_printed: str = ""
     silent_after_s: float | None = None
-    """From the return of the off command to the last acknowledgement that arrived; negative: it was before."""
+    """Time from the return of the off command to the last acknowledgement; negative if that arrived before."""
     back_after_s: Amount = 0.0
-    """From the on command until HOST answered."""
+    """Time from the on command to the first answer of HOST."""
     spoiled: str = ""
     """Why the cut proves nothing unless a record is lost."""
     outcome: Outcome = ""
@@ -116,17 +116,17 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     figures: PowerCutFigures | None = None
 
     @property
-    def happened(self) -> bool:
+    def is_conclusive(self) -> bool:
         """Whether the cut counts: the power was cut and the records were compared."""
         return self.outcome in ("intact", "lost")
 
     @property
-    def plug(self) -> str:
+    def power_state(self) -> str:
         """The state of the power supply, as far as the witness knows."""
-        return _POWER.get(self.step, "on")
+        return _POWER_STATES.get(self.step, "on")
 
 
-class Store:
+class CampaignStore:
     """The directory of a campaign. Every change is durable when the method returns."""
 
     def __init__(self, directory: Path, settings: CampaignSettings, cuts: list[CampaignCut], lock: int) -> None:
@@ -134,27 +134,29 @@ class Store:
         self.settings = settings
         self.cuts = cuts
         self.running = False
-        self._refused_before = sum(cut.outcome == "refused" for cut in cuts)
-        """Refusals before this start. Their patterns are tried again: the user may have removed the cause."""
+        self._earlier_refusals = sum(cut.outcome == "refused" for cut in cuts)
+        """The number of refusals before this start. Their patterns are tried again, because the cause may be gone."""
         self._lock = lock
-        """Held until the process ends."""
+        """Descriptor of the lock, which is held until the process ends."""
 
     @classmethod
-    def open(cls, directory: Path, settings: CampaignSettings | None) -> Store:
+    def open(cls, directory: Path, settings: CampaignSettings | None) -> CampaignStore:
         """Continue the campaign in the directory, or begin one with these settings. Raises Refused, OSError."""
-        saved = directory / _SETTINGS
+        saved = directory / _SETTINGS_FILE
         if settings is None and not saved.exists():
             raise Refused(f"{directory} contains no campaign. To begin one, give --host, --dir, --off, --on and --cuts")
         make_private(directory)
-        lock = os.open(directory / _LOCK, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        lock = os.open(directory / _LOCK_FILE, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if saved.exists():
-                settings = _continued(_decoded(saved, CampaignSettings, owner=os.geteuid()), settings, directory)
+                settings = _merge_settings(
+                    _read_document(saved, CampaignSettings, owner=os.geteuid()), settings, directory
+                )
             assert settings is not None
             write_atomically(saved, msgspec.json.format(encode(settings)) + b"\n")
-            (directory / _STOPPED).unlink(missing_ok=True)
-            return cls(directory, settings, list(_cuts(directory)), lock)
+            (directory / _REASON_FILE).unlink(missing_ok=True)
+            return cls(directory, settings, list(_read_cuts(directory)), lock)
         except BaseException as error:
             os.close(lock)
             if isinstance(error, BlockingIOError):
@@ -162,10 +164,12 @@ class Store:
             raise
 
     @classmethod
-    def read(cls, directory: Path) -> Store:
-        """Return the campaign in the directory, which may be running. Raises Refused, OSError."""
-        store = cls(directory, _decoded(directory / _SETTINGS, CampaignSettings), list(_cuts(directory)), -1)
-        lock = os.open(directory / _LOCK, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    def read(cls, directory: Path) -> CampaignStore:
+        """Return the campaign in the directory, even if it is running. Raises Refused, OSError."""
+        store = cls(
+            directory, _read_document(directory / _SETTINGS_FILE, CampaignSettings), list(_read_cuts(directory)), -1
+        )
+        lock = os.open(directory / _LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -177,28 +181,28 @@ class Store:
     @staticmethod
     def is_in(directory: Path) -> bool:
         with suppress(OSError):
-            return (directory / _SETTINGS).is_file()
+            return (directory / _SETTINGS_FILE).is_file()
         return False
 
     @property
-    def stopped(self) -> str:
+    def stop_reason(self) -> str:
         with suppress(OSError):
-            return (self.directory / _STOPPED).read_text()
+            return (self.directory / _REASON_FILE).read_text()
         return ""
 
     def stop(self, why: str) -> None:
         """Save why the campaign stops. Raises OSError."""
-        write_atomically(self.directory / _STOPPED, why.encode())
+        write_atomically(self.directory / _REASON_FILE, why.encode())
 
     @property
-    def happened(self) -> list[CampaignCut]:
-        return [cut for cut in self.cuts if cut.happened]
+    def conclusive_cuts(self) -> list[CampaignCut]:
+        return [cut for cut in self.cuts if cut.is_conclusive]
 
-    def current(self, now: str) -> CampaignCut:
+    def current_cut(self, now: str) -> CampaignCut:
         """Return the unfinished cut, or the next one. Raises Refused if HOST refused every pattern."""
         if self.cuts and self.cuts[-1].step != "done":
             return self.cuts[-1]
-        refusals = [cut for cut in self.cuts if cut.outcome == "refused"][self._refused_before :]
+        refusals = [cut for cut in self.cuts if cut.outcome == "refused"][self._earlier_refusals :]
         refused = {cut.pattern: cut.reason for cut in refusals}
         possible = [pattern for pattern in PATTERNS if pattern not in refused]
         if not possible:
@@ -214,12 +218,12 @@ class Store:
         self.cuts[cut.number - 1 :] = [cut]
         return cut
 
-    def log(self, cut: CampaignCut) -> Path:
+    def log_path(self, cut: CampaignCut) -> Path:
         return self.directory / f"{cut.number:05}.log"
 
     def header(self, cut: CampaignCut) -> PowerCutHeader | None:
         try:
-            with self.log(cut).open("rb") as log:
+            with self.log_path(cut).open("rb") as log:
                 return decode_header(parse_header(log.readline(MAX_HEADER)))
         except (OSError, BadLog, Refused):
             return None
@@ -228,27 +232,27 @@ class Store:
         write_atomically(self.directory / f"{cut.number:05}.run.json", document.strip() + b"\n")
 
 
-def _continued(saved: CampaignSettings, given: CampaignSettings | None, directory: Path) -> CampaignSettings:
-    """Return the given settings with the saved seed and start. Raises Refused if the cuts would not be comparable."""
-    if given is None:
+def _merge_settings(saved: CampaignSettings, new: CampaignSettings | None, directory: Path) -> CampaignSettings:
+    """Return the new settings with the saved seed and start. Raises Refused if the cuts would not be comparable."""
+    if new is None:
         return saved
-    if different := [option for name, option in _COMPARABLE.items() if getattr(saved, name) != getattr(given, name)]:
+    if different := [option for name, option in _COMMON_SETTINGS.items() if getattr(saved, name) != getattr(new, name)]:
         raise Refused(
             f"The campaign in {directory} was begun with a different {' and '.join(different)}. Give the same values, "
             "or name another directory with --into"
         )
-    return msgspec.structs.replace(given, seed=saved.seed, started_at=saved.started_at)
+    return msgspec.structs.replace(new, seed=saved.seed, started_at=saved.started_at)
 
 
-def _cuts(directory: Path) -> Iterator[CampaignCut]:
+def _read_cuts(directory: Path) -> Iterator[CampaignCut]:
     number = 1
     while (path := directory / f"{number:05}.json").exists():
-        yield _decoded(path, CampaignCut)
+        yield _read_document(path, CampaignCut)
         number += 1
 
 
-def _decoded(path: Path, kind: type[_Kind], owner: int | None = None) -> _Kind:
-    """Read a file of a campaign. ``owner``: the user who must own it, because its commands will run. Raises Refused."""
+def _read_document(path: Path, kind: type[_Document], owner: int | None = None) -> _Document:
+    """Read a file of a campaign. ``owner``: who must own the file, because its commands will run. Raises Refused."""
     try:
         data, status = read_regular(path)
         if owner not in (None, status.st_uid):

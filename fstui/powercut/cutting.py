@@ -16,64 +16,65 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.powercut import PowerCutFigures
 from fstui.model.errors import Refused, local_time
 from fstui.model.quantities import count, seconds
-from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Outcome, Step, Store
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CampaignStore, Outcome, Step
 from fstui.powercut.log import BadLog
 from fstui.powercut.power_cuts import figures_of
 from fstui.powercut.records import PREFIX
-from fstui.powercut.shell import LOOK_S, CommandResult, ShellCommand
-from fstui.powercut.witness import SILENT_S, LogNotWritten, Witness
+from fstui.powercut.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
+from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness
 
-CONNECT_S = 10
-ANSWER_S = 60.0
-VERIFY_S = 900.0
-FIRST_S = 600.0
-"""Limit for the first acknowledgement. Before it, HOST fills the files or makes a database."""
-ALIVE_S = 15.0
-"""How long HOST may go on after the off command has returned. Some power strips switch after they have answered."""
-RETRY_S = 1.0
-END_S = 2.0
+CONNECT_TIMEOUT_S = 10
+ANSWER_TIMEOUT_S = 60.0
+VERIFY_TIMEOUT_S = 900.0
+FIRST_ACK_TIMEOUT_S = 600.0
+"""Time for the first acknowledgement, before which HOST fills the files or makes a database."""
+MAX_ALIVE_S = 15.0
+"""How long HOST may continue after the off command has returned. Some power strips answer before they switch."""
+RETRY_INTERVAL_S = 1.0
+WRITER_END_TIMEOUT_S = 2.0
 """How long a writer may take to end after its connection broke."""
 MAX_LOG_BYTES = 200 << 20
-MAX_IN_A_ROW = 3
-"""After this many cuts in a row that did not happen, something is wrong with the commands."""
+MAX_INCONCLUSIVE_CUTS = 3
+"""After this many cuts in a row that prove nothing, the campaign stops: the commands seem to be wrong."""
 MAX_REASON, MAX_PRINTED = 500, 200
-VERIFIED = (0, 1)
-"""The exit statuses of ``powercut verify`` with a complete document; 1: HOST could not save it."""
+VERIFIED_STATUSES = (0, 1)
+"""The exit statuses of ``powercut verify`` with a complete document; 1 if HOST could not save the document."""
 KEPT_LOSSES = 3
-"""HOST keeps the records of the first cuts with a loss, for at most this many cuts."""
+"""HOST keeps the records of at most this many cuts with a loss: the first ones."""
 NO_DEVICE = "does not exist"
-"""Words of mount(8) if there is no such device. Then nothing is known about the data."""
+"""Words of mount(8) if there is no such device, so that nothing is known about the data."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
-_FOREVER_S = 1e9
+_NO_TIMEOUT_S = 1e9
 
 
-class Stopped(Exception):  # noqa: N818  its message is printed
-    """The campaign cannot go on. The message says why; everything stays as it is."""
+class CampaignStopped(Exception):  # noqa: N818  its message is printed
+    """The campaign cannot continue. The message says why. Nothing is removed."""
 
 
 class CutCampaign:
-    """Continues a campaign until all its cuts are done."""
+    """Makes the cuts of a campaign that are still missing."""
 
     def __init__(
         self,
-        store: Store,
+        store: CampaignStore,
         show: Callable[[str], object],
-        finished: Callable[[CampaignCut], object],
+        show_cut: Callable[[CampaignCut], object],
         *,
         mount_fails: bool = False,
     ) -> None:
-        """``show`` is called with a phrase about the current step, ``finished`` with each cut that ends."""
+        """``show`` is called with a phrase about each step, and ``show_cut`` with each cut that has ended."""
         self.store = store
         self.cut = self._next()
         self._show = show
-        self._finished = finished
+        self._show_cut = show_cut
         self._mount_fails = mount_fails
         self._stopping = False
         self._boot = ""
         """The boot id of HOST after the previous cut; empty if unknown."""
         self._off: ShellCommand | None = None
-        self._off_returned: tuple[CommandResult, float] | None = None
+        self._off_end: tuple[CommandResult, float] | None = None
+        """Result of the off command, and when the command ended."""
 
     @property
     def settings(self) -> CampaignSettings:
@@ -83,32 +84,32 @@ class CutCampaign:
         """End after the current cut. Safe in a signal handler."""
         self._stopping = True
 
-    def go(self) -> None:
+    def run(self) -> None:
         """Make all cuts. Raises Stopped, Refused, OSError."""
-        while len(self.store.happened) < self.settings.cuts and not self._stopping:
+        while len(self.store.conclusive_cuts) < self.settings.cuts and not self._stopping:
             self.cut = self._next()
             self._continue(resumed=self.cut in self.store.cuts)
-            newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_IN_A_ROW:]
-            if len(newest) == MAX_IN_A_ROW and not any(cut.happened for cut in newest):
-                raise Stopped(
-                    f"{MAX_IN_A_ROW} cuts in a row did not happen. The last one: {newest[-1].reason}. Check the off "
-                    "and the on command"
+            newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_INCONCLUSIVE_CUTS:]
+            if len(newest) == MAX_INCONCLUSIVE_CUTS and not any(cut.is_conclusive for cut in newest):
+                raise CampaignStopped(
+                    f"{MAX_INCONCLUSIVE_CUTS} cuts in a row did not happen. The last one: {newest[-1].reason}. Check "
+                    "the off and the on command"
                 )
 
     def _next(self) -> CampaignCut:
-        return self.store.current(local_time().isoformat(timespec="seconds"))
+        return self.store.current_cut(local_time().isoformat(timespec="seconds"))
 
     def _continue(self, *, resumed: bool) -> None:
         interrupted = resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
-            self._boot = ""  # HOST may have restarted since
+            self._boot = ""  # HOST may have restarted
             return
         if self.cut.step == "off":
             self._save("off", spoiled="the witness was stopped while the off command ran")
         if self.cut.step == "start":
-            self._start()
-            if not self._write():
+            self._prepare_host()
+            if not self._write_and_cut():
                 return
         if self.cut.step in ("off", "wait", "on"):
             self._switch_on(interrupted=interrupted)
@@ -124,32 +125,32 @@ class CutCampaign:
         if outcome == "no-cut" and self.cut.off_printed:
             reason += f". The off command printed: {self.cut.off_printed}"
         self._boot = self.cut.boot_after or self.cut.boot_before
-        self._finished(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
+        self._show_cut(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
 
     # on HOST
 
     def _on_host(self, script: str) -> list[str]:
-        return [*ssh.command_line(self.settings.ssh, CONNECT_S), "--", self.settings.host, script]
+        return [*ssh.command_line(self.settings.ssh, CONNECT_TIMEOUT_S), "--", self.settings.host, script]
 
-    def _ask(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
+    def _run_ssh(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
         return ShellCommand(self._on_host(script), timeout_s, stdin).wait()
 
-    def _fstui(self, *words: str) -> str:
+    def _fstui_command(self, *words: str) -> str:
         return f"{self.settings.installed} powercut {shlex.join(words)}"
 
     def _boot_id(self) -> tuple[str, str]:
         """Return the boot id of HOST, or an empty string and the reason why there is none."""
-        answer = self._ask(_READ_BOOT_ID, ANSWER_S)
-        boot_ids = [match[0] for match in _BOOT_ID.finditer(answer.out)]  # a login script may print more
-        return (boot_ids[-1].decode(), "") if boot_ids else ("", _trouble(answer))
+        result = self._run_ssh(_READ_BOOT_ID, ANSWER_TIMEOUT_S)
+        boot_ids = [match[0] for match in _BOOT_ID.finditer(result.out)]  # a login script may print more
+        return (boot_ids[-1].decode(), "") if boot_ids else ("", _failure(result))
 
-    def _start(self) -> None:
+    def _prepare_host(self) -> None:
         settings = self.settings
-        boot = self._answering("it does not answer")
+        boot = self._wait_for_answer("it does not answer")
         if boot == proc.boot_id():
-            raise Stopped(f"{settings.host} is this machine, which would lose its power, too")
+            raise CampaignStopped(f"{settings.host} is this machine, which would lose its power, too")
         if self._boot and boot != self._boot:
-            raise Stopped(
+            raise CampaignStopped(
                 f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
                 "command takes effect late"
             )
@@ -163,27 +164,27 @@ class CutCampaign:
             self._run_on_host(settings.mount, "the --mount command failed")
         self._save("start", boot_before=boot)
 
-    def _answering(self, silent: str) -> str:
-        """Wait until HOST answers, and return its boot id. Raises Stopped; ``silent``: the beginning of its message."""
-        began = time.monotonic()
+    def _wait_for_answer(self, no_answer: str) -> str:
+        """Wait until HOST answers, and return its boot id. Raises CampaignStopped, whose message has ``no_answer``."""
+        began_s = time.monotonic()
         while True:
-            waited_s = time.monotonic() - began
+            waited_s = time.monotonic() - began_s
             self._show(f"waiting for {self.settings.host}: {seconds(waited_s)}")
-            boot, trouble = self._boot_id()
+            boot, failure = self._boot_id()
             if boot:
                 return boot
             if waited_s > self.settings.back_s:
-                raise Stopped(f"{self.settings.host}: {silent} within {seconds(waited_s)}: {trouble}")
-            time.sleep(RETRY_S)
+                raise CampaignStopped(f"{self.settings.host}: {no_answer} within {seconds(waited_s)}: {failure}")
+            time.sleep(RETRY_INTERVAL_S)
 
-    def _run_on_host(self, script: str, failed: str) -> None:
-        """Run a shell command on HOST. Raises Stopped with the words ``failed``."""
-        answer = self._ask(script, self.settings.command_s)
-        if answer.code != 0:
-            raise Stopped(f"{self.settings.host}: {failed}: {_trouble(answer)}")
+    def _run_on_host(self, script: str, failure: str) -> None:
+        """Run a shell command on HOST. Raises CampaignStopped with the words ``failure``."""
+        result = self._run_ssh(script, self.settings.command_s)
+        if result.code != 0:
+            raise CampaignStopped(f"{self.settings.host}: {failure}: {_failure(result)}")
 
     def _leftover(self) -> str | None:
-        """Return the directory with the records of the newest cut if it is to be removed (KEPT_LOSSES)."""
+        """Return the directory with the records of the newest cut, if the directory is to be removed (KEPT_LOSSES)."""
         newest = next((cut for cut in reversed(self.store.cuts) if cut.outcome != "refused"), None)
         if newest is None:
             return None
@@ -195,9 +196,9 @@ class CutCampaign:
 
     # the cut
 
-    def _write(self) -> bool:
+    def _write_and_cut(self) -> bool:
         """Start the writer and cut the power while it writes. Return whether the off command was started."""
-        path = self.store.log(self.cut)
+        path = self.store.log_path(self.cut)
         path.unlink(missing_ok=True)
         words = ["write", self.settings.directory, "--yes"]
         words += ["--root-of", self.settings.root_of] if self.settings.root_of else []
@@ -205,8 +206,8 @@ class CutCampaign:
         words += [word for key, value in PATTERNS[self.cut.pattern].items() for word in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = ShellCommand(self._on_host(self._fstui(*words)), _FOREVER_S, piped=True)
-        self._off, self._off_returned = None, None
+        writer = ShellCommand(self._on_host(self._fstui_command(*words)), _NO_TIMEOUT_S, piped=True)
+        self._off, self._off_end = None, None
         spoiled = ""
         try:
             try:
@@ -214,91 +215,100 @@ class CutCampaign:
             except BadLog as bad:
                 spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
             finally:
-                ended = writer.kill(after_s=0.0 if self._off else END_S)
+                writer_end = writer.kill(after_s=0.0 if self._off else WRITER_END_TIMEOUT_S)
                 witness.close()
         except LogNotWritten as error:
-            raise Stopped(f"the acknowledgements cannot be saved: {error}") from None
+            raise CampaignStopped(f"the acknowledgements cannot be saved: {error}") from None
         if self._off is None:
-            self._not_cut(witness, ended, spoiled)
+            self._finish_without_cut(witness, writer_end, spoiled)
             return False
-        while (returned := self._returned()) is None:  # the connection broke while the off command ran
-            time.sleep(LOOK_S)
-        off, returned_at = returned
+        while (off_result := self._off_result()) is None:  # the connection broke while the off command ran
+            time.sleep(POLL_INTERVAL_S)
+        off, ended_at = off_result
         self._save(
             "wait",
             off_took_s=off.elapsed_s,
             off_printed=off.printed[-MAX_PRINTED:],
-            silent_after_s=witness.acknowledged_at - returned_at,
+            silent_after_s=witness.acknowledged_at - ended_at,
             spoiled=spoiled,
         )
         return True
 
     def _cut_while_writing(self, witness: Witness, writer: ShellCommand) -> str:
-        """Run the off command until HOST is silent. Returns why the cut proves nothing, or ''. Raises Stopped."""
-        began, cut_at = time.monotonic(), 0.0
-        for view in witness.listen(writer.stdout, LOOK_S):
-            writer.poll()  # kills it if it prints too much
+        """Run the off command, and return when HOST is silent.
+
+        Returns why the cut proves nothing, or an empty string. Raises CampaignStopped.
+        """
+        began_s, cut_at_s = time.monotonic(), 0.0
+        for view in witness.listen(writer.stdout, POLL_INTERVAL_S):
+            writer.poll()  # kills the writer if it prints too much
             if witness.path.stat().st_size > MAX_LOG_BYTES:
                 return "HOST sent more than 200 MiB"
-            now = time.monotonic()
+            now_s = time.monotonic()
             if not view.acknowledged:
-                if now - began > FIRST_S:
-                    return f"no acknowledgement within {seconds(FIRST_S)}"
+                if now_s - began_s > FIRST_ACK_TIMEOUT_S:
+                    return f"no acknowledgement within {seconds(FIRST_ACK_TIMEOUT_S)}"
                 continue
-            if not cut_at:
-                if elsewhere := self._elsewhere(witness):
-                    return elsewhere
-                cut_at = now + self.cut.wait_s
-            if now < cut_at:
-                self._show(f"writing: {count(view.acknowledged)} acknowledged, power off in {seconds(cut_at - now)}")
+            if not cut_at_s:
+                if why := self._other_filesystem(witness):
+                    return why
+                cut_at_s = now_s + self.cut.wait_s
+            if now_s < cut_at_s:
+                remaining = seconds(cut_at_s - now_s)
+                self._show(f"writing: {count(view.acknowledged)} acknowledged, power off in {remaining}")
                 continue
-            is_silent = view.since_line_s >= SILENT_S
+            is_silent = view.since_line_s >= SILENCE_TIMEOUT_S
             if self._off is None:
                 if is_silent:
                     return f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut"
                 self._show("power off")
                 self._save("off")
-                self._off = self._command(self.settings.off)
-            alive_s = now - returned[1] if (returned := self._returned()) else 0.0
-            if returned and is_silent:
-                break
-            if returned and alive_s > ALIVE_S:
-                return f"HOST was still writing {seconds(alive_s)} after the off command returned"
+                self._off = self._start_command(self.settings.off)
+            if off_result := self._off_result():
+                if is_silent:
+                    break
+                _, ended_at_s = off_result
+                if now_s - ended_at_s > MAX_ALIVE_S:
+                    return f"HOST was still writing {seconds(now_s - ended_at_s)} after the off command returned"
         return ""
 
-    def _elsewhere(self, witness: Witness) -> str:
-        """Return a clause if the records go to another filesystem than before, because DIR is not mounted."""
+    def _other_filesystem(self, witness: Witness) -> str:
+        """Return a clause if the records go to another filesystem than in earlier cuts, because DIR is not mounted."""
         assert witness.header is not None
         mount_point = witness.header.target.mount_point
-        before = next((cut.mount_point for cut in self.store.happened), mount_point)
-        return f"the records went to the filesystem of {mount_point}, not of {before}" if mount_point != before else ""
+        expected = next((cut.mount_point for cut in self.store.conclusive_cuts), mount_point)
+        if mount_point == expected:
+            return ""
+        return f"the records went to the filesystem of {mount_point}, not of {expected}"
 
-    def _returned(self) -> tuple[CommandResult, float] | None:
-        """Return the result of the off command and when it ended; None while it runs. Raises Stopped if it failed."""
-        if self._off_returned is None and self._off and (answer := self._off.poll()) is not None:
-            self._check("off", answer)
-            self._off_returned = answer, time.monotonic()
-        return self._off_returned
+    def _off_result(self) -> tuple[CommandResult, float] | None:
+        """Return the result of the off command and when it ended; None while it runs. Raises CampaignStopped."""
+        if self._off_end is None and self._off and (result := self._off.poll()) is not None:
+            self._check_result("off", result)
+            self._off_end = result, time.monotonic()
+        return self._off_end
 
-    def _not_cut(self, witness: Witness, ended: CommandResult, spoiled: str) -> None:
+    def _finish_without_cut(self, witness: Witness, writer_end: CommandResult, spoiled: str) -> None:
         log = witness.log
-        exited = ended.code in range(ssh.NO_CONNECTION)  # a smaller status is that of the writer, not of ssh
-        if log is None and not spoiled and exited:
-            self._finish("refused", _trouble(ended))
+        has_exited = writer_end.code in range(ssh.NO_CONNECTION)  # a smaller status is that of the writer, not of ssh
+        if log is None and not spoiled and has_exited:
+            self._finish("refused", _failure(writer_end))
         elif log is not None and log.ended is not None:
             self._finish("no-cut", f"the writer ended by itself before the cut: {log.ended}")
         else:
-            self._finish("no-cut", spoiled or f"the connection broke before the off command: {_trouble(ended)}")
+            self._finish("no-cut", spoiled or f"the connection broke before the off command: {_failure(writer_end)}")
 
-    def _command(self, command: str) -> ShellCommand:
+    def _start_command(self, command: str) -> ShellCommand:
         return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
-    def _check(self, name: str, answer: CommandResult) -> None:
-        """Raises Stopped if this command (off, on) failed."""
-        if answer.code is None:
-            raise Stopped(f"the {name} command did not end within {seconds(answer.elapsed_s)}: {answer.words}")
-        if answer.code:
-            raise Stopped(f"the {name} command failed (exit {answer.code}): {answer.words}")
+    def _check_result(self, name: str, result: CommandResult) -> None:
+        """Raises CampaignStopped if this command (off, on) failed."""
+        if result.code is None:
+            raise CampaignStopped(
+                f"the {name} command did not end within {seconds(result.elapsed_s)}: {result.description}"
+            )
+        if result.code:
+            raise CampaignStopped(f"the {name} command failed (exit {result.code}): {result.description}")
 
     # after the cut
 
@@ -312,21 +322,21 @@ class CutCampaign:
             time.sleep(self.settings.off_s)
         self._show("power on")
         self._save("on")
-        answer = self._command(self.settings.on).wait()
-        if not interrupted or answer.code is None:  # the on command may fail if HOST is on already
-            self._check("on", answer)
+        result = self._start_command(self.settings.on).wait()
+        if not interrupted or result.code is None:  # the on command may fail if HOST is on already
+            self._check_result("on", result)
         self._save("back")
 
     def _wait_for_host(self) -> None:
         began = time.monotonic()
-        silent = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
-        boot = self._answering(silent)
+        no_answer = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
+        boot = self._wait_for_answer(no_answer)
         self._save("verify", boot_after=boot, back_after_s=time.monotonic() - began)
 
     def _verify(self) -> None:
-        answer, mount_error = self._read_back()
+        result, mount_error = self._read_back()
         try:
-            figures = figures_of(decode_run(answer.out))
+            figures = figures_of(decode_run(result.out))
         except Refused as refusal:
             raise self._cannot_verify(f"its answer is no run document: {refusal}") from None
         header = self.store.header(self.cut)
@@ -334,61 +344,63 @@ class CutCampaign:
             raise self._cannot_verify("its answer is about another cut")
         if figures.read_only and not figures.any_lost:
             raise self._cannot_verify("its filesystem is mounted read-only, and may be damaged")
-        self.store.save_run(self.cut, answer.out)
+        self.store.save_run(self.cut, result.out)
         changes: dict[str, Any] = {"figures": figures, "mount_point": header.target.mount_point}
         if figures.any_lost:
             self._finish("lost", mount_error, **changes)
-        elif why := self._no_cut(figures):
+        elif why := self._why_inconclusive(figures):
             self._finish("no-cut", why, **changes)
         else:
             self._finish("intact", **changes)
         if figures.any_lost and figures.unmountable and not self.settings.remake:
-            raise Stopped(
+            raise CampaignStopped(
                 f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
                 "Make it anew before the same command continues, or let --remake do that"
             )
 
-    def _no_cut(self, figures: PowerCutFigures) -> str:
+    def _why_inconclusive(self, figures: PowerCutFigures) -> str:
         """Return why the cut proves nothing although no record is lost."""
         if self.cut.spoiled:
             return self.cut.spoiled
         if self.cut.boot_after == self.cut.boot_before:
             return f"the boot id of {self.settings.host} did not change"
-        return "" if figures.survived else figures.ended or "no record had to be there"
+        if figures.survived:
+            return ""
+        return figures.ended or "no record had to be there"
 
     def _read_back(self) -> tuple[CommandResult, str]:
         """Return HOST's verification, and an empty string or the reason why DIR could not be mounted for it."""
         began = time.monotonic()
         while True:
             self._show("verifying")
-            mounted = self._ask(self.settings.mount, self.settings.command_s) if self.settings.mount else None
-            answer = self._read_records(mount_fails=self._mount_fails)
-            if answer.out and answer.code in VERIFIED:
+            mount = self._run_ssh(self.settings.mount, self.settings.command_s) if self.settings.mount else None
+            result = self._read_records(mount_fails=self._mount_fails)
+            if result.out and result.code in VERIFIED_STATUSES:
                 self._mount_fails = False
-                return answer, ""
+                return result, ""
             if time.monotonic() - began > self.settings.back_s:
-                if mounted is None or mounted.code in (0, None, ssh.NO_CONNECTION):
-                    raise self._cannot_verify(_trouble(answer))
-                if NO_DEVICE in mounted.printed:
-                    raise self._cannot_verify(f"its disk is missing or has another name: {mounted.printed}")
-                return self._read_records(mount_fails=True), f"the filesystem did not mount: {mounted.words}"
-            time.sleep(RETRY_S)
+                if mount is None or mount.code in (0, None, ssh.NO_CONNECTION):
+                    raise self._cannot_verify(_failure(result))
+                if NO_DEVICE in mount.printed:
+                    raise self._cannot_verify(f"its disk is missing or has another name: {mount.printed}")
+                return self._read_records(mount_fails=True), f"the filesystem did not mount: {mount.description}"
+            time.sleep(RETRY_INTERVAL_S)
 
     def _read_records(self, *, mount_fails: bool) -> CommandResult:
         words = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
         words += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
-        return self._ask(self._fstui(*words), VERIFY_S, self.store.log(self.cut))
+        return self._run_ssh(self._fstui_command(*words), VERIFY_TIMEOUT_S, self.store.log_path(self.cut))
 
-    def _cannot_verify(self, why: str) -> Stopped:
-        return Stopped(
+    def _cannot_verify(self, why: str) -> CampaignStopped:
+        return CampaignStopped(
             f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
             "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "
             "be mounted"
         )
 
 
-def _trouble(answer: CommandResult) -> str:
-    """Return in a few words why a command on HOST failed."""
-    if answer.code is None:
-        return f"no answer within {seconds(answer.elapsed_s)}"
-    return ssh.message(answer.err) or answer.words.rpartition("fstui: ")[2]
+def _failure(result: CommandResult) -> str:
+    """Return why a command on HOST failed, in a few words."""
+    if result.code is None:
+        return f"no answer within {seconds(result.elapsed_s)}"
+    return ssh.message(result.err) or result.description.rpartition("fstui: ")[2]

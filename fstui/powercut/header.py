@@ -28,7 +28,7 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
     run: str
     started_at: str
     boot: str
-    """/proc/sys/kernel/random/boot_id: another one at the verification means that the host has booted again."""
+    """/proc/sys/kernel/random/boot_id. If it has changed at the verification, the host has restarted."""
     host: Host
     directory: str
     fsid: int
@@ -48,17 +48,17 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
 def decode_header(fields: dict[str, Any]) -> PowerCutHeader:
     try:
         header = msgspec.convert(fields, PowerCutHeader)
-        _ = header.settings  # raises if they are invalid
-        encode(header)  # raises if it has a number or a text that JSON, and so the run document, cannot hold
+        _ = header.settings  # raises if the settings are invalid
+        encode(header)  # raises if JSON, and so the run document, cannot contain one of its numbers or texts
     except (msgspec.ValidationError, ValueError, OverflowError, RecursionError) as error:
-        raise _no_header(str(error)) from None
+        raise _invalid_header(str(error)) from None
     if not _RUN_ID.fullmatch(header.run):
-        raise _no_header("its run id is not 16 hexadecimal digits")
+        raise _invalid_header("its run id is not 16 hexadecimal digits")
     writers = [stream.writer for stream in header.streams]
     if writers != list(range(len(writers))) or not all(stream.is_possible for stream in header.streams):
-        raise _no_header("its streams are invalid")
+        raise _invalid_header("its streams are invalid")
     return header
 
 
-def _no_header(why: str) -> Refused:
+def _invalid_header(why: str) -> Refused:
     return Refused(f"the first line of the log is no header of a power-cut test: {why}")

@@ -19,11 +19,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 FORMAT = "powercut/1"
-GONE = "the reader of its acknowledgements has gone"
+READER_GONE = "the reader of its acknowledgements has gone"
 """The reason of a writer that ends because its connection broke. Its host is still running."""
 MAX_HEADER, MAX_LINE = 4 << 20, 4096
 """Bytes. The header contains the whole stack; the reason of an end is one sentence."""
-FAILED = "failed: "
+FAILURE_PREFIX = "failed: "
 """Prefix of the reason if the storage returned an error: its power may have been cut."""
 _MAX_DIGITS = 18
 """A number with this many digits fits into 64 bits."""
@@ -45,7 +45,7 @@ class Ending(NamedTuple):
     """The storage returned an error."""
 
 
-class Acknowledged:
+class AckSeries:
     def __init__(self, first: int) -> None:
         self.first = first
         """The sequence number of the first one. The others follow without a gap."""
@@ -62,15 +62,15 @@ class Acknowledged:
 class Log:
     def __init__(self, header: dict[str, Any]) -> None:
         self.header = header
-        self.writers: dict[int, Acknowledged] = {}
-        self.newest: Ack | None = None
+        self.writers: dict[int, AckSeries] = {}
+        self.newest_ack: Ack | None = None
         self.ended: str | None = None
         self.last_ms = 0
 
     @property
     def failed(self) -> bool:
         """Whether the storage returned an error, as after a power cut of the disk alone."""
-        return self.ended is not None and self.ended.startswith(FAILED)
+        return self.ended is not None and self.ended.startswith(FAILURE_PREFIX)
 
     @property
     def acknowledged(self) -> int:
@@ -93,11 +93,11 @@ class Log:
             raise BadLog(f"{_beginning(line)} is not a line of a power-cut test") from None
 
     def _acknowledge(self, ack: Ack) -> None:
-        known = self.writers.setdefault(ack.writer, Acknowledged(ack.sequence))
-        if ack.sequence != known.last + 1:
-            raise BadLog(f"writer {ack.writer} acknowledges {ack.sequence} after {known.last}: lines are missing")
-        known.at_ms.append(ack.at_ms)
-        self.newest = ack
+        acks = self.writers.setdefault(ack.writer, AckSeries(ack.sequence))
+        if ack.sequence != acks.last + 1:
+            raise BadLog(f"writer {ack.writer} acknowledges {ack.sequence} after {acks.last}: lines are missing")
+        acks.at_ms.append(ack.at_ms)
+        self.newest_ack = ack
         self.last_ms = max(self.last_ms, ack.at_ms)
 
 
@@ -148,9 +148,9 @@ class LineBuffer:
         self.rest = b""
         """The data after the last newline."""
 
-    def feed(self, data: bytes, longest: int) -> Iterator[bytes]:
-        """Yield the complete lines. Raises BadLog if the incomplete one is longer than ``longest`` bytes."""
+    def feed(self, data: bytes, max_bytes: int) -> Iterator[bytes]:
+        """Yield the complete lines. Raises BadLog if the incomplete one is longer than ``max_bytes`` bytes."""
         *lines, self.rest = (self.rest + data).split(b"\n")
         yield from lines
-        if len(self.rest) > longest:
-            raise BadLog(f"{_beginning(self.rest)} continues for more than {longest} bytes without a newline")
+        if len(self.rest) > max_bytes:
+            raise BadLog(f"{_beginning(self.rest)} continues for more than {max_bytes} bytes without a newline")

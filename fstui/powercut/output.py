@@ -39,7 +39,7 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
     for stream in streams:
         home = f"w{stream.writer}"
         calling("mkdir", os.mkdir, home, 0o700)
-        if stream.by_server:
+        if stream.uses_server:
             RecordServer(servers[stream.writes], home, run, stream).make()
         else:
             (fill_database if stream.writes == "sqlite" else fill)(stream, home, run)
@@ -55,7 +55,7 @@ def fill(stream: Stream, home: str, run: str) -> None:
     fd = calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.overwrites:
-            for sequence in range(stream.per_file):
+            for sequence in range(stream.records_per_file):
                 calling("pwrite", write_whole, fd, stream.pack(run, sequence), stream.position(sequence)[1])
             calling("fsync", os.fsync, fd)
         os.close(calling("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
@@ -118,7 +118,9 @@ def fill_database(stream: Stream, home: str, run: str) -> None:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
         database.execute("BEGIN")
-        rows = ((stream.position(sequence)[1], stream.pack(run, sequence)) for sequence in range(stream.per_file))
+        rows = (
+            (stream.position(sequence)[1], stream.pack(run, sequence)) for sequence in range(stream.records_per_file)
+        )
         database.executemany(PUT_ROW, rows)
         database.execute("COMMIT")
         database.close()

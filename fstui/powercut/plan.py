@@ -67,7 +67,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
     @property
     def room_bytes(self) -> int:
-        return sum(stream.most_bytes for stream in self.streams)
+        return sum(stream.max_stored_bytes for stream in self.streams)
 
     @property
     def bytes_per_s(self) -> int | None:
@@ -95,7 +95,7 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
         settings=typed,
-        streams=tuple(Stream.of(number, *way, typed.block, typed.file) for number, way in enumerate(way_of_writer)),
+        streams=tuple(Stream.make(number, *way, typed.block, typed.file) for number, way in enumerate(way_of_writer)),
     )
 
 

@@ -1,7 +1,7 @@
 """Power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
 
-A cut has the run id of its writer, so verifying it twice counts once. Survived cuts are counted per identity of the
-target (as it was before the cut), since the last loss of that identity.
+A cut has the run id of its writer, so a cut that is verified twice counts once. Survived cuts are counted for each
+identity of the target as it was before the cut, since the last loss of that identity.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def figures_of(run: Run) -> PowerCutFigures | None:
     return next((step.figures for step in run.steps if isinstance(step.figures, PowerCutFigures)), None)
 
 
-def verified() -> Iterator[VerifiedCut]:
-    """Yield every verification, newest first. Altered ones are skipped, because they prove nothing."""
+def verified_cuts() -> Iterator[VerifiedCut]:
+    """Yield all verified cuts, newest first. Altered documents are skipped, because they prove nothing."""
     for summary in runs.history():
         if summary.scenario == NAME and not (summary.unreadable or summary.altered):
             try:
@@ -42,57 +42,57 @@ def verified() -> Iterator[VerifiedCut]:
 
 
 class EarlierCuts(NamedTuple):
-    decided: VerifiedCut | None
-    """The newest conclusive verification of the same cut."""
-    survived: int
+    same_cut: VerifiedCut | None
+    """The newest conclusive verification of this cut."""
+    survived_cuts: int
     """How many other cuts the target has survived since its last loss."""
 
 
-def earlier(cut: str, identity: str) -> EarlierCuts:
-    saved = list(verified())
-    decided = next((step for step in saved if step.figures.cut == cut and step.figures.is_final), None)
-    return EarlierCuts(decided, _survived(saved, identity, except_cut=cut))
+def read_earlier_cuts(cut: str, identity: str) -> EarlierCuts:
+    cuts = list(verified_cuts())
+    same_cut = next((saved for saved in cuts if saved.figures.cut == cut and saved.figures.is_final), None)
+    return EarlierCuts(same_cut, _count_survived(cuts, identity, except_cut=cut))
 
 
-class SoFar(NamedTuple):
-    survived: int
+class CutHistory(NamedTuple):
+    survived_cuts: int
     """How many cuts the target has survived since its last loss."""
-    pending: list[LedgerEntry]
+    unverified_cuts: list[LedgerEntry]
     """Cuts of any target that are not yet verified."""
 
 
-def so_far(identity: str) -> SoFar:
-    """Return the state of the target with this identity; if that is empty, only the pending cuts."""
-    return SoFar(_survived(verified(), identity) if identity else 0, pending())
+def read_history(identity: str) -> CutHistory:
+    """Return the cuts of the target with this identity. If the identity is empty, return only the unverified cuts."""
+    return CutHistory(_count_survived(verified_cuts(), identity) if identity else 0, unverified_cuts())
 
 
-def _survived(newest_first: Iterable[VerifiedCut], identity: str, except_cut: str = "") -> int:
-    survived: set[str] = set()
-    for step in newest_first:
-        figures = step.figures
+def _count_survived(newest_first: Iterable[VerifiedCut], identity: str, except_cut: str = "") -> int:
+    survived_cuts: set[str] = set()
+    for saved in newest_first:
+        figures = saved.figures
         if figures.identity != identity or figures.cut == except_cut:
             continue
         if figures.any_lost:
             break
         if figures.survived_power_cut:
-            survived.add(figures.cut)
-    return len(survived)
+            survived_cuts.add(figures.cut)
+    return len(survived_cuts)
 
 
-def pending() -> list[LedgerEntry]:
+def unverified_cuts() -> list[LedgerEntry]:
     """Return the directories of unverified cuts whose writer is dead. They must not be removed before verification."""
-    return _unverified(ledger.stale_entries())
+    return _entries_of_unverified_cuts(ledger.stale_entries())
 
 
-def left_behind() -> list[LedgerEntry]:
-    """Return what killed runs and verified cuts left behind: everything that can be removed without asking."""
+def leftovers() -> list[LedgerEntry]:
+    """Return what killed runs and verified cuts left behind and can be removed without a question."""
     stale = ledger.stale_entries()
-    unverified = _unverified(stale)
+    unverified = _entries_of_unverified_cuts(stale)
     return [entry for entry in stale if entry not in unverified]
 
 
-def _unverified(entries: list[LedgerEntry]) -> list[LedgerEntry]:
-    """Return the entries of cuts without a conclusive verification. Reads the saved runs only if there is a cut."""
+def _entries_of_unverified_cuts(entries: list[LedgerEntry]) -> list[LedgerEntry]:
+    """Return the entries of cuts without a conclusive verification. Read the saved runs only if there is a cut."""
     cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
-    decided = {saved.figures.cut for saved in verified() if saved.figures.is_final} if cuts else set()
-    return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in decided]
+    final_cuts = {saved.figures.cut for saved in verified_cuts() if saved.figures.is_final} if cuts else set()
+    return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in final_cuts]

@@ -34,7 +34,7 @@ from fstui.measure.wire.stdio import (
     read_settings,
     say,
 )
-from fstui.powercut.records import ENDED, LOST, Record, Stream, unpack
+from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, Record, Stream, unpack
 from fstui.powercut.server import NoAnswer, RecordServer
 
 SQLITE_DAMAGED = (1, 11, 26)
@@ -110,7 +110,9 @@ class Files:
             return
         try:
             size = os.fstat(fd).st_size if stat.S_ISREG(os.fstat(fd).st_mode) else 0
-            for offset in range(0, min(size, self.stream.per_file * self.stream.block_bytes), self.stream.block_bytes):
+            for offset in range(
+                0, min(size, self.stream.records_per_file * self.stream.block_bytes), self.stream.block_bytes
+            ):
                 yield offset, self.block(fd, offset)
         finally:
             os.close(fd)
@@ -159,9 +161,9 @@ class RecoveredDatabase(RecoveredRows):
     def rows(self, number: int) -> list[tuple[Any, Any]] | None:
         import sqlite3  # noqa: PLC0415  some Pythons lack it
 
-        copy_file(f"{self.home}/{number}", "copy", self.stream.most_bytes)
+        copy_file(f"{self.home}/{number}", "copy", self.stream.max_stored_bytes)
         if os.path.exists(f"{self.home}/{number}-wal"):
-            copy_file(f"{self.home}/{number}-wal", "copy-wal", self.stream.most_bytes)
+            copy_file(f"{self.home}/{number}-wal", "copy-wal", self.stream.max_stored_bytes)
         with closing(sqlite3.connect("copy")) as database:
             try:
                 return database.execute("SELECT place, block FROM records").fetchall()
@@ -266,7 +268,7 @@ class WriterComparison:
         home = f"{directory}/w{stream.writer}"
         self.files = (
             RecoveredServer(home, run, stream, servers[stream.writes])
-            if stream.by_server
+            if stream.uses_server
             else (RecoveredDatabase if stream.writes == "sqlite" else Files)(home, run, stream)
         )
         self.newest = max(self.files.intact(), default=-1)
@@ -293,9 +295,9 @@ class WriterComparison:
         """Return the acknowledged sequence numbers that no newer record has overwritten or removed."""
         stream = self.stream
         if stream.overwrites:
-            return range(max(stream.first, self.last - stream.per_file + 1), self.last + 1)
-        newest_file = max(self.last, self.newest) // stream.per_file
-        oldest = max(0, newest_file - stream.kept_files + 1) * stream.per_file
+            return range(max(stream.first_sequence, self.last - stream.records_per_file + 1), self.last + 1)
+        newest_file = max(self.last, self.newest) // stream.records_per_file
+        oldest = max(0, newest_file - stream.kept_files + 1) * stream.records_per_file
         return range(oldest, self.last + 1)
 
     def kind(self, record: Record, sequence: int) -> str:
@@ -304,13 +306,19 @@ class WriterComparison:
             return "missing" if record.kind == "empty" else record.kind
         if record.run != self.run or record.writer != self.stream.writer:
             return "misplaced"
-        if self.stream.overwrites and record.sequence % self.stream.per_file == sequence % self.stream.per_file:
+        if (
+            self.stream.overwrites
+            and record.sequence % self.stream.records_per_file == sequence % self.stream.records_per_file
+        ):
             return "present" if record.sequence >= sequence else "stale"
         return "present" if record.sequence == sequence else "misplaced"
 
     def was_in_flight(self, sequence: int) -> bool:
         next_one = max(self.last, self.newest) + 1
-        return self.stream.overwrites and next_one % self.stream.per_file == sequence % self.stream.per_file
+        return (
+            self.stream.overwrites
+            and next_one % self.stream.records_per_file == sequence % self.stream.records_per_file
+        )
 
     def say(self) -> None:
         newest_present = max(self.present, default=-1)
@@ -325,14 +333,14 @@ class WriterComparison:
             reordered=sum(sequence < newest_present for sequence in self.lost),
             oldest=min(self.lost, default=None),
             not_recovered=self.files.not_recovered,
-            **{kind: kinds[kind] for kind in LOST},
+            **{kind: kinds[kind] for kind in LOSS_KINDS},
         )
 
 
 def reason_of_end(directory: str) -> str | None:
     """Return why the writer stopped by itself; None if it did not."""
     try:
-        fd = os.open(f"{directory}/{ENDED}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        fd = os.open(f"{directory}/{END_REASON_FILE}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     try:

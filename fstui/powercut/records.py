@@ -30,12 +30,12 @@ from typing import Literal, NamedTuple, get_args
 
 PREFIX = ".fstui-powercut-"
 """Prefix of the name of the test's directory; the run id follows."""
-ENDED = "ended"
+END_REASON_FILE = "ended"
 """A file in that directory, with the reason why the writer stopped by itself: no power was cut while it wrote."""
 MAGIC = b"fstuiPC1"
 _HEAD = struct.Struct("<8s8sIIQQ")
 _CRC = struct.Struct("<I")
-_BODY_AT = _HEAD.size + _CRC.size
+_BODY_OFFSET = _HEAD.size + _CRC.size
 
 BLOCK_BYTES = range(4096, (1 << 20) + 1, 4096)
 MAX_FILE_BYTES = 64 << 20
@@ -56,15 +56,15 @@ one row per record, overwritten like the places of *overwrite*; the database syn
 SERVERS = get_args(ServerName)
 BY_DATABASE = ("sqlite", *SERVERS)
 """Write methods whose records a database syncs."""
-LOST = ("missing", "stale", "torn", "misplaced", "unreadable")
-Kind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
+LOSS_KINDS = ("missing", "stale", "torn", "misplaced", "unreadable")
+RecordKind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
 """What was found in the place of a record. With the last three kinds, no block could be read there."""
 
 
 class Record(NamedTuple):
     """The record that was found at a place. The other fields are valid only if it is intact."""
 
-    kind: Kind
+    kind: RecordKind
     run: str = ""
     writer: int = -1
     sequence: int = -1
@@ -77,22 +77,22 @@ class Stream(NamedTuple):
     sync: Sync
     writes: Writes
     block_bytes: int
-    per_file: int
+    records_per_file: int
     kept_files: int
     """How many of the newest files are never removed. One more exists for a moment."""
 
     @classmethod
-    def of(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
+    def make(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
         """Return the stream. ``file_bytes``: of the overwritten file, an appended file, or all new files together."""
         records = max(2, file_bytes // block_bytes)
-        one_a_file = writes.startswith("create") or writes == "rename"
+        is_file_per_record = writes.startswith("create") or writes == "rename"
         return cls(
             writer=writer,
             sync=sync,
             writes=writes,
             block_bytes=block_bytes,
-            per_file=1 if one_a_file else records,
-            kept_files=records if one_a_file else 2 if writes == "append" else 1,
+            records_per_file=1 if is_file_per_record else records,
+            kept_files=records if is_file_per_record else 2 if writes == "append" else 1,
         )
 
     @property
@@ -101,13 +101,13 @@ class Stream(NamedTuple):
         return (
             0 <= self.writer < MAX_WRITERS
             and self.block_bytes in BLOCK_BYTES
-            and self.per_file > 0
+            and self.records_per_file > 0
             and self.kept_files > 0
-            and self.per_file * self.kept_files * self.block_bytes <= 2 * MAX_FILE_BYTES
+            and self.records_per_file * self.kept_files * self.block_bytes <= 2 * MAX_FILE_BYTES
         )
 
     @property
-    def by_server(self) -> bool:
+    def uses_server(self) -> bool:
         return self.writes in SERVERS
 
     @property
@@ -120,36 +120,36 @@ class Stream(NamedTuple):
         return self.writes != "create-no-dirsync"
 
     @property
-    def first(self) -> int:
+    def first_sequence(self) -> int:
         """The first acknowledged sequence number; earlier records fill the file."""
-        return self.per_file if self.overwrites else 0
+        return self.records_per_file if self.overwrites else 0
 
     @property
-    def most_bytes(self) -> int:
+    def max_stored_bytes(self) -> int:
         # one more, because a new file is started before the oldest is removed
         files = self.kept_files if self.overwrites else self.kept_files + 1
         # the log twice, because the pages of the table are larger than its rows
-        database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.by_server else 0
-        return files * self.per_file * self.block_bytes + database
+        database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.uses_server else 0
+        return files * self.records_per_file * self.block_bytes + database
 
     def position(self, sequence: int) -> tuple[int, int]:
         """Return the number of the record's file, and its offset in that file."""
-        number, index = divmod(sequence, self.per_file)
+        number, index = divmod(sequence, self.records_per_file)
         return (0 if self.overwrites else number), index * self.block_bytes
 
     def pack(self, run: str, sequence: int) -> bytes:
-        generation = sequence // self.per_file
+        generation = sequence // self.records_per_file
         head = _HEAD.pack(MAGIC, bytes.fromhex(run), self.writer, self.block_bytes, sequence, generation)
-        body = hashlib.shake_128(head).digest(self.block_bytes - _BODY_AT)
+        body = hashlib.shake_128(head).digest(self.block_bytes - _BODY_OFFSET)
         return head + _CRC.pack(zlib.crc32(body, zlib.crc32(head))) + body
 
 
 def unpack(block: bytes | memoryview) -> Record:
     """Return what the block contains. A mixture of two records is torn, and so is any foreign data."""
-    if len(block) < _BODY_AT or bytes(block[: len(MAGIC)]) != MAGIC:
+    if len(block) < _BODY_OFFSET or bytes(block[: len(MAGIC)]) != MAGIC:
         return Record("torn" if any(block) else "empty")
     _, run, writer, length, sequence, _ = _HEAD.unpack_from(block)
     (crc,) = _CRC.unpack_from(block, _HEAD.size)
-    if length != len(block) or zlib.crc32(block[_BODY_AT:], zlib.crc32(block[: _HEAD.size])) != crc:
+    if length != len(block) or zlib.crc32(block[_BODY_OFFSET:], zlib.crc32(block[: _HEAD.size])) != crc:
         return Record("torn")
     return Record("intact", run.hex(), writer, sequence)

@@ -66,7 +66,7 @@ class RecordServer:
             self.server.prepare(step)
         self.start(*self.settings["create"])
         self.execute("BEGIN")
-        for sequence in range(self.stream.per_file):
+        for sequence in range(self.stream.records_per_file):
             self.execute("INSERT INTO records VALUES ({}, '{}')".format(*self.row(sequence)))
         self.execute("COMMIT")
         self.end()

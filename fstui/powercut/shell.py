@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
-LOOK_S = 0.02
-"""Interval between two looks at a running command."""
+POLL_INTERVAL_S = 0.02
+"""Interval between two checks of a running command."""
 MAX_BYTES = 4 << 20
 """Limit for the output. The run document of a verification is far smaller."""
 _TAIL_BYTES = 2000
@@ -24,7 +24,7 @@ _TAIL_BYTES = 2000
 
 class CommandResult(NamedTuple):
     code: int | None
-    """The exit status; None if the command was killed, because it took too long or printed too much."""
+    """The exit status; None if the command was killed because it took too long or printed too much."""
     out: bytes
     err: bytes
     elapsed_s: float
@@ -35,7 +35,7 @@ class CommandResult(NamedTuple):
         return " ".join((self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace").split())
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return self.printed or "it printed nothing"
 
 
@@ -44,17 +44,17 @@ class ShellCommand:
     open."""
 
     def __init__(
-        self, words: Sequence[str], timeout_s: float, stdin: Path | None = None, *, piped: bool = False
+        self, argv: Sequence[str], timeout_s: float, stdin: Path | None = None, *, piped: bool = False
     ) -> None:
         """``piped``: stdout is a pipe, which the caller reads. Raises OSError."""
         self._timeout_s = timeout_s
         self._began = time.monotonic()
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
         self._err: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115
-        with Path(stdin or os.devnull).open("rb") as given:
+        with Path(stdin or os.devnull).open("rb") as input_file:
             self._process = subprocess.Popen(
-                words,
-                stdin=given,
+                argv,
+                stdin=input_file,
                 stdout=subprocess.PIPE if piped else self._out,
                 stderr=self._err,
                 start_new_session=True,
@@ -66,33 +66,33 @@ class ShellCommand:
         return self._process.stdout.fileno()
 
     def poll(self) -> CommandResult | None:
-        """Return the result if the command has ended, or was killed now because it exceeded a limit."""
+        """Return the result if the command has ended. Kill the command if it exceeds a limit."""
         code = self._process.poll()
-        printed = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
-        if code is None and (time.monotonic() - self._began > self._timeout_s or printed > MAX_BYTES):
+        printed_bytes = os.fstat(self._out.fileno()).st_size + os.fstat(self._err.fileno()).st_size
+        if code is None and (time.monotonic() - self._began > self._timeout_s or printed_bytes > MAX_BYTES):
             self.kill()
-            return self._answer(None)
-        return None if code is None else self._answer(code)
+            return self._result(None)
+        return None if code is None else self._result(code)
 
     def wait(self) -> CommandResult:
-        while (answer := self.poll()) is None:
-            time.sleep(LOOK_S)
-        return answer
+        while (result := self.poll()) is None:
+            time.sleep(POLL_INTERVAL_S)
+        return result
 
     def kill(self, after_s: float = 0.0) -> CommandResult:
         """Kill the command with its children, unless it ends within this time."""
         until = time.monotonic() + after_s
         while self._process.poll() is None and time.monotonic() < until:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
         if self._process.poll() is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
-        return self._answer(code)
+        return self._result(code)
 
-    def _answer(self, code: int | None) -> CommandResult:
+    def _result(self, code: int | None) -> CommandResult:
         size = os.fstat(self._err.fileno()).st_size
         out = os.pread(self._out.fileno(), MAX_BYTES, 0)
         err = os.pread(self._err.fileno(), _TAIL_BYTES, max(0, size - _TAIL_BYTES))

@@ -30,13 +30,13 @@ from fstui.model.storage import Target
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log, parse
 from fstui.powercut.power_cuts import EarlierCuts
-from fstui.powercut.records import BY_DATABASE, LOST, PREFIX
+from fstui.powercut.records import BY_DATABASE, LOSS_KINDS, PREFIX
 from fstui.state.workspace import NotInspected, TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
 READ_S = 30.0
 REAP_S = 0.5
-_COUNTED = ("checked", "present", "newer", "in_flight", "unpromised", "reordered", *LOST)
+_COUNTED = ("checked", "present", "newer", "in_flight", "unpromised", "reordered", *LOSS_KINDS)
 
 
 class Witnessed(NamedTuple):
@@ -112,13 +112,13 @@ async def verify(
         now = target_of(inspected.path, inventory)
         _check_host(header, inventory.host, declared)
         read = await _records(inspected, witnessed, servers)
-        if earlier.decided and not read.found:
-            return Verified(earlier.decided.run, str(earlier.decided.path))
+        if earlier.same_cut and not read.found:
+            return Verified(earlier.same_cut.run, str(earlier.same_cut.path))
         if not read.found:
             _check_filesystem(header, now, inspected)
         read.read_only = "ro" in now.mount_options
         target = _with_state_of(header.target, now)
-    step = _step(witnessed, _figures(witnessed, read, declared, earlier.survived))
+    step = _step(witnessed, _figures(witnessed, read, declared, earlier.survived_cuts))
     run = msgspec.structs.replace(
         _run(step, header, target, machine.survey().host),
         elapsed_s=round(time.monotonic() - began, 3),
@@ -156,7 +156,7 @@ def _check_complete(log: Log, header: PowerCutHeader) -> None:
     for number, writer in log.writers.items():
         if number >= len(header.streams):
             raise BadLog(f"writer {number} is not in its header: it is not the log of one test")
-        if writer.first != header.streams[number].first:
+        if writer.first != header.streams[number].first_sequence:
             raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
 
 
@@ -294,7 +294,7 @@ def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dic
         sums["acknowledged"] += len(writer.at_ms) if writer else 0
         if counts := read.writers.get(stream.writer):
             sums["checked"] += counts["checked"]
-            sums["lost"] += sum(counts[name] for name in LOST)
+            sums["lost"] += sum(counts[name] for name in LOSS_KINDS)
     return {claim: dict(sums) for claim, sums in claims.items()}
 
 

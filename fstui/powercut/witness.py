@@ -20,7 +20,7 @@ from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Lo
 from fstui.state.files import open_user_file, sync_directory
 
 SYNC_S = 0.2
-SILENT_S = 3.0
+SILENCE_TIMEOUT_S = 3.0
 """After this time without a line, the power or the network is gone: the writer prints a line every second."""
 RATE_S = 2.0
 """The displayed rate is an average over this time."""
@@ -89,7 +89,7 @@ class Witness:
             self._recent.pop(0)
         since, before = self._recent[0]
         rate = (acknowledged - before) / (now - since) if now > since else 0.0
-        last = self.log.newest if self.log else None
+        last = self.log.newest_ack if self.log else None
         return WitnessState(acknowledged, self.durable, rate, last, now - self.acknowledged_at, now - self._line_at)
 
     def sync(self) -> None:
@@ -127,9 +127,9 @@ class Witness:
         if self.log is None:
             self._begin(line)
             return
-        before = self.log.newest
+        before = self.log.newest_ack
         self.log.add(line)
-        if self.log.newest is not before:
+        if self.log.newest_ack is not before:
             self.acknowledged_at = self._line_at
 
     def _begin(self, line: bytes) -> None:

@@ -25,9 +25,9 @@ from typing import Any, NoReturn
 
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import CallError, Trouble, calling, clock, read_settings, write_line
-from fstui.powercut.log import FAILED, GONE, Ending
+from fstui.powercut.log import FAILURE_PREFIX, READER_GONE, Ending
 from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, sync_directory
-from fstui.powercut.records import ENDED, Stream
+from fstui.powercut.records import END_REASON_FILE, Stream
 from fstui.powercut.server import RecordServer
 
 ALIVE_S = 1.0
@@ -45,7 +45,7 @@ def report(**fields: Any) -> None:
 
 def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callable[[], bool]) -> None:
     """Write records until stopped. Raises CallError; BrokenPipeError if nothing reads the acknowledgements."""
-    writer, sequence = output.stream.writer, output.stream.first
+    writer, sequence = output.stream.writer, output.stream.first_sequence
     due = clock()
     while not stopping():
         if pause_ns and (early := due - clock()) > 0:
@@ -83,7 +83,7 @@ class Coordinator:
         try:
             write_line(self.header.encode() + b"\n")
         except BrokenPipeError:
-            return self.end(Ending(GONE))
+            return self.end(Ending(READER_GONE))
         report(ready=True)
         failures_out, failures_in = os.pipe()
         for stream in self.streams:
@@ -126,7 +126,7 @@ class Coordinator:
             self.enter()
             write_records(self.output(stream), self.began_ns, self.pause_ns, self.writer_is_to_stop)
         except BrokenPipeError:
-            os.write(failures_in, GONE.encode() + b"\n")
+            os.write(failures_in, READER_GONE.encode() + b"\n")
         except (CallError, Trouble, OSError) as failure:
             words = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {what_failed(failure)}"
             os.write(failures_in, words.encode() + b"\n")
@@ -134,7 +134,7 @@ class Coordinator:
         return 0
 
     def output(self, stream: Stream) -> Output:
-        if stream.by_server:
+        if stream.uses_server:
             server = RecordServer(self.servers[stream.writes], f"w{stream.writer}", self.run, stream)
             server.start()
             return server
@@ -151,10 +151,10 @@ class Coordinator:
             if clock() >= due:
                 due += int(ALIVE_S * 1e9)
                 if not self.print_line(b"alive %d\n" % self.elapsed_ms()):
-                    return Ending(GONE)
+                    return Ending(READER_GONE)
             if select.select([failures], [], [], NAP_S)[0]:
                 words = os.read(failures, 4096).decode().partition("\n")[0]
-                return Ending(words or "its writers were killed", failed=words != GONE)
+                return Ending(words or "its writers were killed", failed=words != READER_GONE)
             if (reason := self.stopped()) is not None:
                 return Ending(reason)
             if self.length_ns and clock() - self.began_ns >= self.length_ns:
@@ -187,7 +187,7 @@ class Coordinator:
         stuck = [child for child in self.children if not ended(child, until_ns)]
         if not stuck:  # otherwise the storage hangs, and so would the mark
             ended(fork(lambda: self.mark(ending.reason)), until_ns + STOP_NS)
-        reason = (FAILED if ending.failed else "") + ending.reason.replace("\n", " ")
+        reason = (FAILURE_PREFIX if ending.failed else "") + ending.reason.replace("\n", " ")
         self.print_line(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
         report(ended=ending.reason, failed=ending.failed)
         return 1 if ending.failed else 0
@@ -196,7 +196,7 @@ class Coordinator:
         """In a child: write the reason to the file ENDED, because no power was cut while the writers wrote."""
         try:
             self.enter()
-            fd = os.open(ENDED, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fd = os.open(END_REASON_FILE, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             os.write(fd, reason.encode())
             os.fsync(fd)
             sync_directory(".")

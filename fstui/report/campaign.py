@@ -11,7 +11,7 @@ from fstui.model.host import Host
 from fstui.model.judgement import Verdict
 from fstui.model.quantities import count, counted, percent, seconds
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
-from fstui.powercut.campaign import CampaignCut, Outcome, Store
+from fstui.powercut.campaign import CampaignCut, CampaignStore, Outcome
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number, records
 from fstui.report.stack import stack_line
@@ -35,11 +35,11 @@ _CUTS = (
 )  # fmt: skip
 
 
-def document(store: Store, stopped: str) -> CampaignDocument:
+def document(store: CampaignStore, stopped: str) -> CampaignDocument:
     """Return the result. It contains no command of the user, because commands may contain passwords."""
     settings, cuts = store.settings, store.cuts
     header = next(filter(None, map(store.header, cuts)), None)
-    happened = [cut for cut in cuts if cut.happened]
+    happened = [cut for cut in cuts if cut.is_conclusive]
     outcomes = Counter(cut.outcome for cut in cuts)
     low, high = interval(outcomes["lost"], len(happened))
     return CampaignDocument(
@@ -95,9 +95,9 @@ def _share(losses: int, cuts: int) -> str:
     return f"{bound(low, up=False)} to {bound(high, up=True)}"
 
 
-def interim(store: Store) -> str:
+def interim(store: CampaignStore) -> str:
     """Return the verdict so far in a few words: ``✓ 61 of 100 cuts, 0 lost: fewer than 4.8 % lose data``."""
-    kind, cuts = store.settings.kind, len(store.happened)
+    kind, cuts = store.settings.kind, len(store.conclusive_cuts)
     outcomes = Counter(cut.outcome for cut in store.cuts)
     words = f"{GLYPHS[_verdict(kind, outcomes)]} {count(cuts)} of {counted(store.settings.cuts, CUT_NAMES[kind])}"
     return f"{words}, {count(outcomes['lost'])} lost: {_share(outcomes['lost'], cuts)} lose data" if cuts else words
@@ -148,13 +148,13 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
             f"{count(totals.present)} present, {count(totals.missing)} missing, {count(totals.stale)} stale, "
             f"{count(totals.torn)} torn, {count(totals.misplaced)} misplaced, {count(totals.unreadable)} unreadable."
         )
-    if times := sum(cut.figures is not None and cut.figures.gone for cut in campaign.cuts if cut.happened):
+    if times := sum(cut.figures is not None and cut.figures.gone for cut in campaign.cuts if cut.is_conclusive):
         yield f"The directory with all records was gone after {counted(times, name)}."
     if totals.not_mounted:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
         yield f"{count(totals.no_cut)} more did not happen, and prove nothing."
-    if len({cut.figures.identity for cut in campaign.cuts if cut.happened and cut.figures}) > 1:
+    if len({cut.figures.identity for cut in campaign.cuts if cut.is_conclusive and cut.figures}) > 1:
         yield "The layers or the settings of the storage changed during the campaign: its cuts are not all alike."
     low, high = campaign.wait_s
     yield (
@@ -173,8 +173,8 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
         "RECORDS LOST", "TORN IN FLIGHT",
     )  # fmt: skip
     rows = []
-    for pattern in dict.fromkeys(cut.pattern for cut in campaign.cuts if cut.happened):
-        cuts = [cut for cut in campaign.cuts if cut.pattern == pattern and cut.happened]
+    for pattern in dict.fromkeys(cut.pattern for cut in campaign.cuts if cut.is_conclusive):
+        cuts = [cut for cut in campaign.cuts if cut.pattern == pattern and cut.is_conclusive]
         figures = [cut.figures for cut in cuts if cut.figures]
         losses = sum(cut.outcome == "lost" for cut in cuts)
         low, high = interval(losses, len(cuts))

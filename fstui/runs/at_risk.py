@@ -26,7 +26,7 @@ class WatchingRisk(Watching):
             defects = tuple(self._defects(inventory))
             newest = AtRisk()
             texts = missing = tuple[str, ...]()
-            async for newest in child.seconds():
+            async for newest in child.reports():
                 disks = {disk.device for disk in newest.devices}
                 lossy = (text for target, text in defects if self._target or disks.intersection(target.stack[0].below))
                 texts, missing = sentences(newest), (*lossy, *limits(newest, child.untraced))

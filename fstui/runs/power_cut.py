@@ -9,7 +9,7 @@ from fstui.databases.record_server import server_settings
 from fstui.model.storage import Target
 from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.plan import PowerCutPlan, make_plan
-from fstui.powercut.power_cuts import SoFar
+from fstui.powercut.power_cuts import CutHistory
 from fstui.powercut.records import Stream
 from fstui.powercut.verification import Declared, Verified
 from fstui.powercut.writing import PreparedCut
@@ -41,7 +41,7 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
 
 async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
     """Return the settings of the database servers of these streams. Raises Refused if a program is missing."""
-    return {stream.writes: await server_settings(stream.writes) for stream in streams if stream.by_server}
+    return {stream.writes: await server_settings(stream.writes) for stream in streams if stream.uses_server}
 
 
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
@@ -50,19 +50,21 @@ async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
     return (await caution.check(session, site, cut.plan.room_bytes))[1]
 
 
-async def earlier_cuts(target: Target) -> SoFar:
+async def earlier_cuts(target: Target) -> CutHistory:
     """Return the earlier power cuts of that storage, and the power cuts that are not verified yet.
 
     Raises Refused, OSError.
     """
-    return await in_home(power_cuts.so_far, target.identity, timeout_s=HISTORY_TIMEOUT_S)
+    return await in_home(power_cuts.read_history, target.identity, timeout_s=HISTORY_TIMEOUT_S)
 
 
 async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
     """Return the run of this power cut, judged and not yet saved. Raises Refused."""
     witness_log = verification.read_log(log)
     header = witness_log.header
-    earlier = await in_home(power_cuts.earlier, header.run, header.target.identity, timeout_s=HISTORY_TIMEOUT_S)
+    earlier = await in_home(
+        power_cuts.read_earlier_cuts, header.run, header.target.identity, timeout_s=HISTORY_TIMEOUT_S
+    )
     servers = {} if declared.unmountable else await _servers(header.streams)
     return await verification.verify(directory, witness_log, earlier, session.machine, declared, servers=servers)
 

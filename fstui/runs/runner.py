@@ -158,14 +158,16 @@ class RunInProgress:
         )
         earlier_runs, own_references = await self._machine.baselines(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
-        self._update(before=earlier_runs, own=applicable(own_references, Case(self._run)), untraced=self._trace.refused)
+        self._update(
+            before=earlier_runs, own=applicable(own_references, Case(self._run)), untraced=self._trace.untraced
+        )
         self._mailbox.put(
             RunStarted(
                 id=self.id,
                 target=self._target,
                 plan=self._plan,
                 host=inventory.host,
-                untraced=self._trace.refused,
+                untraced=self._trace.untraced,
                 before=earlier_runs,
             )
         )

@@ -44,7 +44,7 @@ async def left_behind() -> list[LedgerEntry]:
 
 async def unverified_power_cuts() -> list[LedgerEntry]:
     """Return entries of records of power cuts, which must be kept until they are verified. Raises Refused, OSError."""
-    return await in_home(power_cuts.pending)
+    return await in_home(power_cuts.unverified_cuts)
 
 
 async def entries_of_other_hosts() -> list[LedgerEntry]:
@@ -77,4 +77,4 @@ def _read_data() -> StartupData:
 
 def _left_behind() -> list[LedgerEntry]:
     """Return the entries of killed runs, without a laboratory that is in use."""
-    return [entry for entry in power_cuts.left_behind() if not laboratory.is_complete(entry)]
+    return [entry for entry in power_cuts.leftovers() if not laboratory.is_complete(entry)]

@@ -26,7 +26,7 @@ from fstui.model.watch import (
 )
 from fstui.runs.machine.base import Machine, RunningWatch
 from fstui.storage.process import writers
-from fstui.trace.child import Ended, Untraceable
+from fstui.trace.child import FinalReport, Untraceable
 from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_from_proc
 
 if TYPE_CHECKING:
@@ -84,17 +84,17 @@ class WatchingWaits(Watching):
         yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=why_untraced)
         async with aclosing(source):
             async for result in source:
-                if isinstance(result, Ended):
+                if isinstance(result, FinalReport):
                     yield WatchFinished(report=self._report(inventory, result, why_untraced))
                 else:
                     yield WatchedSecond(second=result, sentence=_conclude(result, why_untraced, inventory).sentence)
 
-    async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncGenerator[Watched | Ended, None]:
+    async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncGenerator[Watched | FinalReport, None]:
         ending = self._end_later(trace, seconds)
         try:
-            async for received in trace.seconds():
+            async for received in trace.reports():
                 yield received
-                if isinstance(received, Ended):
+                if isinstance(received, FinalReport):
                     return
             raise OSError(None, "the program that reads the kernel's trace has ended")
         finally:
@@ -103,7 +103,7 @@ class WatchingWaits(Watching):
 
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
-    ) -> AsyncGenerator[Watched | Ended, None]:
+    ) -> AsyncGenerator[Watched | FinalReport, None]:
         remaining_s = seconds
         is_stopped = False
         while not is_stopped and (remaining_s is None or remaining_s > 0):
@@ -111,9 +111,9 @@ class WatchingWaits(Watching):
             is_stopped = await self._wait_for_stop(INTERVAL_S if remaining_s is None else min(INTERVAL_S, remaining_s))
             remaining_s = None if remaining_s is None else remaining_s - INTERVAL_S
             yield second.result()
-        yield Ended(whole.result(), ())
+        yield FinalReport(whole.result(), ())
 
-    def _report(self, inventory: Inventory, ended: Ended, why_untraced: str | None) -> WatchReport:
+    def _report(self, inventory: Inventory, ended: FinalReport, why_untraced: str | None) -> WatchReport:
         conclusion = _conclude(ended.whole, why_untraced, inventory)
         verdicts = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
@@ -125,7 +125,7 @@ class WatchingWaits(Watching):
             mount_point=self._target.mount_point if self._target else None,
             untraced=why_untraced,
             whole=ended.whole,
-            errors=ended.errors,
+            errors=ended.lost_writes,
             culprit=conclusion.culprit,
             sentence=conclusion.sentence,
             honest=verdicts.durability,

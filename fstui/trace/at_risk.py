@@ -15,13 +15,14 @@ from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
 from fstui.state.ledger import enter_in_child
-from fstui.trace.child import READY_S, WatchingChild, check_process, device_number, instance_path
+from fstui.trace.child import READY_TIMEOUT_S, WatchingChild, check_process, device_number, instance_path
 
 
 class AtRiskChild(WatchingChild):
-    """The child program. It works without the kernel's trace, too."""
+    """The child program, which also works without the kernel's trace."""
 
     untraced: str | None = None
+    """Why there is no trace; None if there is one."""
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
@@ -32,24 +33,27 @@ class AtRiskChild(WatchingChild):
         if os.geteuid() == 0:
             try:
                 entry = await enter_in_child(name, "trace", instance_path(name))
-            except (OSError, Refused) as problem:  # do not trace: nothing would remove the instance after kill -9
+            except (
+                OSError,
+                Refused,
+            ) as problem:  # do not trace, because nothing would remove the instance after kill -9
                 untraced = f"the trace cannot be recorded in the state directory: {problem}"
-        started = cls(child, entry)
+        program = cls(child, entry)
         device = device_number(target.path) if target else None
         entry_path = str(ledger.path_of(entry)) if entry else None
-        started._send(name=name if entry else None, entry=entry_path, untraced=untraced, pid=pid, device=device)
-        answer = await started._answer(READY_S)
+        program._send(name=name if entry else None, entry=entry_path, untraced=untraced, pid=pid, device=device)
+        answer = await program._answer(READY_TIMEOUT_S)
         if "error" in answer:
-            await started.stop()
+            await program.stop()
             raise Refused(f"fstui cannot see what is at risk: {answer['error']}.")
-        started.untraced = answer["untraced"]
-        return started
+        program.untraced = answer["untraced"]
+        return program
 
-    async def seconds(self) -> AsyncIterator[AtRisk]:
-        """Yield the state every second, and once more after ``end``. Raises OSError."""
-        async for received in self._received():
-            yield msgspec.convert(received.get("second") or received["whole"], AtRisk)
-            if "whole" in received:
+    async def reports(self) -> AsyncIterator[AtRisk]:
+        """Yield what is at risk every second, and once more after ``end``. Raises OSError."""
+        async for line in self._lines():
+            yield msgspec.convert(line.get("second") or line["whole"], AtRisk)
+            if "whole" in line:
                 return
         raise OSError(None, "the program that counts what is at risk has ended or does not answer")
 
@@ -61,32 +65,36 @@ def sentences(risk: AtRisk) -> tuple[str, ...]:
 def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
         shared = program.shared_files if program.files > 1 else 0
-        some = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
+        shared_note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
         oldest = f"oldest {'≥ ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
-        risk = f"up to {size(program.bytes)} not durable, in {files}{some}; {oldest}{_part_in_log(program)}"
+        bytes_at_risk = (
+            f"up to {size(program.bytes)} not durable, in {files}{shared_note}; {oldest}{_part_in_log(program)}"
+        )
     elif program.most_bytes:
         longest = seconds(program.longest_s)
-        risk = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
+        most = f"at most {size(program.most_bytes)}, for at most {longest}, in this watch"
+        bytes_at_risk = f"nothing at risk now; {most}"
+    elif program.direct_files:
+        bytes_at_risk = "nothing that is counted is at risk"
     else:
-        risk = "nothing that is counted is at risk" if program.direct_files else "nothing at risk"
-        risk = "no bytes at risk" if program.names and not program.direct_files else risk
+        bytes_at_risk = "no bytes at risk" if program.names else "nothing at risk"
     names = ""
     if program.names:
         kind = "new, renamed or linked name" if program.names == 1 else "new, renamed or linked names"
         age = seconds(program.oldest_name_s or 0.0)
-        joined_by = ", but" if risk.startswith("no bytes") else ";"
+        joined_by = ", but" if bytes_at_risk.startswith("no bytes") else ";"
         names = f"{joined_by} {count(program.names)} {kind} in directories that are not synced, oldest {age}"
     direct = ""
     if program.direct_files:
         files = counted(program.direct_files, "file")
         direct = f"; writes with O_DIRECT to {files} are not counted: the disk's cache holds at most "
         direct += size(program.direct_bytes)
-    return f"{program.who}: {risk}{names}{_sync_rate(program, elapsed_s)}{direct}."
+    return f"{program.who}: {bytes_at_risk}{names}{_sync_rate(program, elapsed_s)}{direct}."
 
 
 def _part_in_log(program: ProgramAtRisk) -> str:
-    """Say how many of the bytes are in the file that the program syncs most; nothing if all are."""
+    """Return how many of the bytes are in the file that the program syncs most; empty if all bytes are in it."""
     if program.log is None or program.log_bytes == program.bytes:
         return ""
     amount = size(program.log_bytes) if program.log_bytes else "nothing"
@@ -116,8 +124,8 @@ def limits(risk: AtRisk, untraced: str | None) -> Iterator[str]:
         processes = counted(risk.unreadable, "process")
         yield f"{processes} cannot be examined: run fstui as root, and not in a container."
     for fstype, descriptors in sorted(risk.not_covered.items()):
-        files = counted(descriptors, "descriptor")
-        yield f"Not counted: {files} open for writing on {fstype}, whose unwritten pages fstui cannot count."
+        number = counted(descriptors, "descriptor")
+        yield f"Not counted: {number} open for writing on {fstype}, whose unwritten pages fstui cannot count."
     if risk.seconds_per_round > 1:
         yield f"There are many open files: each is examined every {seconds(risk.seconds_per_round)}."
     if untraced is None and not risk.names_recorded:

@@ -30,12 +30,12 @@ from fstui.storage.mounts import mount_of_path
 INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
 """The usual directory of instances, for the ledger and for messages."""
 TRACE = "the kernel's trace"
-READY_S = END_S = REMOVE_S = 10.0
-SUM_S = 30.0
+READY_TIMEOUT_S = END_TIMEOUT_S = REMOVE_TIMEOUT_S = 10.0
+SUM_TIMEOUT_S = 30.0
 """Time to add up the events of a step, which takes some microseconds per event."""
-SILENT_S = 20.0
+SILENCE_TIMEOUT_S = 20.0
 """A watch prints a line every second. If none arrives for this time, it has failed."""
-_BOOT = ("/boot", "/efi", "/boot/efi")
+_BOOT_MOUNT_POINTS = ("/boot", "/efi", "/boot/efi")
 """Filesystems that are hardly ever synced, so system calls are not recorded for them alone."""
 
 
@@ -43,14 +43,15 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
     """Tracing is not possible here. The message is one sentence for the user."""
 
 
-class Ended(NamedTuple):
+class FinalReport(NamedTuple):
     whole: Watched
-    errors: tuple[LostWrite, ...]
+    """The sums of the whole watch."""
+    lost_writes: tuple[LostWrite, ...]
 
 
 class TracingChild:
     def __init__(self, child: Child, entry: ledger.LedgerEntry | None) -> None:
-        """``entry``: of its instance in the ledger; None if it does not trace."""
+        """``entry``: the ledger's entry for the trace instance; None if the child does not trace."""
         self._child = child
         self._entry = entry
 
@@ -64,17 +65,17 @@ class TracingChild:
             entry = await enter_in_child(name, "trace", instance_path(name))
         except OSError as error:  # the child ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
-        started = cls(child, entry)
-        started._send(name=name, entry=str(ledger.path_of(entry)), **settings)
-        answer = await started._answer(READY_S)
+        program = cls(child, entry)
+        program._send(name=name, entry=str(ledger.path_of(entry)), **settings)
+        answer = await program._answer(READY_TIMEOUT_S)
         if "ready" not in answer:
-            await started.stop()
+            await program.stop()
             raise Untraceable(answer["error"])
-        return started
+        return program
 
     async def stop(self) -> str | None:
-        """End the program, which removes its instances. Returns None, or a sentence if they remain."""
-        status = await self._child.end(END_S, "home")
+        """End the program, which removes its instances. Return None, or a sentence if the instances remain."""
+        status = await self._child.end(END_TIMEOUT_S, "home")
         if status is None:
             self._child.abandon()
         return None if status == 0 or not self._entry else f"{self._entry.what}: not removed; 'fstui clean' tries again"
@@ -83,18 +84,18 @@ class TracingChild:
         self._child.send(json.dumps(line))
 
     async def _answer(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next line of the program, or ``{"error": …}`` with the reason if there is none."""
+        """Return the next line of the program. If none arrives, return ``{"error": …}`` with the reason."""
         try:
             line = await self._child.read_answer(timeout_s, TRACE, "home")
-        except NoAnswer as silence:
-            return {"error": str(silence)}
+        except NoAnswer as problem:
+            return {"error": str(problem)}
         answer: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
         return answer
 
 
 class RunTrace(TracingChild):
-    refused: str | None = None
-    """Always None. A run without a trace has another object, whose ``refused`` says why."""
+    untraced: str | None = None
+    """Always None. A run without a trace has an object of another class, whose ``untraced`` holds the reason."""
 
     @classmethod
     async def start(cls, run_id: str, devices: list[str]) -> RunTrace:
@@ -104,13 +105,13 @@ class RunTrace(TracingChild):
         return await cls._start(run_id, "trace.reader.record", own=[os.getpid()], devices=devices)
 
     def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
-        """Begin a step at this time of CLOCK_MONOTONIC. ``own``: further processes of this run."""
+        """Begin a step at ``from_ns`` of CLOCK_MONOTONIC. ``own``: pids of further processes of this run."""
         self._send(from_ns=from_ns, own=list(own))
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
         """End the step. Return the requests at each device, or None if the program failed."""
         self._send(until_ns=until_ns)
-        answer = await self._answer(SUM_S)
+        answer = await self._answer(SUM_TIMEOUT_S)
         return msgspec.convert(answer["devices"], tuple[DeviceTrace, ...]) if "devices" in answer else None
 
 
@@ -118,11 +119,12 @@ class WatchingChild(TracingChild):
     """A child program that reports every second until ``end``."""
 
     def end(self) -> None:
+        """Request the last report by closing the program's stdin."""
         self._child.hang_up()
 
-    async def _received(self) -> AsyncIterator[dict[str, Any]]:
+    async def _lines(self) -> AsyncIterator[dict[str, Any]]:
         with contextlib.suppress(NoAnswer):
-            while line := await self._child.read_answer(SILENT_S, TRACE, "home"):
+            while line := await self._child.read_answer(SILENCE_TIMEOUT_S, TRACE, "home"):
                 yield json.loads(line)
 
 
@@ -132,13 +134,13 @@ class WatchTrace(WatchingChild):
         """Start a watch. The parameters are those of the program's stdin. Raises Untraceable."""
         return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
 
-    async def seconds(self) -> AsyncIterator[Watched | Ended]:
-        async for received in self._received():
-            if "whole" in received:
-                whole = msgspec.convert(received["whole"], Watched, strict=False)
-                yield Ended(whole, msgspec.convert(received["errors"], tuple[LostWrite, ...]))
+    async def reports(self) -> AsyncIterator[Watched | FinalReport]:
+        async for line in self._lines():
+            if "whole" in line:
+                whole = msgspec.convert(line["whole"], Watched, strict=False)
+                yield FinalReport(whole, msgspec.convert(line["errors"], tuple[LostWrite, ...]))
                 return
-            yield msgspec.convert(received["second"], Watched, strict=False)
+            yield msgspec.convert(line["second"], Watched, strict=False)
 
 
 async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
@@ -158,8 +160,9 @@ def check_process(pid: int | None) -> None:
 def _needs_calls(target: Target) -> bool:
     """Return whether system calls must be recorded, because the filesystem has no events for the end of a sync."""
     row = kind(target.fstype)
-    written = not (target.pseudo or row.in_memory or row.read_only or "ro" in target.mount_options)
-    return written and not (row.sync_ends_traced or row.over_filesystem or target.mount_point in _BOOT)
+    is_written = not (target.pseudo or row.in_memory or row.read_only or "ro" in target.mount_options)
+    is_boot = target.mount_point in _BOOT_MOUNT_POINTS
+    return is_written and not (row.sync_ends_traced or row.over_filesystem or is_boot)
 
 
 def device_number(path: str) -> int | None:
@@ -172,8 +175,8 @@ def instance_path(name: str) -> str:
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove a killed run's instances. Returns None, or why they remain: a living process reads one, for example."""
+    """Remove a killed run's instances. Returns None, or why they remain, for example because a process reads one."""
     name = PurePosixPath(entry.what).name
     return await ledger.remove(
-        entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_S, where=entry.what)
+        entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_TIMEOUT_S, where=entry.what)
     )

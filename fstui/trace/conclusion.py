@@ -19,17 +19,17 @@ from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Culprit, JournalCommits, Waiting, Watched, WatchedDevice
 
-WAITS = 0.05
+MIN_WAIT_SHARE = 0.05
 """A program that waits for a smaller share of the time would not notice a faster disk."""
-MUCH = 0.5
+MIN_QUICK_SYNC_SHARE = 0.5
 """Quick syncs slow a program down only if they take at least this share of its time."""
-QUICK_NS = 2_000_000
-"""Syncs that take at most this long are no sign of a slow disk, but of a program that syncs too often."""
-MAIN_SHARE = 0.5
-"""What takes at least this share of a sync's time is its main cause."""
-CROWDED = 0.5
-"""If some process waited for a CPU for at least this share of the time, that may have made syncs slow."""
-STUCK_NS = 1_000_000_000
+QUICK_SYNC_NS = 2_000_000
+"""If syncs that take at most this long slow a program down, the program syncs too often: the disk is not slow."""
+MAIN_CAUSE_SHARE = 0.5
+"""A device or a CPU that needs at least this share of a sync's time is the main cause of that time."""
+HIGH_CPU_PRESSURE = 0.5
+"""If some process waited for a CPU for at least this share of the time, the busy CPUs may have made syncs slow."""
+STUCK_SYNC_NS = 1_000_000_000
 MIN_FLUSHES = 20
 """Least number of flushes of a device from which its typical flush time is taken."""
 
@@ -46,23 +46,24 @@ class Answers(NamedTuple):
 
 class AwaitedDisk(NamedTuple):
     name: str
-    ns: float
-    """How much of the sync's time it takes."""
-    above: str | None = None
+    time_ns: float
+    """How much of the sync's time the disk needs."""
+    upper_device: str | None = None
+    """The device of the file, if the disk is below that device."""
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """``the device``, or ``vda, below loop0,``."""
-        return f"{self.name}, below {self.above}," if self.above else "the device"
+        return f"{self.name}, below {self.upper_device}," if self.upper_device else "the device"
 
 
 class WaitingProgram(NamedTuple):
-    worst: Waiting
+    worst_row: Waiting
     who: str
     where: str
     syncs: int
     waited_ns: int
-    timed: int
+    timed_syncs: int
     """Syncs whose time is known."""
     device_ns: float
     """The devices' part of the mean time of a sync."""
@@ -70,84 +71,93 @@ class WaitingProgram(NamedTuple):
 
     @property
     def mean_ns(self) -> float:
-        return self.waited_ns / max(1, self.timed)
+        return self.waited_ns / max(1, self.timed_syncs)
 
 
 def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
-    """Return the conclusion from a trace. ``filesystems``: all of the host, to find the disks below a loop device."""
+    """Return the conclusion from a trace. ``filesystems``: all of this host, to find the disks below loop devices."""
     programs = _programs([row for row in watched.waits if not row.kernel])
     if not programs:
         who = "only kernel threads" if watched.waits else "none"
         return WatchConclusion("nobody", f"No program waits: in {watched.elapsed_s:.1f} s, {who} requested a sync.")
     stuck = max((row for row in watched.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
-    if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_NS:
+    if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_SYNC_NS:
         waited = duration_ns(stuck.in_flight_ns)
         return WatchConclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
     program = max(programs, key=lambda row: row.waited_ns)
     per_s = program.syncs / watched.elapsed_s
     share = program.waited_ns / 1e9 / watched.elapsed_s
-    if share < WAITS:
-        kernel = any(row.kernel and row.waited_ns / 1e9 >= WAITS * watched.elapsed_s for row in watched.waits)
+    if share < MIN_WAIT_SHARE:
+        min_wait_ns = MIN_WAIT_SHARE * watched.elapsed_s * 1e9
+        exception = (
+            ", apart from kernel threads"
+            if any(row.kernel and row.waited_ns >= min_wait_ns for row in watched.waits)
+            else ""
+        )
         return WatchConclusion(
             "nobody",
-            f"No program waits long{', apart from kernel threads' if kernel else ''}: {program.who} waits most, "
+            f"No program waits long{exception}: {program.who} waits most, "
             f"{percent(share, 1)} of its time, for {rate(per_s)} syncs/s of {duration_ns(program.mean_ns)} each.",
         )
     disk = _disk_of(program, watched, filesystems)
-    if not disk.ns and watched.looked_s < watched.elapsed_s:
+    if not disk.time_ns and watched.looked_s < watched.elapsed_s:
         waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync ({program.where})"
         untraced = "The devices had too many requests to trace them all, so their times are not known."
         return WatchConclusion("unknown", f"{waits}. {untraced}")
-    return _conclude_of(program, per_s, share, watched, disk)
+    return _conclude_from_times(program, per_s, share, watched, disk)
 
 
-def _conclude_of(
+def _conclude_from_times(
     program: WaitingProgram, per_s: float, share: float, watched: Watched, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
-    needs = f"{disk.words} needs {duration_ns(disk.ns)} of that" if disk.ns else f"no request was seen at {disk.words}"
-    if program.mean_ns <= QUICK_NS:
+    if disk.time_ns:
+        needs = f"{disk.description} needs {duration_ns(disk.time_ns)} of that"
+    else:
+        needs = f"no request was seen at {disk.description}"
+    if program.mean_ns <= QUICK_SYNC_NS:
         syncs = (
-            f"{who} makes {rate(per_s)} syncs/s of {where} and {_times(share)} in them. On average each "
+            f"{who} makes {rate(per_s)} syncs/s of {where} and {_time_in_syncs(share)} in them. On average each "
             f"takes {mean}, and {needs}."
         )
-        if share < MUCH:
+        if share < MIN_QUICK_SYNC_SHARE:
             return WatchConclusion("nobody", f"Programs wait little: {syncs}")
         return WatchConclusion("program", f"The program syncs too often: {syncs}")
-    if disk.ns >= MAIN_SHARE * program.mean_ns:
+    if disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns:
         sentence = (
-            f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.ns)} of the {mean} that {who} "
-            f"waits per sync ({where})."
+            f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "
+            f"{who} waits per sync ({where})."
         )
         return WatchConclusion("disk", sentence)
     waits = f"{who} waits {mean} per sync ({where}), and {needs}"
-    cpu = program.cpu_ns / max(1, program.waited_ns)
-    if cpu >= MAIN_SHARE:
+    cpu_share = program.cpu_ns / max(1, program.waited_ns)
+    if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
-            "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu)} of that time may be a wait for a CPU."
+            "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of that time may be a wait for a CPU."
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
-    if _pressure(watched) >= CROWDED:
-        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_crowded(watched, cpu)}")
-    slow = "A layer above the disk is slow" if disk.above else "The filesystem is slow"
-    commits = _commits(program.worst.device, watched.commits, watched.elapsed_s)
+    if _cpu_pressure(watched) >= HIGH_CPU_PRESSURE:
+        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(watched, cpu_share)}")
+    slow = "A layer above the disk is slow" if disk.upper_device else "The filesystem is slow"
+    commits = _commits(program.worst_row.device, watched.commits, watched.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _pressure(watched: Watched) -> float:
+def _cpu_pressure(watched: Watched) -> float:
     return (watched.cpu_pressure_s or 0.0) / watched.elapsed_s if watched.elapsed_s else 0.0
 
 
-def _crowded(watched: Watched, cpu: float) -> str:
+def _cpu_shortage(watched: Watched, cpu_share: float) -> str:
     return (
-        f"The program waits for a CPU for at most {percent(cpu)} of the time. Some process waited for a CPU for "
-        f"{percent(_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as well."
+        f"The program waits for a CPU for at most {percent(cpu_share)} of the time. Some process waited for a CPU for "
+        f"{percent(_cpu_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as "
+        "well."
     )
 
 
 def _disk_of(program: WaitingProgram, watched: Watched, filesystems: Sequence[Target]) -> AwaitedDisk:
     """Return the device for which a sync waits: the program's own, or the slowest disk below its loop device."""
-    top = program.worst.device
+    top = program.worst_row.device
     counters = {device.device: device for device in watched.devices}
     below = [
         AwaitedDisk(node.id, ns, top)
@@ -157,9 +167,9 @@ def _disk_of(program: WaitingProgram, watched: Watched, filesystems: Sequence[Ta
         if node.id != top and node.id in counters and (ns := _request_ns(counters[node.id])) is not None
     ]
     own = AwaitedDisk(top or "its device", program.device_ns)
-    slowest = max(below, key=lambda disk: disk.ns, default=own)
-    # a disk whose requests take longer than those of the loop device also serves other files
-    return slowest if slowest.ns < own.ns else own
+    slowest = max(below, key=lambda disk: disk.time_ns, default=own)
+    # a disk whose requests take longer than the requests of its loop device also serves other files
+    return slowest if slowest.time_ns < own.time_ns else own
 
 
 def _is_at_or_above_loop(device: str | None, target: Target) -> bool:
@@ -182,8 +192,9 @@ def conclude_from_proc(watched: Watched, why: str) -> WatchConclusion:
     busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why}."
     if busiest is not None and busiest.flushes:
-        took = duration_ns(busiest.flush_ms * 1e6 / busiest.flushes) if busiest.flush_ms is not None else None
-        duration = f" of {took} each" if took else ""
+        duration = ""
+        if busiest.flush_ms is not None:
+            duration = f" of {duration_ns(busiest.flush_ms * 1e6 / busiest.flushes)} each"
         sentence += f" {busiest.device} did {rate(busiest.flushes / watched.elapsed_s)} flushes/s{duration}."
     else:
         sentence += " No device that counts flushes received one."
@@ -203,25 +214,25 @@ def _programs(rows: Sequence[Waiting]) -> list[WaitingProgram]:
 def _program(rows: Sequence[Waiting]) -> WaitingProgram:
     timed_rows = [row for row in rows if row.latency_ns is not None]
     timed_syncs = sum(row.syncs for row in timed_rows)
-    worst = max(rows, key=lambda row: row.waited_ns)
+    worst_row = max(rows, key=lambda row: row.waited_ns)
     pids = {row.pid for row in rows}
-    one_process = len(pids) == 1 and None not in pids
+    is_one_process = len(pids) == 1 and None not in pids
     # each file counts once, although several threads may have synced it
     files = sum({(row.file, row.inode, row.device): row.files for row in rows}.values())
-    several = f"{worst.program} ({len(pids)} processes)" if None not in pids else worst.program
+    process_group = f"{worst_row.program} ({len(pids)} processes)" if None not in pids else worst_row.program
     return WaitingProgram(
-        worst=worst,
-        who=worst.who if len(rows) == 1 or one_process else several,
-        where=worst.where if files == worst.files else f"{files} files",
+        worst_row=worst_row,
+        who=worst_row.who if len(rows) == 1 or is_one_process else process_group,
+        where=worst_row.where if files == worst_row.files else f"{files} files",
         syncs=sum(row.syncs for row in rows),
         waited_ns=sum(row.waited_ns for row in rows),
-        timed=timed_syncs,
+        timed_syncs=timed_syncs,
         device_ns=sum((row.device_ns or 0) * row.syncs for row in timed_rows) / max(1, timed_syncs),
         cpu_ns=sum(row.cpu_ns for row in rows),
     )
 
 
-def _times(share: float) -> str:
+def _time_in_syncs(share: float) -> str:
     """Return ``spends 93 % of its time``, or for several threads ``has on average 3.4 threads``."""
     return f"spends {percent(share)} of its time" if share < 1.05 else f"has on average {share:.1f} threads"
 
@@ -238,84 +249,85 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
 
 def answers(watched: Watched, inventory: Inventory, targets: Sequence[Target]) -> Answers:
     """Answer whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
-    waited_on = {row.device for row in watched.waits}
+    synced_devices = {row.device for row in watched.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
-    concerned = [target for target in targets if target.stack and waited_on.intersection(target.stack[0].below)]
-    return Answers(
-        _durability(inventory, concerned or (targets if len(targets) == 1 else [])), _speed(watched, concerned)
-    )
+    synced_targets = [
+        target for target in targets if target.stack and synced_devices.intersection(target.stack[0].below)
+    ]
+    judged_targets = synced_targets or (targets if len(targets) == 1 else [])
+    return Answers(_durability(inventory, judged_targets), _speed(watched, synced_targets))
 
 
-def _durability(inventory: Inventory, concerned: Sequence[Target]) -> str:
+def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
     """Judge the configuration alone, because a watch makes no syncs that could be counted."""
-    for target in concerned:
+    for target in targets:
         result = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
         if result.verdict in NOT_TRUSTED:
             return f"Is it durable? {target.mount_point}: {result.verdict}, {result.confidence}. {result.sentence}"
-    names = ", ".join(target.mount_point for target in concerned)
+    names = ", ".join(target.mount_point for target in targets)
     subject = f"{names}: the configuration" if names else "The configuration"
     return f"Is it durable? {subject} shows no defect. A watch writes nothing: 'fstui check' tests the storage."
 
 
-def _speed(watched: Watched, concerned: Sequence[Target]) -> Speed:
+def _speed(watched: Watched, synced_targets: Sequence[Target]) -> Speed:
     longest = max((row for row in watched.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
-        return _stalled(longest, watched, concerned)
-    flush_times = _flush_times(watched, concerned)
+        return _describe_stall(longest, watched, synced_targets)
+    flush_times = _flush_times(watched, synced_targets)
     if not flush_times:
         sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
         return Speed(title="no reference to compare with", sentence=sentence)
     name, times, media = max(flush_times, key=lambda device: device[1].p50)
-    mount = next(target.mount_point for target in concerned if name in {node.id for node in target.stack})
-    return _of_class(mount, name, times, media)
+    mount = next(target.mount_point for target in synced_targets if name in {node.id for node in target.stack})
+    return _compare_with_class(mount, name, times, media)
 
 
-def _stalled(row: Waiting, watched: Watched, concerned: Sequence[Target]) -> Speed:
-    took = duration_ns(_longest_ns(row))
+def _describe_stall(row: Waiting, watched: Watched, synced_targets: Sequence[Target]) -> Speed:
+    longest = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
-        words = (
-            f"{row.who} waited up to {took} for a sync, and may have spent that time waiting for a CPU. This says "
+        sentence = (
+            f"{row.who} waited up to {longest} for a sync, and may have spent that time waiting for a CPU. This says "
             "nothing about the storage."
         )
-        return Speed(title="this host was short of CPU", sentence=words)
-    cpu = row.cpu_ns / max(1, row.waited_ns)
-    crowded = f" {_crowded(watched, cpu)}" if _pressure(watched) >= CROWDED else ""
-    mounts = (f"on {target.mount_point}, " for target in concerned if row.device in target.stack[0].below)
+        return Speed(title="this host was short of CPU", sentence=sentence)
+    cpu_share = row.cpu_ns / max(1, row.waited_ns)
+    shortage = f" {_cpu_shortage(watched, cpu_share)}" if _cpu_pressure(watched) >= HIGH_CPU_PRESSURE else ""
+    mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)
     device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{next(mounts, '')}{row.who} waited {took} for one sync",
-        sentence=f"The file: {row.where}.{device}{crowded}",
-        because=(f"{row.who}: at most {took}",),
+        title=f"{next(mounts, '')}{row.who} waited {longest} for one sync",
+        sentence=f"The file: {row.where}.{device}{shortage}",
+        because=(f"{row.who}: at most {longest}",),
     )
 
 
-def _of_class(mount: str, name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
-    known = class_of(media)
-    if known is None:
+def _compare_with_class(mount: str, name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
+    device_class = class_of(media)
+    if device_class is None:
         return Speed(title="no reference to compare with", sentence="Too few rates of such devices are published.")
-    typical, worst = duration_ns(times.p50), duration_ns(1e9 / known.slowest_per_s)
-    slow = times.p50 > SLOW_FACTOR * 1e9 / known.slowest_per_s
+    reference_ns = 1e9 / device_class.slowest_per_s
+    typical, reference = duration_ns(times.p50), duration_ns(reference_ns)
     return Speed(
-        answer="slow" if slow else "normal",
-        yardstick=known.name,
+        answer="slow" if times.p50 > SLOW_FACTOR * reference_ns else "normal",
+        yardstick=device_class.name,
         title=f"on {mount}, a flush of {name} takes {typical}",
-        sentence=f"Compared with {known.name}: the slowest needs {worst} for a durable write.",
+        sentence=f"Compared with {device_class.name}: the slowest needs {reference} for a durable write.",
         because=(f"{name}: p50 {typical}, at most {duration_ns(times.max)}",),
     )
 
 
 def _flush_times(
-    watched: Watched, concerned: Sequence[Target]
+    watched: Watched, synced_targets: Sequence[Target]
 ) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
     """Return name, flush times and kind of each device of known kind with enough flushes."""
-    media = {node.id: node.medium.class_ for target in concerned for node in target.stack if node.medium}
-    known = {name: frozenset[MediumClass]({class_}) for name, class_ in media.items() if class_ != "unknown"}
+    media = {node.id: node.medium.class_ for target in synced_targets for node in target.stack if node.medium}
+    known_media = {name: frozenset[MediumClass]({class_}) for name, class_ in media.items() if class_ != "unknown"}
     return [
-        (device.device, device.flush_ns, known[device.device])
+        (device.device, device.flush_ns, known_media[device.device])
         for device in watched.devices
-        if device.device in known and device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
+        if device.device in known_media and device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
     ]
 
 

@@ -254,8 +254,8 @@ def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Benc
         stack = machine.target(str(place)).stack
         trace = runner.run(machine.trace(f"parity{os.getpid()}", stack))
         opened.callback(lambda: runner.run(trace.stop()))
-        if trace.refused and name != "memory":
-            sys.exit(f"not traced: {trace.refused}")
+        if trace.untraced and name != "memory":
+            sys.exit(f"not traced: {trace.untraced}")
         yield Bench(name, str(place), machine, stack, trace, within, runner)
 
 

@@ -123,8 +123,8 @@ async def traced(place: str, pid: int) -> AsyncIterator[None]:
     """Run the trace of a run for a step of that probe."""
     machine = LocalMachine()
     trace = await machine.trace("bench", machine.target(place).stack)
-    if trace.refused:
-        sys.exit(f"not traced: {trace.refused}")
+    if trace.untraced:
+        sys.exit(f"not traced: {trace.untraced}")
     try:
         trace.begin(time.monotonic_ns(), (pid,))
         yield

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.campaign import _Session
-from fstui.powercut.campaign import Store
+from fstui.powercut.campaign import CampaignStore
 from fstui.powercut.cutting import CutCampaign
 from tests import prefork
 from tests.cli.conftest import Fstui
@@ -62,10 +62,13 @@ def test_ctrl_c_finishes_the_current_cut(host: MadeUpHost, started: Started) -> 
 def test_ignored_signal_stays_ignored_while_printing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     made = MadeUpHost(tmp_path / "host").settings()
-    monkeypatch.setattr(CutCampaign, "go", lambda self: None)
+    monkeypatch.setattr(CutCampaign, "run", lambda self: None)
     others = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        assert _Session(Store.open(tmp_path / "into", made), mount_fails=False).go("json", tmp_path / "out", ()) == 0
+        assert (
+            _Session(CampaignStore.open(tmp_path / "into", made), mount_fails=False).run("json", tmp_path / "out", ())
+            == 0
+        )
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     finally:

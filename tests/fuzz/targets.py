@@ -70,7 +70,7 @@ def acks_lines(data: bytes) -> None:
 def record(data: bytes) -> None:
     """A block that was read back after a power cut."""
     choices = Choices(data)
-    stream = Stream.of(0, "fsync", "overwrite", 4096, 1 << 20)
+    stream = Stream.make(0, "fsync", "overwrite", 4096, 1 << 20)
     block = bytearray(stream.pack("00112233445566ff", 300))
     assert unpack(bytes(block)).kind == "intact"
     for _ in range(1 + choices.number() % 4):
@@ -146,7 +146,7 @@ def frames_of_sysbench(data: bytes) -> None:
 
 def trace_page(data: bytes) -> None:
     """A page of the kernel's ring buffer."""
-    with suppress(events.Garbled):
+    with suppress(events.GarbledPage):
         events.decode(data, made.LAYOUT, _READERS)
 
 
@@ -155,9 +155,9 @@ def trace_format(data: bytes) -> None:
     text = data.decode(errors="surrogateescape")
     with suppress(TracefsError):
         events.parse_page_layout(text)
-    with suppress(TracefsError, events.Garbled):
+    with suppress(TracefsError, events.GarbledPage):
         known = events.parse_format("event", text)
-        reader = known.reader(*sorted(known.fields, key=lambda name: known.fields[name].at)[:3])
+        reader = known.reader(*sorted(known.fields, key=lambda name: known.fields[name].offset)[:3])
         events.decode(_PAGES[0], made.LAYOUT, {known.id: reader})
 
 

@@ -17,7 +17,10 @@ HEADER = encode(
         fsid=1,
         target=target(),
         scenario=ScenarioRef(name="powercut", title="Power cut", settings={}),
-        streams=(Stream.of(0, "fsync", "append", 4096, 1 << 20), Stream.of(1, "fdatasync", "overwrite", 4096, 1 << 20)),
+        streams=(
+            Stream.make(0, "fsync", "append", 4096, 1 << 20),
+            Stream.make(1, "fdatasync", "overwrite", 4096, 1 << 20),
+        ),
         version="0.1.0",
     )
 )

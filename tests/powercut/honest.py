@@ -12,7 +12,7 @@ BLOCK = 4096
 
 def stream(writes: Writes = "overwrite", *, writer: int = 0, sync: Sync = "fdatasync", records: int = 8) -> Stream:
     """Return a small stream. ``records`` is the number of records per file, or of new files that are kept."""
-    return Stream.of(writer, sync, writes, BLOCK, records * BLOCK)
+    return Stream.make(writer, sync, writes, BLOCK, records * BLOCK)
 
 
 def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
@@ -48,7 +48,7 @@ def log_of(cut: PreparedCut, last: dict[int, int], *, boot: str | None = None, m
         header = header.replace(f'"boot":"{cut.header.boot}"'.encode(), f'"boot":"{boot}"'.encode())
     lines = [header, b"alive 0"]
     for of in cut.header.streams:
-        for number, sequence in enumerate(range(of.first, last[of.writer] + 1)):
+        for number, sequence in enumerate(range(of.first_sequence, last[of.writer] + 1)):
             lines.append(b"ack %d %d %d" % (of.writer, sequence, (number + 1) * ms_each))
     return b"\n".join(lines) + b"\n"
 

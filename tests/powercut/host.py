@@ -6,7 +6,7 @@ import msgspec
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.documents import encode
-from fstui.powercut.campaign import CampaignCut, CampaignSettings, Store
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, CampaignStore
 from fstui.powercut.cutting import CutCampaign
 from fstui.powercut.header import PowerCutHeader
 from tests.powercut.headers import HEADER
@@ -99,5 +99,5 @@ class MadeUpHost:
         return msgspec.structs.replace(made, **changes)
 
     def campaign(self, into: Path, settings: CampaignSettings | None = None, **how: bool) -> CutCampaign:
-        store = Store.open(into, settings)
+        store = CampaignStore.open(into, settings)
         return CutCampaign(store, self.shown.append, self.finished.append, **how)

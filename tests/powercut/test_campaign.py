@@ -12,17 +12,17 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.powercut import cutting
 from fstui.powercut.bounds import interval
-from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, Step, Store
-from fstui.powercut.cutting import CutCampaign, Stopped
+from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CampaignStore, Step
+from fstui.powercut.cutting import CampaignStopped, CutCampaign
 from tests.powercut.headers import HEADER
 from tests.powercut.host import MadeUpHost
 
 
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MadeUpHost:
-    monkeypatch.setattr(cutting, "SILENT_S", 0.1)
-    monkeypatch.setattr(cutting, "ALIVE_S", 0.3)
-    monkeypatch.setattr(cutting, "RETRY_S", 0.02)
+    monkeypatch.setattr(cutting, "SILENCE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(cutting, "MAX_ALIVE_S", 0.3)
+    monkeypatch.setattr(cutting, "RETRY_INTERVAL_S", 0.02)
     return MadeUpHost(tmp_path / "host")
 
 
@@ -57,7 +57,7 @@ def test_interval_of_many_cuts_is_close_to_the_rule_of_three() -> None:
 
 def test_each_cut_has_the_next_pattern_and_a_new_boot(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=3))
-    campaign.go()
+    campaign.run()
     assert outcomes(campaign) == ["intact"] * 3
     assert [cut.pattern for cut in campaign.store.cuts] == list(PATTERNS)[:3]
     assert all(cut.boot_before != cut.boot_after for cut in campaign.store.cuts)
@@ -68,7 +68,7 @@ def test_each_cut_has_the_next_pattern_and_a_new_boot(host: MadeUpHost, tmp_path
 
 def test_waits_depend_only_on_the_seed(host: MadeUpHost, tmp_path: Path) -> None:
     first, again, other = (
-        Store.open(tmp_path / name, host.settings(seed=seed)).current("")
+        CampaignStore.open(tmp_path / name, host.settings(seed=seed)).current_cut("")
         for name, seed in (("a", 1), ("b", 1), ("c", 2))
     )
     assert first.wait_s == again.wait_s != other.wait_s
@@ -77,23 +77,23 @@ def test_waits_depend_only_on_the_seed(host: MadeUpHost, tmp_path: Path) -> None
 def test_campaign_continues_after_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
     host.answers("lost")
     campaign = host.campaign(tmp_path / "into", host.settings(remake="touch remade"))
-    campaign.go()
+    campaign.run()
     assert outcomes(campaign) == ["lost", "lost"] and (host.home / "remade").exists()
 
 
 def test_cut_without_a_new_boot_proves_nothing(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("same-boot")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(Stopped, match=r"3 cuts in a row did not happen.*boot id of db1 did not change"):
-        campaign.go()
+    with pytest.raises(CampaignStopped, match=r"3 cuts in a row did not happen.*boot id of db1 did not change"):
+        campaign.run()
     assert outcomes(campaign) == ["no-cut"] * 3
 
 
 def test_host_that_goes_on_writing_was_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("wrong-plug")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(Stopped, match=r"still writing.*The off command printed: no session"):
-        campaign.go()
+    with pytest.raises(CampaignStopped, match=r"still writing.*The off command printed: no session"):
+        campaign.run()
     assert outcomes(campaign) == ["no-cut"] * 3
     assert (host.home / "plug").read_text() == "off\non\n" * 3
 
@@ -102,7 +102,7 @@ def test_loss_without_a_cut_is_a_loss(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("same-boot")
     host.answers("lost")
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    campaign.go()
+    campaign.run()
     assert outcomes(campaign) == ["lost"]
 
 
@@ -120,60 +120,60 @@ def test_command_that_fails_or_hangs_stops_it(
 ) -> None:
     host.set(behaviour)
     campaign = host.campaign(tmp_path / "into", host.settings(command_s=0.3))
-    with pytest.raises(Stopped, match=f"the {command} command {words}"):
-        campaign.go()
-    assert f"unknown state: the {command} command" in campaign.cut.plug
+    with pytest.raises(CampaignStopped, match=f"the {command} command {words}"):
+        campaign.run()
+    assert f"unknown state: the {command} command" in campaign.cut.power_state
     host.unset(behaviour)
     again = _reopened(host, campaign)
-    again.go()
+    again.run()
     assert outcomes(again)[-2:] == ["intact", "intact"]
 
 
 def test_connection_that_breaks_before_the_cut_is_no_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("ssh-dies")
-    with pytest.raises(Stopped, match="connection broke before the off command: Connection reset by peer"):
-        host.campaign(tmp_path / "into", host.settings()).go()
+    with pytest.raises(CampaignStopped, match="connection broke before the off command: Connection reset by peer"):
+        host.campaign(tmp_path / "into", host.settings()).run()
     assert not (host.home / "plug").exists()
 
 
 def test_host_that_is_silent_before_the_cut_is_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("goes-silent")
-    with pytest.raises(Stopped, match="HOST had been silent for"):
-        host.campaign(tmp_path / "into", host.settings(wait_s=(0.2, 0.2))).go()
+    with pytest.raises(CampaignStopped, match="HOST had been silent for"):
+        host.campaign(tmp_path / "into", host.settings(wait_s=(0.2, 0.2))).run()
     assert not (host.home / "plug").exists()
 
 
 def test_connection_that_breaks_while_verifying_is_made_again(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("verify-dies")
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    campaign.go()
+    campaign.run()
     assert outcomes(campaign) == ["intact"] and not (host.home / "verify-dies").exists()
 
 
 def test_host_that_another_campaign_cuts_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings())
-    campaign._finished = lambda cut: host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
-    with pytest.raises(Stopped, match=r"db1 has restarted between two cuts.*Another campaign"):
-        campaign.go()
+    campaign._show_cut = lambda cut: host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
+    with pytest.raises(CampaignStopped, match=r"db1 has restarted between two cuts.*Another campaign"):
+        campaign.run()
     assert outcomes(campaign) == ["intact"]
 
 
 def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("boot", Path("/proc/sys/kernel/random/boot_id").read_text())
-    with pytest.raises(Stopped, match="db1 is this machine"):
-        host.campaign(tmp_path / "into", host.settings()).go()
+    with pytest.raises(CampaignStopped, match="db1 is this machine"):
+        host.campaign(tmp_path / "into", host.settings()).run()
     assert not (host.home / "plug").exists()
 
 
 def test_filesystem_that_comes_back_read_only_is_not_counted(host: MadeUpHost, tmp_path: Path) -> None:
     host.answers("kept", read_only=True)
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(Stopped, match="cut 1 cannot be verified: its filesystem is mounted read-only"):
-        campaign.go()
-    assert campaign.store.happened == []
+    with pytest.raises(CampaignStopped, match="cut 1 cannot be verified: its filesystem is mounted read-only"):
+        campaign.run()
+    assert campaign.store.conclusive_cuts == []
     host.answers("kept")
     again = _reopened(host, campaign)
-    again.go()
+    again.run()
     assert outcomes(again) == ["intact"]
 
 
@@ -181,9 +181,9 @@ def test_disk_that_is_missing_is_no_loss(host: MadeUpHost, tmp_path: Path) -> No
     (host.home / "answer.json").write_text("")
     mount = "[ ! -e written ] || { echo 'special device /dev/sdb1 does not exist'; exit 32; }"
     campaign = host.campaign(tmp_path / "into", host.settings(mount=mount))
-    with pytest.raises(Stopped, match="its disk is missing or has another name: special device /dev/sdb1"):
-        campaign.go()
-    assert campaign.store.happened == []
+    with pytest.raises(CampaignStopped, match="its disk is missing or has another name: special device /dev/sdb1"):
+        campaign.run()
+    assert campaign.store.conclusive_cuts == []
 
 
 @pytest.mark.root
@@ -194,8 +194,8 @@ def test_full_disk_of_the_witness_stops_it(host: MadeUpHost, tmp_path: Path) -> 
     try:
         campaign = host.campaign(into, host.settings(wait_s=(60.0, 60.0)))
         (into / "filled").write_bytes(bytes(40960))
-        with pytest.raises(Stopped, match=r"acknowledgements cannot be saved: .*No space left"):
-            campaign.go()
+        with pytest.raises(CampaignStopped, match=r"acknowledgements cannot be saved: .*No space left"):
+            campaign.run()
         os.close(campaign.store._lock)
     finally:
         subprocess.run(["umount", into], check=True)
@@ -204,32 +204,32 @@ def test_full_disk_of_the_witness_stops_it(host: MadeUpHost, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("kind", "words"), [("power", 0), ("reset", 1)])
 def test_host_is_told_what_was_cut(kind: str, words: int, host: MadeUpHost, tmp_path: Path) -> None:
-    host.campaign(tmp_path / "into", host.settings(cuts=1, kind=kind)).go()
+    host.campaign(tmp_path / "into", host.settings(cuts=1, kind=kind)).run()
     assert (host.home / "verified").read_text().count(f"--cut {kind}") == words
 
 
 def test_campaign_can_be_read_while_it_runs(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    campaign.go()
+    campaign.run()
     campaign.store.stop("db1: no")
-    read = Store.read(tmp_path / "into")
-    assert (read.running, read.stopped, read.cuts) == (True, "db1: no", campaign.store.cuts)
+    read = CampaignStore.read(tmp_path / "into")
+    assert (read.running, read.stop_reason, read.cuts) == (True, "db1: no", campaign.store.cuts)
     os.close(campaign.store._lock)
-    assert not Store.read(tmp_path / "into").running
-    assert Store.open(tmp_path / "into", None).stopped == ""
+    assert not CampaignStore.read(tmp_path / "into").running
+    assert CampaignStore.open(tmp_path / "into", None).stop_reason == ""
 
 
 def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("dead")
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(Stopped, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
-        campaign.go()
-    assert campaign.cut.plug == "on"
+    with pytest.raises(CampaignStopped, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
+        campaign.run()
+    assert campaign.cut.power_state == "on"
     host.unset("dead")
     host.unset("down")
     host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
     again = _reopened(host, campaign)
-    again.go()
+    again.run()
     assert outcomes(again) == ["intact"]
 
 
@@ -239,12 +239,12 @@ def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path)
 )
 def test_killed_witness_continues(step: Step, expected: int, host: MadeUpHost, tmp_path: Path) -> None:
     settings = host.settings(cuts=1)
-    store = Store.open(tmp_path / "into", settings)
+    store = CampaignStore.open(tmp_path / "into", settings)
     before = (host.home / "boot").read_text().strip()
     cut = CampaignCut(number=1, pattern="SQLite", wait_s=0.1, started_at="", step=step, boot_before=before)
     store.save(cut)
     if step != "start":
-        store.log(cut).write_bytes(HEADER + b"\nack 0 0 1\n")
+        store.log_path(cut).write_bytes(HEADER + b"\nack 0 0 1\n")
     if step in ("off", "wait", "on"):
         host.set("down")
     else:
@@ -253,7 +253,7 @@ def test_killed_witness_continues(step: Step, expected: int, host: MadeUpHost, t
         store.save(msgspec.structs.replace(cut, boot_after=(host.home / "boot").read_text().strip()))
     os.close(store._lock)
     campaign = host.campaign(tmp_path / "into", None)
-    campaign.go()
+    campaign.run()
     assert len(campaign.store.cuts) == expected
     assert outcomes(campaign) == ["no-cut"] * (expected - 1) + ["intact"]
 
@@ -263,8 +263,8 @@ def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Pa
     campaign = host.campaign(
         tmp_path / "into", host.settings(mount="[ ! -e written ] || { echo bad superblock; exit 32; }")
     )
-    with pytest.raises(Stopped, match="could not be mounted after cut 1"):
-        campaign.go()
+    with pytest.raises(CampaignStopped, match="could not be mounted after cut 1"):
+        campaign.run()
     [cut] = campaign.store.cuts
     assert cut.outcome == "lost" and cut.figures is not None and cut.figures.unmountable
 
@@ -272,11 +272,11 @@ def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Pa
 def test_records_that_cannot_be_read_are_no_loss(host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text("")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(Stopped, match="cut 1 cannot be verified"):
-        campaign.go()
+    with pytest.raises(CampaignStopped, match="cut 1 cannot be verified"):
+        campaign.run()
     again = _reopened(host, campaign, mount_fails=True)
-    with pytest.raises(Stopped, match="could not be mounted after cut 1"):
-        again.go()
+    with pytest.raises(CampaignStopped, match="could not be mounted after cut 1"):
+        again.run()
     assert outcomes(again) == ["lost"]
 
 
@@ -284,54 +284,54 @@ def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: P
     host.set("refuses")
     campaign = host.campaign(tmp_path / "into", host.settings())
     with pytest.raises(Refused, match="db1 refuses to write: open: Invalid argument"):
-        campaign.go()
+        campaign.run()
     assert outcomes(campaign) == ["refused"] * len(PATTERNS)
     host.unset("refuses")
     again = _reopened(host, campaign)
-    again.go()
+    again.run()
     assert outcomes(again)[-2:] == ["intact", "intact"]
 
 
 @pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])
 def test_answer_of_the_host_is_not_trusted(answer: str, host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text(answer)
-    with pytest.raises(Stopped, match="no run document"):
-        host.campaign(tmp_path / "into", host.settings()).go()
+    with pytest.raises(CampaignStopped, match="no run document"):
+        host.campaign(tmp_path / "into", host.settings()).run()
 
 
 def test_host_that_floods_is_stopped(host: MadeUpHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "MAX_LOG_BYTES", 500)
     campaign = host.campaign(tmp_path / "into", host.settings(wait_s=(60.0, 60.0)))
-    with pytest.raises(Stopped, match="HOST sent more than 200 MiB"):
-        campaign.go()
+    with pytest.raises(CampaignStopped, match="HOST sent more than 200 MiB"):
+        campaign.run()
 
 
 def test_directory_that_is_not_mounted_any_more_is_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    campaign.go()
+    campaign.run()
     store = campaign.store
     store.save(msgspec.structs.replace(store.cuts[0], mount_point="/srv/data"))
     again = _reopened(host, campaign, host.settings(cuts=2))
-    with pytest.raises(Stopped, match="the records went to the filesystem of /srv, not of /srv/data"):
-        again.go()
+    with pytest.raises(CampaignStopped, match="the records went to the filesystem of /srv, not of /srv/data"):
+        again.run()
 
 
 def test_records_of_the_cut_before_are_removed(host: MadeUpHost, tmp_path: Path) -> None:
     left = host.home / ".fstui-powercut-00112233445566ff"
     (left / "w0").mkdir(parents=True)
     campaign = host.campaign(tmp_path / "into", host.settings(directory=str(host.home)))
-    campaign.go()
+    campaign.run()
     assert not left.exists()
 
 
 def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
     with pytest.raises(Refused, match="another fstui runs"):
-        Store.open(tmp_path / "into", None)
+        CampaignStore.open(tmp_path / "into", None)
     os.close(campaign.store._lock)
     with pytest.raises(Refused, match="begun with a different --host"):
-        Store.open(tmp_path / "into", host.settings(host="db2"))
-    assert Store.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
+        CampaignStore.open(tmp_path / "into", host.settings(host="db2"))
+    assert CampaignStore.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
 
 
 @pytest.mark.root
@@ -340,8 +340,8 @@ def test_commands_of_another_user_are_not_run(host: MadeUpHost, tmp_path: Path) 
     os.close(campaign.store._lock)
     os.chown(tmp_path / "into/campaign.json", 65534, 65534)
     with pytest.raises(Refused, match="belongs to another user"):
-        Store.open(tmp_path / "into", None)
-    assert Store.read(tmp_path / "into").settings.cuts == 1
+        CampaignStore.open(tmp_path / "into", None)
+    assert CampaignStore.read(tmp_path / "into").settings.cuts == 1
 
 
 def _reopened(

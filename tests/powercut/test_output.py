@@ -16,7 +16,7 @@ from fstui.powercut.records import Stream
 
 RUN = "00" * 8
 HALF_A_SECOND_BLOCK = 6144
-OVERWRITES = Stream.of(0, "fdatasync", "overwrite", 4096, 8192)
+OVERWRITES = Stream.make(0, "fdatasync", "overwrite", 4096, 8192)
 
 
 @contextmanager

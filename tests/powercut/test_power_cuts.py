@@ -48,9 +48,9 @@ def test_saved_cut_counts_as_survived() -> None:
     path = runs.save(run)
     found = power_cuts.figures_of(run)
     assert found is not None
-    assert power_cuts.so_far(found.identity).survived == 1
-    assert power_cuts.earlier("another", found.identity) == (None, 1)
-    decided, survived = power_cuts.earlier(found.cut, found.identity)
+    assert power_cuts.read_history(found.identity).survived_cuts == 1
+    assert power_cuts.read_earlier_cuts("another", found.identity) == (None, 1)
+    decided, survived = power_cuts.read_earlier_cuts(found.cut, found.identity)
     assert decided is not None and decided.path == path and decided.run == run
     assert survived == 0
 
@@ -60,9 +60,9 @@ def test_altered_verification_does_not_count() -> None:
     found = power_cuts.figures_of(run)
     assert found is not None
     runs.save(replace(run, sentence="It was kept for good."))
-    assert power_cuts.so_far(found.identity).survived == 0
+    assert power_cuts.read_history(found.identity).survived_cuts == 0
     runs.save(run)
-    assert power_cuts.so_far(found.identity).survived == 1
+    assert power_cuts.read_history(found.identity).survived_cuts == 1
 
 
 def test_saved_runs_are_read_once_for_many_cuts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,11 +73,11 @@ def test_saved_runs_are_read_once_for_many_cuts(monkeypatch: pytest.MonkeyPatch)
     ledger.enter("r", "directory", "/srv/.fstui-r", pid=gone.pid)
     read = []
 
-    def verified() -> Iterator[power_cuts.VerifiedCut]:
+    def verified_cuts() -> Iterator[power_cuts.VerifiedCut]:
         read.append("all")
         yield from ()
 
-    monkeypatch.setattr(power_cuts, "verified", verified)
-    assert len(power_cuts.pending()) == 30
-    assert [entry.run for entry in power_cuts.left_behind()] == ["r"]
+    monkeypatch.setattr(power_cuts, "verified_cuts", verified_cuts)
+    assert len(power_cuts.unverified_cuts()) == 30
+    assert [entry.run for entry in power_cuts.leftovers()] == ["r"]
     assert read == ["all", "all"]

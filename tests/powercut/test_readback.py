@@ -13,7 +13,7 @@ import pytest
 from fstui.measure.children import command
 from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.readback import WriterComparison
-from fstui.powercut.records import ENDED, LOST, PREFIX, Stream, Writes
+from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, PREFIX, Stream, Writes
 from fstui.state.workspace import HeldDirectory
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 
@@ -37,7 +37,7 @@ def compared(directory: Path, of: Stream, last: int) -> tuple[dict[str, Any], di
     comparison = WriterComparison(str(directory), RUN, of, last, {})
     comparison.compare()
     assert counts["oldest"] == min(comparison.lost, default=None)
-    assert sum(counts[kind] for kind in LOST) == len(comparison.lost)
+    assert sum(counts[kind] for kind in LOSS_KINDS) == len(comparison.lost)
     return counts, comparison.lost
 
 
@@ -204,7 +204,7 @@ def test_unreadable_directory_is_reported(tmp_path: Path) -> None:
 
 def test_writers_end_is_reported(directory: Path) -> None:
     lay_down(directory, stream(), 20)
-    (directory / ENDED).write_text("stopped by SIGTERM")
+    (directory / END_REASON_FILE).write_text("stopped by SIGTERM")
     assert read_back(directory, [stream()], {0: 20})[0]["ended"] == "stopped by SIGTERM"
 
 
@@ -222,7 +222,7 @@ def database(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, St
     monkeypatch.chdir(directory)
     fill_database(of, "w0", RUN)
     writer = RecordDatabase(RUN, of)
-    for sequence in range(of.first, 13):
+    for sequence in range(of.first_sequence, 13):
         writer.put(sequence)
     for file in ("0", "0-wal"):
         shutil.copy(home / file, home / f"copy-{file}")

@@ -62,20 +62,20 @@ def test_unwritten_block_is_empty_foreign_block_is_torn() -> None:
 @pytest.mark.parametrize("block", [4096, 65536])
 @pytest.mark.parametrize("file", [131_072, MAX_FILE_BYTES])
 def test_every_setting_gives_a_possible_stream(writes: Writes, block: int, file: int) -> None:
-    assert Stream.of(0, "fsync", writes, block, file).is_possible
+    assert Stream.make(0, "fsync", writes, block, file).is_possible
 
 
 def test_overwrite_reuses_one_filled_file() -> None:
     of = stream("overwrite", records=8)
-    assert of.first == 8
+    assert of.first_sequence == 8
     assert [of.position(sequence) for sequence in (8, 9, 16)] == [(0, 0), (0, BLOCK), (0, 0)]
 
 
-@pytest.mark.parametrize(("writes", "per_file", "kept"), [("append", 8, 2), ("create", 1, 8)])
-def test_append_continues_in_new_files(writes: Writes, per_file: int, kept: int) -> None:
+@pytest.mark.parametrize(("writes", "records_per_file", "kept"), [("append", 8, 2), ("create", 1, 8)])
+def test_append_continues_in_new_files(writes: Writes, records_per_file: int, kept: int) -> None:
     of = stream(writes, records=8)
-    assert (of.first, of.per_file, of.kept_files) == (0, per_file, kept)
-    assert of.position(9) == (9 // per_file, 9 % per_file * BLOCK)
+    assert (of.first_sequence, of.records_per_file, of.kept_files) == (0, records_per_file, kept)
+    assert of.position(9) == (9 // records_per_file, 9 % records_per_file * BLOCK)
 
 
 def test_only_create_no_dirsync_skips_the_directory() -> None:

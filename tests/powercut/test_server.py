@@ -111,7 +111,7 @@ def test_server_that_never_starts_here_proves_nothing(tmp_path: Path) -> None:
     needed("postgresql")
     settings: dict[str, Any] = {**asyncio.run(server_settings("postgresql")), "argv": ["/bin/false"]}
     (tmp_path / "w0").mkdir()
-    stream = Stream.of(0, "fdatasync", "postgresql", 4096, 8192)
+    stream = Stream.make(0, "fdatasync", "postgresql", 4096, 8192)
     copies = HeldDirectory.from_path(tmp_path).as_settings
     request = {"directory": str(tmp_path), "run": "00" * 8, "streams": [stream], "last": {0: 2}, "copies": copies}
     done = subprocess.run(

@@ -20,7 +20,7 @@ from fstui.model.errors import Refused
 from fstui.model.judgement import Speed
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
-from fstui.powercut.records import ENDED, Stream
+from fstui.powercut.records import END_REASON_FILE, Stream
 from fstui.powercut.verification import Declared
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import power_cut
@@ -170,7 +170,7 @@ async def test_stopped_writer_proves_nothing(box: Box, where: str) -> None:
     if where == "in the log":
         log += b"end 900 stopped by SIGTERM\n"
     else:  # a regular shutdown after the network failed
-        (box.directory / ENDED).write_text("stopped by SIGTERM")
+        (box.directory / END_REASON_FILE).write_text("stopped by SIGTERM")
     run = await box.check(log)
     assert run.verdict == "cannot-tell"
     assert "stopped by SIGTERM" in run.sentence
@@ -287,7 +287,7 @@ async def test_verified_cut_with_removed_records_is_no_loss(box: Box) -> None:
         path.unlink() if path.is_file() else path.rmdir()
     box.directory.rmdir()
     assert await box.check_and_save() == first
-    assert len(list(power_cuts.verified())) == 1
+    assert len(list(power_cuts.verified_cuts())) == 1
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ async def test_invalid_log_is_refused_and_nothing_is_saved(box: Box, damage: Any
     assert log != box.log()
     with pytest.raises(Refused, match=why):
         await box.check(log)
-    assert list(power_cuts.verified()) == []
+    assert list(power_cuts.verified_cuts()) == []
 
 
 async def test_incomplete_last_line_is_ignored(box: Box) -> None:
@@ -342,8 +342,8 @@ async def test_loss_restarts_the_count(tmp_path: Path) -> None:
             box.spoil(95)
         run = await box.check_and_save()
         # the history orders runs by their second, so give them different ones
-        saved = next(iter(power_cuts.verified())).path
-        saved.rename(saved.with_name(f"20261120-00000{len(list(power_cuts.verified()))}-{run.id}.json"))
+        saved = next(iter(power_cuts.verified_cuts())).path
+        saved.rename(saved.with_name(f"20261120-00000{len(list(power_cuts.verified_cuts()))}-{run.id}.json"))
     assert run.findings[0].title == "1 cut"
 
 
@@ -396,5 +396,5 @@ async def test_interrupted_verification_changes_nothing(box: Box) -> None:
     checking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await checking
-    assert list(power_cuts.verified()) == []
+    assert list(power_cuts.verified_cuts()) == []
     assert (await box.check_and_save()).findings[0].title == "1 cut"

@@ -18,7 +18,7 @@ from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut import power_cuts
 from fstui.powercut.log import Log
-from fstui.powercut.records import ENDED, PREFIX, Stream, unpack
+from fstui.powercut.records import END_REASON_FILE, PREFIX, Stream, unpack
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.state import ledger, runs
@@ -114,7 +114,7 @@ def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) 
     for fields in log.header["streams"]:
         of = Stream(*fields)
         acknowledged = log.writers[of.writer]
-        assert acknowledged.first == of.first
+        assert acknowledged.first == of.first_sequence
         number, offset = of.position(acknowledged.last)
         block = (directory / f"w{of.writer}" / str(number)).read_bytes()[offset : offset + of.block_bytes]
         found = unpack(block)
@@ -156,7 +156,7 @@ def test_stop_is_reported_and_marked_on_disk(write: Write, number: signal.Signal
     reason = f"stopped by {number.name}"
     assert writer.returncode == code
     assert out.endswith(f" {reason}\n".encode())
-    assert (Path(log.header["directory"]) / ENDED).read_text() == reason
+    assert (Path(log.header["directory"]) / END_REASON_FILE).read_text() == reason
     assert reason in story.decode() and "--pending" in story.decode()
 
 
@@ -173,7 +173,7 @@ def test_writer_ends_when_its_reader_goes_away(write: Write) -> None:
     assert writer.stdout
     writer.stdout.close()
     assert writer.wait() == 141
-    assert "gone" in (Path(log.header["directory"]) / ENDED).read_text()
+    assert "gone" in (Path(log.header["directory"]) / END_REASON_FILE).read_text()
 
 
 def test_signs_of_life_continue_without_acknowledgements(write: Write) -> None:
@@ -189,8 +189,8 @@ def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     directory = Path(log.header["directory"])
     assert [entry.what for entry in ledger.entries()] == [str(directory)]
     cut(writer)
-    assert [entry.what for entry in power_cuts.pending()] == [str(directory)]
-    assert power_cuts.left_behind() == []
+    assert [entry.what for entry in power_cuts.unverified_cuts()] == [str(directory)]
+    assert power_cuts.leftovers() == []
 
     cleaned = prefork.run("clean")
     assert cleaned.returncode == 0
@@ -199,7 +199,7 @@ def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     words = ("powercut", "verify", directory.parent, "--storage-was-cut", "--format", "json")
     verified = prefork.run(*words, data=data)
     assert json.loads(verified.stdout)["verdict"] == "kept"
-    assert power_cuts.pending() == []
+    assert power_cuts.unverified_cuts() == []
     assert prefork.run("clean").returncode == 0
     assert not directory.exists() and ledger.entries() == []
 

@@ -14,7 +14,7 @@ from fstui.measure.kinds.documents import decode_run
 from fstui.model.counters import DeviceTrace
 from fstui.trace.child import RunTrace
 from fstui.trace.reader import flush_counter as flush_counter_module
-from fstui.trace.reader.flush_counter import FlushCounter, device_of
+from fstui.trace.reader.flush_counter import FlushCounter, find_device
 from tests.real import disks, headless
 from tests.real.neighbours import neighbours
 
@@ -83,7 +83,7 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
     """Recording every request would slow the step down."""
     with disks.on_loop(workshop) as storage:
         assert storage.device
-        device, fd = device_of(storage.device), written_file(storage.directory)
+        device, fd = find_device(storage.device), written_file(storage.directory)
         assert device
         witness = FlushCounter("fstui-many", [os.getpid()], [device])
         try:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
-from fstui.powercut.campaign import CampaignCut, CampaignSettings, Store
+from fstui.powercut.campaign import CampaignCut, CampaignSettings, CampaignStore
 from fstui.report import campaign, formats
 from fstui.report.sections import Cell, Report
 from tests.powercut.host import MadeUpHost
@@ -25,8 +25,8 @@ def cut(number: int, outcome: str, **changes: object) -> CampaignCut:
     return CampaignCut(**made | {"outcome": outcome, "step": "done"} | changes)  # type: ignore[arg-type]
 
 
-def report_of(settings: CampaignSettings, *cuts: CampaignCut, stopped: str = "") -> Report:
-    return campaign.report_of(campaign.document(Store(Path(), settings, list(cuts), -1), stopped))
+def report_of(settings: CampaignSettings, *cuts: CampaignCut, stop_reason: str = "") -> Report:
+    return campaign.report_of(campaign.document(CampaignStore(Path(), settings, list(cuts), -1), stop_reason))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_verdict_depends_on_what_was_cut(
     settings: CampaignSettings, kind: str, outcomes: list[str], verdict: str
 ) -> None:
     made = [cut(number, outcome) for number, outcome in enumerate(outcomes, 1)]
-    found = campaign.document(Store(Path(), replace(settings, kind=kind), made, -1), "")
+    found = campaign.document(CampaignStore(Path(), replace(settings, kind=kind), made, -1), "")
     assert found.verdict == verdict
 
 
@@ -108,8 +108,11 @@ def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings
 
 def test_interim_verdict_has_its_bound(settings: CampaignSettings) -> None:
     made = [cut(number, "intact") for number in range(1, 4)]
-    assert campaign.interim(Store(Path(), settings, made, -1)) == "✓ 3 of 4 cuts, 0 lost: fewer than 64\xa0% lose data"
-    assert campaign.interim(Store(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
+    assert (
+        campaign.interim(CampaignStore(Path(), settings, made, -1))
+        == "✓ 3 of 4 cuts, 0 lost: fewer than 64\xa0% lose data"
+    )
+    assert campaign.interim(CampaignStore(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
 
 
 def test_server_that_did_not_start_again_is_named(settings: CampaignSettings) -> None:
@@ -119,7 +122,7 @@ def test_server_that_did_not_start_again_is_named(settings: CampaignSettings) ->
 
 
 def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: CampaignSettings) -> None:
-    report = report_of(settings, cut(1, "intact"), cut(2, "no-cut", reason="<b>[red]"), stopped="db1: \x1b[2J")
+    report = report_of(settings, cut(1, "intact"), cut(2, "no-cut", reason="<b>[red]"), stop_reason="db1: \x1b[2J")
     page = str(formats.render_report("html", report))
     assert page.count("2026-11-26") == 3  # a cut that did not happen is shown twice
     assert "&lt;b&gt;[red]" in page and "\x1b" not in page and "<b>" not in page

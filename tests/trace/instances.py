@@ -7,4 +7,4 @@ from fstui.trace.reader import tracefs
 
 def is_there(path: str) -> bool:
     """Return whether the instance with this usual path exists."""
-    return (Path(tracefs.find()) / "instances" / Path(path).name).exists()
+    return (Path(tracefs.find_tracefs()) / "instances" / Path(path).name).exists()

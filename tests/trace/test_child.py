@@ -21,7 +21,7 @@ from fstui.state import ledger
 from fstui.trace import child as tracing
 from fstui.trace.child import RunTrace, Untraceable
 from fstui.trace.reader import record, tracefs
-from fstui.trace.reader.flush_counter import FlushCounter, device_of
+from fstui.trace.reader.flush_counter import FlushCounter, find_device
 from tests.trace.instances import is_there
 
 ROOT = Path(__file__).parents[2]
@@ -64,7 +64,7 @@ async def test_an_instance_is_in_the_ledger_until_it_is_removed(own_user: Path) 
     assert (entry.kind, entry.what) == ("trace", "/sys/kernel/tracing/instances/fstui-one")
     problem = await remove(entry)
     assert problem == f"{entry.what}: not removed: another process uses it"
-    assert tracefs.Instance(tracefs.find(), "fstui-one").read("tracing_on") == "1\n", "it still records"
+    assert tracefs.Instance(tracefs.find_tracefs(), "fstui-one").read("tracing_on") == "1\n", "it still records"
     assert await trace.stop() is None
     assert ledger.entries() == []
     assert not is_there(tracing.instance_path("one"))
@@ -110,7 +110,7 @@ def test_an_instance_is_removed_when_its_run_is_killed(tmp_path: Path) -> None:
         process.stdin.close()
         assert process.wait(20) == 0
         process.stdin = None
-    assert "fstui-orphan" not in os.listdir(f"{tracefs.find()}/instances")
+    assert "fstui-orphan" not in os.listdir(f"{tracefs.find_tracefs()}/instances")
 
 
 @pytest.mark.root
@@ -141,7 +141,7 @@ def test_an_existing_name_is_refused_and_stays() -> None:
         assert first == {"ready": True}
         with recording("taken") as (_, second):
             assert "File exists" in second["error"]
-        assert "fstui-taken" in os.listdir(f"{tracefs.find()}/instances")
+        assert "fstui-taken" in os.listdir(f"{tracefs.find_tracefs()}/instances")
 
 
 @pytest.mark.root
@@ -156,8 +156,8 @@ def test_own_flushes_are_recognised_in_a_pid_namespace(tmp_path: Path) -> None:
         pytest.skip("unshare is missing: apt-get install util-linux")
     program = """
 import os, sys, time
-from fstui.trace.reader.flush_counter import FlushCounter, device_of
-witness = FlushCounter("fstui-namespace", [os.getpid()], [device_of(sys.argv[1])])
+from fstui.trace.reader.flush_counter import FlushCounter, find_device
+witness = FlushCounter("fstui-namespace", [os.getpid()], [find_device(sys.argv[1])])
 try:
     fd = os.open(sys.argv[2], os.O_CREAT | os.O_RDWR)
     os.pwrite(fd, bytes(4096), 0)
@@ -184,7 +184,7 @@ print(os.getpid(), seen["asked_by_us"], seen["asked_by_kernel_threads"])
 
 @pytest.mark.root
 def test_a_buffer_that_overflows_makes_counts_unknown(tmp_path: Path) -> None:
-    device = device_of(any_disk())
+    device = find_device(any_disk())
     assert device
     witness = FlushCounter("fstui-small", [os.getpid()], [device])
     try:
@@ -215,6 +215,6 @@ def test_every_kind_of_loss_is_counted() -> None:
 
 
 def test_removal_says_the_kernels_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record, "find", lambda: str(tmp_path))
+    monkeypatch.setattr(record, "find_tracefs", lambda: str(tmp_path))
     with pytest.raises(FileNotFoundError, match="No such file or directory"):
         record.remove("fstui-1")

@@ -110,7 +110,7 @@ async def test_log_of_the_witness_leads_to_the_verdict(tmp_path: Path) -> None:
         await typed(pilot, str(tmp_path / "acks.log"))
         assert isinstance(pilot.app.screen, ResultScreen)
         assert "KEPT" in await text(pilot)
-    assert power_cuts.so_far(box.cut.header.target.identity).survived == 1
+    assert power_cuts.read_history(box.cut.header.target.identity).survived_cuts == 1
     async with on_this_box(box) as pilot:
         assert "1 cut survived" in shown(pilot.app)[0]
 
@@ -167,7 +167,7 @@ async def test_bad_log_is_reported_and_the_screen_stays(tmp_path: Path, content:
         await typed(pilot, str(tmp_path / "acks.log"))
         assert isinstance(pilot.app.screen, PowerCutScreen)
         assert why in " ".join((await text(pilot)).split())
-    assert list(power_cuts.verified()) == []
+    assert list(power_cuts.verified_cuts()) == []
 
 
 async def test_unverified_cut_is_shown_and_not_offered_for_removal(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fstui.model.watch import Watched
     from fstui.storage.process import WriteCounts
     from fstui.trace.at_risk import AtRiskChild
-    from fstui.trace.child import Ended
+    from fstui.trace.child import FinalReport
 
 
 class RunningProbe(ABC):
@@ -115,7 +115,7 @@ class Servers:
 class StepTracing(Protocol):
     """The kernel's trace of a run. The defaults are those of a run without a trace."""
 
-    refused: str | None
+    untraced: str | None
     """A sentence with the reason why there is no trace; None if there is one, or none was requested."""
 
     def begin(self, from_ns: int, pids: tuple[int, ...]) -> None:
@@ -132,18 +132,18 @@ class StepTracing(Protocol):
 
 
 class NoTrace(StepTracing):
-    def __init__(self, refused: str | None = None) -> None:
-        self.refused = refused
+    def __init__(self, untraced: str | None = None) -> None:
+        self.untraced = untraced
 
 
 class RunningWatch(Protocol):
     """The programs that wait for files, while a watch runs."""
 
-    def seconds(self) -> AsyncIterator[Watched | Ended]:
-        """Yield each second, and the result after ``end``."""
+    def reports(self) -> AsyncIterator[Watched | FinalReport]:
+        """Yield a report every second, and the final report after ``end``."""
 
     def end(self) -> None:
-        """Request the result."""
+        """Request the final report."""
 
     async def stop(self) -> str | None:
         """End the watch. Returns None, or a sentence about what could not be removed."""

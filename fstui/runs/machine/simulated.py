@@ -30,7 +30,7 @@ from fstui.simulate.programs import SimulatedProgram, new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
 from fstui.state.workspace import RunDirectory, TargetDirectory
-from fstui.trace.child import Ended
+from fstui.trace.child import FinalReport
 
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, why_no_oltp=_NO_SERVER)
@@ -168,11 +168,11 @@ class SimulatedWaits:
     def end(self) -> None:
         self._ending = True
 
-    async def seconds(self) -> AsyncIterator[Watched | Ended]:
+    async def reports(self) -> AsyncIterator[Watched | FinalReport]:
         while not self._ending:
             if await self._pass_second():
                 yield self._watched.second()
-        yield Ended(self._watched.whole(), ())
+        yield FinalReport(self._watched.whole(), ())
 
     async def stop(self) -> str | None:
         self._ending = True

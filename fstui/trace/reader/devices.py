@@ -15,29 +15,29 @@ from typing import NamedTuple
 
 from fstui import proc
 from fstui.trace.reader.durations import Durations
-from fstui.trace.reader.recording import EventRecording, Wanted
+from fstui.trace.reader.recording import EventRecording, TracedEvent
 
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
 MAX_IN_FLIGHT = 65536
 """Maximum number of requests per device that are remembered until they complete. No device has more in flight."""
 SECTOR = 512
-EVENTS_PER_S = 8000
+MAX_EVENTS_PER_S = 8000
 """Maximum number of request events to read per second. If there are more, only a part of each second is recorded."""
 MIN_SHARE = 0.02
 """Least part of a second to record."""
-WAITED_FOR = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
+WAITED_FOR_FILTER = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
 
 
-def meaning(rwbs: bytes) -> int:
+def request_flags(rwbs: bytes) -> int:
     """Return a bit mask of FLUSH_FIRST, WRITE and FUA for the letters."""
-    text = rwbs.partition(b"\0")[0]
-    first = text[:1] == b"F"
-    operation = text[1:2] if first else text[:1]
+    letters = rwbs.partition(b"\0")[0]
+    has_flush = letters[:1] == b"F"
+    operation = letters[1:2] if has_flush else letters[:1]
     if operation != b"W":
-        return FLUSH_FIRST if first else 0
-    after = text[2:] if first else text[1:]
-    return WRITE | (FLUSH_FIRST if first else 0) | (FUA if b"F" in after else 0)
+        return FLUSH_FIRST if has_flush else 0
+    modifiers = letters[2:] if has_flush else letters[1:]
+    return WRITE | (FLUSH_FIRST if has_flush else 0) | (FUA if b"F" in modifiers else 0)
 
 
 class Requests:
@@ -49,33 +49,33 @@ class Requests:
         self._flushing: deque[int] = deque(maxlen=MAX_IN_FLIGHT)
         self._writing: dict[int, int] = {}
 
-    def issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
-        means = meaning(rwbs)
-        self.fua_issued += bool(means & FUA)
-        if means & FLUSH_FIRST:
+    def add_issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
+        flags = request_flags(rwbs)
+        self.fua_issued += bool(flags & FUA)
+        if flags & FLUSH_FIRST:
             self.flushes_issued += 1
             self._flushing.append(time_ns)
-        elif means & WRITE and len(self._writing) < MAX_IN_FLIGHT:
+        elif flags & WRITE and len(self._writing) < MAX_IN_FLIGHT:
             self._writing[sector] = time_ns
 
-    def completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
+    def add_completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.
 
-        Events do not tell which flush was completed, so the oldest one in flight is used. Single times may be wrong;
-        their sum is correct.
+        Events do not tell which flush was completed, so the oldest flush in flight is used. Single times may be wrong,
+        but their sum is correct.
         """
-        means = meaning(rwbs)
-        if means & FLUSH_FIRST and self._flushing:
+        flags = request_flags(rwbs)
+        if flags & FLUSH_FIRST and self._flushing:
             self.flushes.add(time_ns - self._flushing.popleft())
-        elif means & WRITE and sector in self._writing:
+        elif flags & WRITE and sector in self._writing:
             self.writes.add(time_ns - self._writing.pop(sector))
 
     def take(self) -> Requests:
-        """Return the requests completed since the last call, and reset the counts. Requests in flight are kept."""
-        taken = copy(self)
+        """Return the requests since the last call, and reset the counts. Requests in flight are kept."""
+        requests = copy(self)
         self.flushes, self.writes = Durations(), Durations()
         self.flushes_issued = self.fua_issued = 0
-        return taken
+        return requests
 
     def forget_in_flight(self) -> None:
         self._flushing.clear()
@@ -99,8 +99,10 @@ class DiskCounters(NamedTuple):
 
 
 def read_disks() -> dict[str, list[int]]:
-    """Return by name the fields of /proc/diskstats of every disk that gets requests. dm, md and partitions do not: they
-    pass requests on."""
+    """Return the fields of /proc/diskstats, by name, of every disk whose driver receives requests.
+
+    dm, md and partitions are not among them, because they pass requests on.
+    """
     disks = {}
     for line in proc.read_text("/proc/diskstats").splitlines():
         words = line.split()
@@ -110,24 +112,29 @@ def read_disks() -> dict[str, list[int]]:
 
 
 def read_counters() -> dict[str, DiskCounters]:
-    return {name: DiskCounters(now[4], now[6] * SECTOR, now[7], now[15], now[16]) for name, now in read_disks().items()}
+    # positions as in Documentation/admin-guide/iostats.rst, from 0
+    return {
+        name: DiskCounters(fields[4], fields[6] * SECTOR, fields[7], fields[15], fields[16])
+        for name, fields in read_disks().items()
+    }
 
 
 class DeviceRecording(EventRecording):
     def __init__(self, name: str) -> None:
         """Raises TracefsError."""
         self.share = 1.0
+        """The part of each second to record."""
         self._requests: dict[int, Requests] = {}
-        self._seen = 0
+        self._event_count = 0
         super().__init__(name, self._enable)
 
     def _enable(self) -> None:
         fields = ("dev", "sector", "rwbs")
-        self._issue = self.enable(Wanted("block/block_rq_issue", fields, WAITED_FOR))
-        self.enable(Wanted("block/block_rq_complete", fields, WAITED_FOR))
+        self._issue = self.enable(TracedEvent("block/block_rq_issue", fields, WAITED_FOR_FILTER))
+        self.enable(TracedEvent("block/block_rq_complete", fields, WAITED_FOR_FILTER))
 
     def switch(self, on: bool) -> None:
-        """Record or pause. After a pause the ends of requests in flight are unknown, so they are forgotten."""
+        """Record, or pause and forget the requests in flight, because their ends will not be recorded."""
         self.instance.write("tracing_on", str(int(on)))
         if not on:
             self.read()
@@ -138,14 +145,14 @@ class DeviceRecording(EventRecording):
         until_ns = self.collect()
         for time_ns, number, (device, sector, rwbs) in self.events(until_ns):
             requests = self._requests.setdefault(device, Requests())
-            handle = requests.issued if number == self._issue else requests.completed
+            handle = requests.add_issued if number == self._issue else requests.add_completed
             handle(time_ns, sector, rwbs)
-            self._seen += 1
+            self._event_count += 1
 
     def take(self, seconds: float) -> dict[int, Requests]:
-        """Return the requests of the last ``seconds`` by device number. Choose ``share`` for the next seconds."""
+        """Return the requests of the last ``seconds`` by device number, and choose ``share`` for the next second."""
         self.read()
-        per_s = self._seen / (self.share * seconds)
-        self.share = max(MIN_SHARE, min(1.0, EVENTS_PER_S / per_s)) if per_s else 1.0
-        self._seen = 0
+        events_per_s = self._event_count / (self.share * seconds)
+        self.share = max(MIN_SHARE, min(1.0, MAX_EVENTS_PER_S / events_per_s)) if events_per_s else 1.0
+        self._event_count = 0
         return {device: requests.take() for device, requests in self._requests.items()}

@@ -3,8 +3,8 @@ too low."""
 
 from __future__ import annotations
 
-BITS = 6
-"""Bits of each duration that are kept below its highest bit."""
+KEPT_BITS = 6
+"""How many bits of a duration are kept below its highest bit."""
 MIN_FOR_P99 = 100
 
 
@@ -14,26 +14,26 @@ class Durations:
     def __init__(self) -> None:
         self.buckets: dict[int, int] = {}
         self.sum_ns = 0
-        self.longest = 0
+        self.longest_ns = 0
 
     @property
     def count(self) -> int:
         return sum(self.buckets.values())
 
     def add(self, duration_ns: int) -> None:
-        """Count one duration. This is called for every event, so it avoids function calls."""
+        """Count a duration. This is called for every event, so it avoids function calls."""
         self.sum_ns += duration_ns
-        if duration_ns > self.longest:  # noqa: PLR1730
-            self.longest = duration_ns
-        drop = duration_ns.bit_length() - BITS - 1
-        bucket = duration_ns >> drop << drop if drop > 0 else duration_ns
+        if duration_ns > self.longest_ns:  # noqa: PLR1730
+            self.longest_ns = duration_ns
+        dropped_bits = duration_ns.bit_length() - KEPT_BITS - 1
+        bucket = duration_ns >> dropped_bits << dropped_bits if dropped_bits > 0 else duration_ns
         self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 
     def merge(self, others: Durations) -> None:
         for bucket, count in others.buckets.items():
             self.buckets[bucket] = self.buckets.get(bucket, 0) + count
         self.sum_ns += others.sum_ns
-        self.longest = max(self.longest, others.longest)
+        self.longest_ns = max(self.longest_ns, others.longest_ns)
 
     def percentile(self, share: float) -> int:
         """Return the lower bound of the bucket at which this share of the durations is reached."""
@@ -42,11 +42,11 @@ class Durations:
             total += count
             if total >= rank:
                 return duration_ns
-        return self.longest
+        return self.longest_ns
 
     def as_dict(self) -> dict[str, int | None] | None:
         """Return p50, p99 (None if there are fewer than 100 durations) and max; None if there are no durations."""
         if not self.count:
             return None
         p99 = self.percentile(0.99) if self.count >= MIN_FOR_P99 else None
-        return {"p50": self.percentile(0.5), "p99": p99, "max": self.longest}
+        return {"p50": self.percentile(0.5), "p99": p99, "max": self.longest_ns}

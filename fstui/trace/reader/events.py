@@ -17,33 +17,33 @@ from typing import Any, NamedTuple
 from fstui.trace.reader.tracefs import TracefsError
 
 FIELD = re.compile(
-    r"field:(?P<declared>[^;]+);\s*offset:(?P<at>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
+    r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
-NUMBERS = {1: "b", 2: "h", 4: "i", 8: "q"}
+INTEGER_LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}
 """The struct letter of a signed number, by its size in bytes; the upper-case letter is unsigned."""
-COMMITTED = 0xFFFFF
-"""Mask of the number of data bytes, without the flags."""
+DATA_SIZE_MASK = 0xFFFFF
+"""Mask of a page's number of data bytes, without the flags."""
 MAX_DATA, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
 """Event types. 1 to 28 are lengths in words. If the type is 0, the length in bytes is in the next word."""
 DELTA_BITS = 27
-DELTA = (1 << DELTA_BITS) - 1
-LITTLE = sys.byteorder == "little"
-KIND_AT, DELTA_AT, ID_AT = (0, 5, 0) if LITTLE else (27, 0, 16)
-"""Bit positions of the type, the time delta and the event id in their words."""
-STAMP = (1 << 59) - 1
-"""Mask of an absolute time stamp. It has 59 bits; the five higher bits stay those of the previous time."""
+DELTA_MASK = (1 << DELTA_BITS) - 1
+IS_LITTLE_ENDIAN = sys.byteorder == "little"
+KIND_SHIFT, DELTA_SHIFT, ID_SHIFT = (0, 5, 0) if IS_LITTLE_ENDIAN else (27, 0, 16)
+"""Bit positions in their words of an event's type, time delta and id."""
+TIME_STAMP_MASK = (1 << 59) - 1
+"""Mask of the 59 bits that an absolute time stamp has. The five higher bits are those of the previous time."""
 Event = tuple[int, int, tuple[Any, ...]]
 """Time (ns of the buffer's clock), event id, requested fields. A plain tuple, because there are many."""
 Reader = struct.Struct
 """Unpacks the requested fields of one kind of event."""
 
 
-class Garbled(Exception):  # noqa: N818  the caller counts it as a lost event
+class GarbledPage(Exception):  # noqa: N818  the caller counts it as a lost event
     """The page contradicts itself, so none of its events can be trusted."""
 
 
 class Field(NamedTuple):
-    at: int
+    offset: int
     size: int
     signed: bool
     is_text: bool
@@ -57,15 +57,15 @@ class EventFormat(NamedTuple):
 
     def reader(self, *names: str) -> Reader:
         """Return a struct that unpacks these fields, given in the order of their offsets. Raises TracefsError."""
-        form, at = "=", 0
+        letters, offset = "=", 0
         for name in names:
             field = self.fields.get(name)
-            if field is None or field.at < at:
+            if field is None or field.offset < offset:
                 raise TracefsError(f"the event {self.name} of this kernel has no field {name} at the expected place")
-            form += f"{field.at - at}x{struct_letter(field)}"
-            at = field.at + field.size
+            letters += f"{field.offset - offset}x{struct_letter(field)}"
+            offset = field.offset + field.size
         try:
-            return struct.Struct(form)
+            return struct.Struct(letters)
         except struct.error as error:
             raise TracefsError(f"the format of the event {self.name} cannot be parsed: {error}") from error
 
@@ -73,27 +73,27 @@ class EventFormat(NamedTuple):
 def struct_letter(field: Field) -> str:
     if field.is_text:
         return f"{field.size}s"
-    if field.size not in NUMBERS:
+    if field.size not in INTEGER_LETTERS:
         raise TracefsError(f"a field of {field.size} bytes is not a number")
-    return NUMBERS[field.size] if field.signed else NUMBERS[field.size].upper()
+    return INTEGER_LETTERS[field.size] if field.signed else INTEGER_LETTERS[field.size].upper()
 
 
-def fields_of(text: str) -> dict[str, Field]:
+def parse_fields(text: str) -> dict[str, Field]:
     fields = {}
     for match in FIELD.finditer(text):
-        words = match["declared"].split()
+        words = match["declaration"].split()
         if not words:
             continue
         name, bracket, _ = words[-1].partition("[")
         is_text = bool(bracket) and "char" in words and "__data_loc" not in words
-        fields[name] = Field(int(match["at"]), int(match["size"]), match["signed"] == "1", is_text)
+        fields[name] = Field(int(match["offset"]), int(match["size"]), match["signed"] == "1", is_text)
     return fields
 
 
 def parse_format(name: str, text: str) -> EventFormat:
     """Parse the ``format`` file of an event. Raises TracefsError."""
     number = re.search(r"^ID: (\d{1,9})$", text, re.MULTILINE)
-    fields = fields_of(text)
+    fields = parse_fields(text)
     if number is None or not fields:
         raise TracefsError(f"the format of the event {name} cannot be parsed")
     return EventFormat(name, int(number[1]), fields)
@@ -104,72 +104,75 @@ class PageLayout(NamedTuple):
 
     commit: Field
     """The number of data bytes, and flags."""
-    data_at: int
+    data_offset: int
     bytes: int
     """Size of a page. A read of this many bytes returns exactly one page."""
 
 
 def parse_page_layout(text: str) -> PageLayout:
     """Parse ``events/header_page``. Raises TracefsError."""
-    fields = fields_of(text)
+    fields = parse_fields(text)
     if not {"timestamp", "commit", "data"} <= fields.keys() or fields["timestamp"] != Field(0, 8, False, False):
         raise TracefsError("the page header of the trace buffer cannot be parsed")
     data = fields["data"]
-    return PageLayout(fields["commit"], data.at, data.at + data.size)
+    return PageLayout(fields["commit"], data.offset, data.offset + data.size)
 
 
-def time_of(page: bytes) -> int:
+def page_time(page: bytes) -> int:
     """Return the time at which the page begins, in ns."""
     return int.from_bytes(page[:8], sys.byteorder)
 
 
 def data_end(page: bytes, layout: PageLayout) -> int:
-    commit = page[layout.commit.at : layout.commit.at + layout.commit.size]
-    return layout.data_at + (int.from_bytes(commit, sys.byteorder) & COMMITTED)
+    """Return the offset at which the events of a page end."""
+    commit = page[layout.commit.offset : layout.commit.offset + layout.commit.size]
+    return layout.data_offset + (int.from_bytes(commit, sys.byteorder) & DATA_SIZE_MASK)
 
 
 def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> list[Event]:
-    """Return the events of a page for which there is a reader (by event id). Raises Garbled."""
-    begin, now = layout.data_at, time_of(page)
+    """Return the events of a page for which there is a reader (by event id). Raises GarbledPage."""
+    begin, time_ns = layout.data_offset, page_time(page)
     count = (data_end(page, layout) - begin) // 4
     if begin + 4 * count > len(page) or count < 0:
-        raise Garbled("a page of the trace buffer ends before its data")
+        raise GarbledPage("a page of the trace buffer ends before its data")
     words = struct.unpack_from(f"={count}I", page, begin)
     events: list[Event] = []
-    at = 0
-    while at < count:
-        head = words[at]
-        kind, delta = head >> KIND_AT & 31, head >> DELTA_AT & DELTA
+    index = 0
+    while index < count:
+        head = words[index]
+        kind, delta = head >> KIND_SHIFT & 31, head >> DELTA_SHIFT & DELTA_MASK
         if 0 < kind <= MAX_DATA:  # nearly all events
-            now += delta
-            data, at = at + 1, at + 1 + kind
+            time_ns += delta
+            data, index = index + 1, index + 1 + kind
         elif kind == PADDING and not delta:
             break  # the rest of the page is empty
         else:
-            now, data, at = _decode_unusual(words, at, now)
-        if at > count:
-            raise Garbled("an event of the trace buffer is longer than its page")
-        if data < at and (reader := readers.get(number := words[data] >> ID_AT & 0xFFFF)):
-            if 4 * (at - data) < reader.size:
-                raise Garbled("an event of the trace buffer is shorter than its format says")
-            events.append((now, number, reader.unpack_from(page, begin + 4 * data)))
+            time_ns, data, index = _decode_unusual(words, index, time_ns)
+        if index > count:
+            raise GarbledPage("an event of the trace buffer is longer than its page")
+        # only padding and time stamps have no data
+        if data < index and (reader := readers.get(number := words[data] >> ID_SHIFT & 0xFFFF)):
+            if 4 * (index - data) < reader.size:
+                raise GarbledPage("an event of the trace buffer is shorter than its format says")
+            events.append((time_ns, number, reader.unpack_from(page, begin + 4 * data)))
     return events
 
 
-def _decode_unusual(words: tuple[int, ...], at: int, now: int) -> tuple[int, int, int]:
+def _decode_unusual(words: tuple[int, ...], index: int, time_ns: int) -> tuple[int, int, int]:
     """Decode a long event, a discarded event or a time stamp.
 
     Returns the new time, the index of the event's data, and the index of the next event.
     """
-    if at + 1 >= len(words):
-        raise Garbled("an event of the trace buffer is cut off")
-    head, word = words[at], words[at + 1]
-    kind, delta = head >> KIND_AT & 31, head >> DELTA_AT & DELTA
+    if index + 1 >= len(words):
+        raise GarbledPage("an event of the trace buffer is cut off")
+    head, word = words[index], words[index + 1]
+    kind, delta = head >> KIND_SHIFT & 31, head >> DELTA_SHIFT & DELTA_MASK
     if kind == TIME_EXTEND:
-        return now + delta + (word << DELTA_BITS), at + 2, at + 2
+        return time_ns + delta + (word << DELTA_BITS), index + 2, index + 2
     if kind == TIME_STAMP:
-        return (now & ~STAMP) | (delta + (word << DELTA_BITS) & STAMP), at + 2, at + 2
+        stamp = delta + (word << DELTA_BITS) & TIME_STAMP_MASK
+        return (time_ns & ~TIME_STAMP_MASK) | stamp, index + 2, index + 2
     if word < 4:
-        raise Garbled("an event of the trace buffer has no length")
-    next_at = at + 1 + (word + 3) // 4
-    return now + delta, next_at if kind == PADDING else at + 2, next_at
+        raise GarbledPage("an event of the trace buffer has no length")
+    next_index = index + 1 + (word + 3) // 4
+    return time_ns + delta, next_index if kind == PADDING else index + 2, next_index

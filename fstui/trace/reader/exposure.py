@@ -14,52 +14,54 @@ from typing import Any
 from fstui import proc
 from fstui.trace.reader.devices import SECTOR
 
-GAP_S = 0.1
+MAX_SYNC_GAP_S = 0.1
 """A program syncs without a pause if less time than this passes between two syncs."""
-MAX_SYNC_S = 1.0
+LONG_SYNC_S = 1.0
 """The data of a sync that takes longer counts as at risk."""
-MAX_MARKS = 4096
-WRITTEN, FLUSHES = 6, 15
+MAX_WRITES = 4096
+WRITTEN_SECTORS_FIELD, FLUSHES_FIELD = 6, 15
 """Fields of /sys/block/*/stat (Documentation/block/stat.rst)."""
 
 
 class DatedBytes:
+    """A number of bytes with the times at which they were written."""
+
     def __init__(self) -> None:
-        self._marks: deque[tuple[float, int]] = deque()
-        """Time of a write and number of its bytes, the oldest first."""
+        self._writes: deque[tuple[float, int]] = deque()
+        """Time and number of bytes of each write, the oldest first."""
         self.total = 0
 
     @property
     def oldest(self) -> float | None:
-        return self._marks[0][0] if self._marks else None
+        return self._writes[0][0] if self._writes else None
 
-    def set(self, total: int, since: float) -> list[tuple[float, int]]:
-        """Set the total. Date new bytes ``since``. If it shrinks, remove the oldest bytes and return them."""
-        taken: list[tuple[float, int]] = []
+    def set_total(self, total: int, since: float) -> list[tuple[float, int]]:
+        """Set the total. Additional bytes get the time ``since``; surplus bytes, the oldest, are returned."""
+        removed: list[tuple[float, int]] = []
         self.add(since, total - self.total)
         while self.total > total:
-            time, amount = self._marks.popleft()
+            time, amount = self._writes.popleft()
             part = min(amount, self.total - total)
             if part < amount:
-                self._marks.appendleft((time, amount - part))
-            taken.append((time, part))
+                self._writes.appendleft((time, amount - part))
+            removed.append((time, part))
             self.total -= part
-        return taken
+        return removed
 
     def add(self, time: float, amount: int) -> None:
         if amount <= 0:
             return
         self.total += amount
-        if self._marks and (time <= self._marks[-1][0] or len(self._marks) >= MAX_MARKS):
-            last, before = self._marks.pop()
-            time, amount = last, before + amount
-        self._marks.append((time, amount))
+        if self._writes and (time <= self._writes[-1][0] or len(self._writes) >= MAX_WRITES):
+            time, last_amount = self._writes.pop()
+            amount += last_amount
+        self._writes.append((time, amount))
 
-    def not_before(self, time: float) -> None:
-        """Date older bytes to ``time``: what was written before is durable, so these bytes were written again since."""
-        if self._marks and self._marks[0][0] < time:
-            older = sum(amount for date, amount in self._marks if date < time)
-            self._marks = deque([(time, older), *(mark for mark in self._marks if mark[0] >= time)])
+    def redate(self, time: float) -> None:
+        """Set the time of older bytes to ``time``, before which all is durable: they must have been written again."""
+        if self._writes and self._writes[0][0] < time:
+            older = sum(amount for written_at, amount in self._writes if written_at < time)
+            self._writes = deque([(time, older), *(write for write in self._writes if write[0] >= time)])
 
 
 class Totals:
@@ -69,9 +71,10 @@ class Totals:
         self.most_bytes = self.syncs = 0
         self._longest_s = self._first_sync = self._last_sync = 0.0
 
-    def note(self, now: float, total: int, oldest: float | None) -> None:
+    def update_maxima(self, now: float, total: int, oldest: float | None) -> None:
         self.most_bytes = max(self.most_bytes, total)
-        self._longest_s = max(self._longest_s, now - (now if oldest is None else oldest))
+        if oldest is not None:
+            self._longest_s = max(self._longest_s, now - oldest)
 
     def count_syncs(self, now: float, times: int) -> None:
         self._first_sync = self._first_sync or now
@@ -93,34 +96,35 @@ class Exposure(Totals):
     def __init__(self) -> None:
         super().__init__()
         self.in_memory, self.in_cache = DatedBytes(), DatedBytes()
-        self._sync_began = self._synced_until = self._synced_at = -1.0
+        self._sync_start = self._sync_end = self._sync_noted_at = -1.0
+        """Of the last sync that has ended: its start, its end, and when ``add_sync`` was called for it."""
 
-    def synced(self, began: float, ended: float, now: float) -> None:
-        """Count a sync that has ended: what was written before it began is durable."""
-        self._synced_at = now
-        self._sync_began = max(self._sync_began, began)
-        self._synced_until = max(self._synced_until, ended)
-        self.in_memory.not_before(self._sync_began)
+    def add_sync(self, began: float, ended: float, now: float) -> None:
+        """Add a sync that has ended. Bytes that were written before the sync began are durable."""
+        self._sync_noted_at = now
+        self._sync_start = max(self._sync_start, began)
+        self._sync_end = max(self._sync_end, ended)
+        self.in_memory.redate(self._sync_start)
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
-        """Return whether the program syncs without a pause (GAP_S), and the running sync takes less than MAX_SYNC_S."""
-        if running_since is not None and now - running_since >= MAX_SYNC_S:
+        """Return whether the program syncs without a pause (MAX_SYNC_GAP_S) and has no long sync (LONG_SYNC_S)."""
+        if running_since is not None and now - running_since >= LONG_SYNC_S:
             return False
-        return (running_since or now) - self._synced_until < GAP_S
+        return (running_since or now) - self._sync_end < MAX_SYNC_GAP_S
 
     def update(self, dirty: int, since: float, *, limit: int, flushed_at: float) -> None:
-        """Set the bytes in memory to ``dirty``. Those that are not there any more went to the caches of the disks.
+        """Set the bytes in memory to ``dirty``. Bytes that have left memory are now in the caches of the disks.
 
-        ``since``: the last update; new bytes were written later. ``limit``: bytes that the caches may hold.
-        ``flushed_at``: when they were flushed last.
+        ``since``: time of the previous update, after which new bytes were written. ``limit``: the most bytes that the
+        caches can hold. ``flushed_at``: when the caches were last flushed.
         """
-        written_back = self.in_memory.set(dirty, max(since, self._sync_began))
-        if self._synced_at >= since and flushed_at >= self._sync_began:  # the sync flushed the caches
-            self.in_cache.set(0, since)
+        written_back = self.in_memory.set_total(dirty, max(since, self._sync_start))
+        if self._sync_noted_at >= since and flushed_at >= self._sync_start:  # the sync flushed the caches
+            self.in_cache.set_total(0, since)
         else:
             for time, amount in written_back:
                 self.in_cache.add(time, amount)
-        self.in_cache.set(min(self.in_cache.total, limit), since)
+        self.in_cache.set_total(min(self.in_cache.total, limit), since)
 
     def forget(self) -> None:
         """Drop all bytes, because the file was deleted."""
@@ -139,25 +143,27 @@ class Exposure(Totals):
 
 
 class WriteCache:
-    """An upper bound of the bytes in a disk's volatile cache: those written since the reading before its last flush."""
+    """An upper bound of the bytes in a disk's volatile cache: those written since the poll before its last flush."""
 
     def __init__(self, name: str) -> None:
         self._path = f"/sys/block/{name}/stat"
-        self.volatile = proc.read_text(f"/sys/block/{name}/queue/write_cache").strip() != "write through"
-        self.not_flushed = 0
+        self.is_volatile = proc.read_text(f"/sys/block/{name}/queue/write_cache").strip() != "write through"
+        self.unflushed_bytes = 0
         """Bytes written since the last flush, or since the start."""
         self.flushed_at = 0.0
         self._written, self._flushes = self._read() or (0, 0)
 
     def _read(self) -> tuple[int, int] | None:
         words = proc.read_text(self._path).split()
-        return (int(words[WRITTEN]) * SECTOR, int(words[FLUSHES])) if len(words) > FLUSHES else None
+        if len(words) <= FLUSHES_FIELD:
+            return None
+        return int(words[WRITTEN_SECTORS_FIELD]) * SECTOR, int(words[FLUSHES_FIELD])
 
     def poll(self) -> None:
         written, flushes = self._read() or (self._written, self._flushes)  # the disk may be unplugged
         if flushes > self._flushes:
-            self.not_flushed, self.flushed_at = 0, monotonic()
-        self.not_flushed += written - self._written
+            self.unflushed_bytes, self.flushed_at = 0, monotonic()
+        self.unflushed_bytes += written - self._written
         self._written, self._flushes = written, flushes
 
 
@@ -174,11 +180,11 @@ class WriteCaches:
         for disk in self.disks.values():
             disk.poll()
 
-    def not_flushed(self, names: Iterable[str]) -> int:
+    def unflushed_bytes(self, names: Iterable[str]) -> int:
         """Return how many bytes the caches of these disks may lose together."""
-        return sum(self.disks[name].not_flushed for name in names if self.disks[name].volatile)
+        return sum(self.disks[name].unflushed_bytes for name in names if self.disks[name].is_volatile)
 
     def flushed_at(self, names: Iterable[str]) -> float:
-        """Return when one of these disks was flushed last; inf if none has a volatile cache, so none needs a flush."""
+        """Return the time of the last flush of any of these disks; inf if no disk has a volatile cache to flush."""
         disks = [self.disks[name] for name in names]
-        return max((disk.flushed_at for disk in disks if disk.volatile), default=inf)
+        return max((disk.flushed_at for disk in disks if disk.is_volatile), default=inf)

@@ -16,10 +16,10 @@ from fstui import proc
 from fstui.trace.reader.processes import TracedProcess
 from fstui.trace.reader.waits import SyncedFile
 
-SEARCH_S = 0.05
-"""CPU time per second for the search in lists of open files. A database server may have thousands."""
-AGAIN_S = 5.0
-"""Time until a file is searched again, because it was not found or may have been renamed (as PostgreSQL does)."""
+SEARCH_CPU_S = 0.05
+"""CPU time per second for searching lists of open files. A database server may have thousands of open files."""
+SEARCH_INTERVAL_S = 5.0
+"""Time until a file is searched for again: it was not found, or a program such as PostgreSQL may have renamed it."""
 MAX_NAMES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232
@@ -28,7 +28,7 @@ STATUS_BYTES = 232
 
 class FileLocation(NamedTuple):
     path: str | None = None
-    """As the program sees it."""
+    """The path in the program's mount namespace."""
     device: int = 0
     """Number (major << 20 | minor) of the filesystem's device; 0 if unknown."""
 
@@ -36,29 +36,29 @@ class FileLocation(NamedTuple):
 class FileLocations:
     def __init__(self) -> None:
         self._known: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
-        self._by_name: dict[tuple[str, int, int], FileLocation] = {}
-        """By program name, device and inode, because the processes of a server share files and some have ended."""
+        self._shared: dict[tuple[str, int, int], FileLocation] = {}
+        """By program name, device and inode. A server's processes share files, and some processes have ended."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
-        self._open: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
-        """By pid and inode: the descriptors of an open file, each with its fdinfo."""
+        self._descriptors: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
+        """The descriptors of an open file, each with its fdinfo, by pid and inode."""
         self._mounts: dict[int, int] = {}
-        self._until = 0.0
+        self._search_until_s = 0.0
 
     def begin(self) -> None:
         """Begin a second: read the mounts, and allow the search to take SEARCH_S."""
-        self._open.clear()
+        self._descriptors.clear()
         self._mounts = device_numbers()
-        self._until = time.thread_time() + SEARCH_S
-        for cache in (self._known, self._by_name, self._searched_at):
+        self._search_until_s = time.thread_time() + SEARCH_CPU_S
+        for cache in (self._known, self._shared, self._searched_at):
             if len(cache) > MAX_NAMES:
                 cache.clear()
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return where a file is, if that is known or can be found in the remaining time."""
-        key, shared = (program, file), (program.name, file.device, file.inode)
-        known = self._known.get(key) or self._by_name.get(shared) or FileLocation(None, file.device)
+        key, shared_key = (program, file), (program.name, file.device, file.inode)
+        known = self._known.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
         now = time.monotonic()
-        if self._time_is_up or now - self._searched_at.get(key, -AGAIN_S) < AGAIN_S:
+        if self._time_is_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
             return known
         location = self._find(program, file)
         if location.path is None and self._time_is_up:
@@ -70,12 +70,12 @@ class FileLocations:
         if file.inode:
             self._known[key] = location
             if file.device:
-                self._by_name[shared] = location
+                self._shared[shared_key] = location
         return location
 
     @property
     def _time_is_up(self) -> bool:
-        return time.thread_time() > self._until
+        return time.thread_time() > self._search_until_s
 
     def _find(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         if program.is_kernel and (path := backing_files().get((file.device, file.inode))):
@@ -86,7 +86,7 @@ class FileLocations:
         return FileLocation(path_of(program, fd), file.device or self._device_of(program, fdinfo(program, fd)))
 
     def _descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
-        """Return the program's descriptor of the file: that of the call, or one with the same inode."""
+        """Return the program's descriptor of the file: the descriptor of the call, or another with the same inode."""
         if file.fd >= 0 and (not file.inode or self._matches(program, fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
         files = self._open_files(program).get(file.inode, ()) if file.inode else ()
@@ -94,9 +94,9 @@ class FileLocations:
 
     def _open_files(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
         """Return the open files of a program by inode. They are listed at most once per second."""
-        files = self._open.get(program.pid)
+        files = self._descriptors.get(program.pid)
         if files is None:
-            files = self._open[program.pid] = defaultdict(list)
+            files = self._descriptors[program.pid] = defaultdict(list)
             with contextlib.suppress(OSError):
                 for fd in os.listdir(f"/proc/{program.pid}/fd"):
                     info = fdinfo(program, fd)
@@ -118,7 +118,7 @@ class FileLocations:
 
 
 def fdinfo(program: TracedProcess, fd: str) -> dict[str, int]:
-    """Return ``mnt_id`` and ``ino`` of an open file, as far as the kernel shows them."""
+    """Return ``mnt_id`` and ``ino`` of an open file. Older kernels show only ``mnt_id``."""
     fields = {}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{fd}", "rb") as file:
         for line in file:
@@ -139,7 +139,7 @@ def path_of(program: TracedProcess, fd: str) -> str | None:
 def backing_files() -> dict[tuple[int, int], str]:
     """Return the backing files of loop devices, by device and inode: ``/srv/image (loop0)``.
 
-    They are needed because a kernel worker syncs them. The files themselves are not accessed.
+    A kernel worker syncs a backing file, so no program's descriptor leads to it. The files themselves are not accessed.
     """
     loops = {}
     for path in glob.glob("/sys/block/loop*/loop/backing_file"):
@@ -166,7 +166,7 @@ def device_numbers(pid: int | None = None) -> dict[int, int]:
 
 
 def block_device(number: int) -> str | None:
-    """Return the kernel name of a filesystem's block device; for btrfs, whose number is invented, the mounted one."""
+    """Return the kernel name of a filesystem's block device. The number of btrfs is anonymous, so find its mount."""
     with contextlib.suppress(OSError):
         return os.path.basename(os.readlink(f"/sys/dev/block/{number >> 20}:{number & 0xFFFFF}"))
     source = next((mount.source for mount in proc.mounts() if proc.device_number(mount.device) == number), "")
@@ -176,7 +176,7 @@ def block_device(number: int) -> str | None:
 
 
 def request_devices(device: str) -> set[str]:
-    """Return the devices that receive the requests: this one, the disk of a partition, or the members of dm and md."""
+    """Return the devices that receive requests: this device, the disk of a partition, or the members of dm and md."""
     path = os.path.realpath(f"/sys/class/block/{device}")
     if os.path.isdir(f"{path}/mq"):
         return {device}

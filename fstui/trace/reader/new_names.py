@@ -1,4 +1,4 @@
-"""New names of files that a power cut may undo, because neither the directory nor the journal was written since."""
+"""New names of files that a power cut may undo, because neither the directory nor the journal has been written yet."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _MIN_COMMIT_AGE_S = 1.5
 """A journal commit that ends at least this long after a change includes the change. An earlier one may have begun
 before the change."""
 _COMMIT_INTERVAL_S = 5.0
-"""Time until ext4 commits, unless it is mounted with ``commit=``."""
+"""Time until ext4 commits its journal, unless the filesystem is mounted with ``commit=``."""
 
 
 class Journal(NamedTuple):
     """An ext4 journal (jbd2)."""
 
     file: str
-    """Its statistics in /proc."""
+    """The journal's statistics in /proc."""
     interval_s: float
-    """The longest time until it commits."""
+    """The longest time between two commits."""
 
     def commits(self) -> int:
         """Return the number of commits since the mount."""
@@ -39,33 +39,34 @@ class Journal(NamedTuple):
 class NewNames:
     """The names that a program made in a directory in one second."""
 
-    def __init__(self, directory: FileNumber, path: str | None, count: int, since: float) -> None:
-        self.directory, self.path, self.count, self.since = directory, path, count, since
+    def __init__(self, directory: FileNumber, path: str | None, count: int, created_at: float) -> None:
+        self.directory, self.path, self.count, self.created_at = directory, path, count, created_at
         self.journal = journal_of(directory[0])
         self._commits = self.journal.commits() if self.journal else 0
         self._first_commit_s: float | None = None
         """Age of the names when the first commit was seen."""
 
     def is_committed(self, now: float, commits: Mapping[Journal, int]) -> bool:
-        """Return whether the journal was committed or, without a journal, the kernel has written the directory back.
+        """Return whether a commit of the journal has made the names durable.
 
-        ``commits``: the number of commits of each journal so far.
+        Without a journal, return whether the kernel has written the directory back. ``commits``: the number of commits
+        of each journal so far.
         """
-        age_s = now - self.since
+        age_s = now - self.created_at
         if self.journal is None:
-            return age_s > expire_s()
+            return age_s > writeback_age_s()
         new_commits = commits[self.journal] - self._commits
         if new_commits and self._first_commit_s is None:
             self._first_commit_s = age_s
-        contained = new_commits >= 2 or (self._first_commit_s or 0) > _MIN_COMMIT_AGE_S
-        return contained or age_s > self.journal.interval_s + _COMMIT_INTERVAL_S
+        is_contained = new_commits >= 2 or (self._first_commit_s or 0) > _MIN_COMMIT_AGE_S
+        return is_contained or age_s > self.journal.interval_s + _COMMIT_INTERVAL_S
 
 
-def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
-    """Return the path of a directory if it is the working directory of the process or one of ``near``."""
+def find_directory(pid: int, inode: int, candidates: Iterable[str]) -> str | None:
+    """Return the path of a directory; None unless it is one of ``candidates`` or the process's working directory."""
     with contextlib.suppress(OSError):
-        near = [os.readlink(f"/proc/{pid}/cwd"), *near]
-    for path in near:
+        candidates = [os.readlink(f"/proc/{pid}/cwd"), *candidates]
+    for path in candidates:
         with contextlib.suppress(OSError):
             if os.stat(f"/proc/{pid}/root{path}").st_ino == inode:
                 return path
@@ -74,7 +75,7 @@ def find_directory(pid: int, inode: int, near: Iterable[str]) -> str | None:
 
 @cache
 def journal_of(number: int) -> Journal | None:
-    """Return the journal of the ext4 filesystem on a device; None if there is none."""
+    """Return the journal of the ext4 filesystem on a device; None if the device has no such journal."""
     device = block_device(number)
     files = glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ()
     mounted = (mount for mount in proc.mounts() if proc.device_number(mount.device) == number)
@@ -84,8 +85,8 @@ def journal_of(number: int) -> Journal | None:
 
 
 @cache
-def expire_s() -> float:
-    """Return after how many seconds the kernel writes dirty pages back by itself; infinite if it never does."""
+def writeback_age_s() -> float:
+    """Return the age at which the kernel writes dirty pages back by itself; infinite if it never does."""
     expire, interval = (
         int(proc.read_text(f"/proc/sys/vm/dirty_{name}_centisecs") or default)
         for name, default in (("expire", 3000), ("writeback", 500))

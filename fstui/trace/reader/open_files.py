@@ -1,9 +1,9 @@
 """Count the bytes in the page cache of files that programs have open for writing, without changing anything.
 
-cachestat(2) requires a descriptor. pidfd_getfd(2) duplicates that of the program: no file is opened, so no lease is
-broken. The duplicate is closed at once, because it keeps a deleted file on the disk, a flock(2) held and a filesystem
-mounted. On filesystems with a flush method, such as NFS, SMB and FUSE, closing it would write the file back. So only
-the filesystems in ``COVERED``, which have no such method, are examined.
+cachestat(2) requires a descriptor. pidfd_getfd(2) duplicates the program's descriptor. So no file is opened, and no
+lease is broken. The duplicate is closed at once, because it keeps a deleted file on the disk, a flock(2) held and a
+filesystem mounted. On filesystems with a flush method, such as NFS, SMB and FUSE, closing the duplicate would write the
+file back. So only the filesystems in ``COVERED``, which have no such method, are examined.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ PIDFD_GETFD, CACHESTAT = 438, 451
 """System call numbers since Linux 5.6 and 6.5, the same on every architecture (asm-generic/unistd.h)."""
 COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "vfat", "exfat", "ntfs3"})
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
-"""A crash loses their files in any case, so they are not examined."""
-SCAN_S = 0.008
-"""CPU time per scan. If there are more files, the next scan continues with the others."""
+"""A crash loses the files of these filesystems in any case, so they are not examined."""
+SCAN_CPU_S = 0.008
+"""CPU time per scan. Processes for which there is no time are examined in the next scan."""
 QUIET_SCANS = 8
-"""A process that writes nothing has all its descriptors examined only in one of this many scans."""
+"""All descriptors of a process that writes nothing are examined only in one of this many scans."""
 RECENT_NS = 20_000_000
-"""If a file was changed within this time, a later change may leave its modification time as it is, because older
-kernels round that time down to a timer tick of at most 10 ms."""
+"""If a file was changed within this time, its next change may not change the modification time, because older kernels
+round that time down to a timer tick of at most 10 ms."""
 PAGE = resource.getpagesize()
-_ARGUMENTS = struct.Struct("=2Q5Q")
+_CACHESTAT = struct.Struct("=2Q5Q")
 """struct cachestat_range and, from byte 16, struct cachestat (uapi/linux/mman.h)."""
-_memory = ctypes.create_string_buffer(_ARGUMENTS.size)
+_cachestat_buffer = ctypes.create_string_buffer(_CACHESTAT.size)
 
 
 class CachestatError(TracefsError):
@@ -48,8 +48,8 @@ class CachestatError(TracefsError):
 
 def dirty_and_writeback(fd: int) -> tuple[int, int]:
     """Return the bytes of a file's dirty pages, and of its pages that are being written. Raises OSError."""
-    system_call(CACHESTAT, fd, ctypes.byref(_memory), ctypes.byref(_memory, 16), 0)
-    _, _, _, dirty, writeback, _, _ = _ARGUMENTS.unpack_from(_memory)
+    system_call(CACHESTAT, fd, ctypes.byref(_cachestat_buffer), ctypes.byref(_cachestat_buffer, 16), 0)
+    _, _, _, dirty, writeback, _, _ = _CACHESTAT.unpack_from(_cachestat_buffer)
     return dirty * PAGE, writeback * PAGE
 
 
@@ -59,21 +59,21 @@ class Opener:
     def __init__(self, pid: int, process: proc.Stat) -> None:
         self.pid, self.started, self.name = pid, process.start, process.name
         self.parent: Opener | None = None
-        self.wanted = False
+        self.in_scope = False
         self.descriptors: dict[str, Descriptor] = {}
-        self.directory = self.pidfd = -1
-        self._moved: tuple[int, int] | None = None
+        self.fd_directory = self.pidfd = -1
+        self._io_bytes: tuple[int, int] | None = None
 
     @property
     def topmost(self) -> Opener:
         """This process, or the topmost of its ancestors with the same name, such as PostgreSQL's postmaster."""
         parent = self.parent
-        return parent.topmost if parent is not None and parent.wanted and parent.name == self.name else self
+        return parent.topmost if parent is not None and parent.in_scope and parent.name == self.name else self
 
-    def has_written(self) -> bool:
-        """Return whether the process may have made pages dirty since the last call."""
-        before, self._moved = self._moved, proc.io_bytes(self.pid)
-        return self._moved is None or self._moved != before
+    def may_have_written(self) -> bool:
+        """Return whether the process may have written to files since the last call."""
+        before, self._io_bytes = self._io_bytes, proc.io_bytes(self.pid)
+        return self._io_bytes is None or self._io_bytes != before
 
     def read_name(self) -> None:
         """Read the name of the process again, because execve(2) changes it."""
@@ -81,11 +81,11 @@ class Opener:
         if process and process.start == self.started:
             self.name = process.name
 
-    def open(self) -> int:
-        """Return a descriptor of /proc/PID/fd, which never shows another process with that PID. Raises OSError."""
-        if self.directory < 0:
-            self.directory = os.open(f"/proc/{self.pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        return self.directory
+    def open_directory(self) -> int:
+        """Return a descriptor of /proc/PID/fd, which never shows a later process with that pid. Raises OSError."""
+        if self.fd_directory < 0:
+            self.fd_directory = os.open(f"/proc/{self.pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return self.fd_directory
 
     def duplicate(self, name: str) -> int:
         """Return a duplicate of a descriptor of the process. Raises OSError."""
@@ -94,7 +94,7 @@ class Opener:
         return system_call(PIDFD_GETFD, self.pidfd, int(name), 0)
 
     def close(self) -> None:
-        for fd in {self.directory, self.pidfd} - {-1}:
+        for fd in {self.fd_directory, self.pidfd} - {-1}:
             os.close(fd)
 
 
@@ -103,27 +103,29 @@ class OpenFile:
         """``key``: st_dev (on btrfs that of the subvolume) and inode. ``number``: the filesystem's device in events."""
         self.key, self.number, self.path, self.fstype = key, number, path, fstype
         self.openers: Counter[Opener] = Counter()
-        self.direct = False
-        """Whether a process opened it with O_DIRECT and without O_DSYNC."""
-        self.deleted = False
-        self.dirty = self.writeback = 0
-        self.scan = -1
-        self.settled_ns = -1
+        self.is_direct = False
+        """Whether a process opened the file with O_DIRECT and without O_DSYNC."""
+        self.is_deleted = False
+        self.dirty_bytes = self.writeback_bytes = 0
+        self.last_scan = -1
+        self.clean_mtime_ns = -1
         """As long as this is the modification time, the file has no dirty pages."""
 
     def count(self, fd: int, status: os.stat_result) -> None:
         """Count the dirty pages. Raises OSError."""
         is_regular, now_ns = stat.S_ISREG(status.st_mode), time.time_ns()
-        self.deleted = is_regular and not status.st_nlink
+        self.is_deleted = is_regular and not status.st_nlink
         # no program expects a deleted file after a crash
-        self.dirty, self.writeback = (0, 0) if self.deleted else dirty_and_writeback(fd)
-        is_settled = is_regular and not self.dirty and not self.writeback and status.st_mtime_ns < now_ns - RECENT_NS
-        self.settled_ns = status.st_mtime_ns if is_settled else -1
+        self.dirty_bytes, self.writeback_bytes = (0, 0) if self.is_deleted else dirty_and_writeback(fd)
+        is_settled = (
+            is_regular and not self.dirty_bytes and not self.writeback_bytes and status.st_mtime_ns < now_ns - RECENT_NS
+        )
+        self.clean_mtime_ns = status.st_mtime_ns if is_settled else -1
 
 
 Descriptor = tuple[str, OpenFile | str | None]
-"""The link in /proc/PID/fd, and what it leads to: the file; the type of its filesystem if that is not covered; an empty
-string if there is nothing to examine; None if the descriptor is only for reading."""
+"""The link in /proc/PID/fd, and what it leads to: the file; the filesystem's type if that is not covered; an empty
+string if there is nothing to examine; or None if the descriptor is only for reading."""
 
 
 class Scope(NamedTuple):
@@ -146,19 +148,20 @@ class OpenFiles:
         self.files: dict[tuple[int, int], OpenFile] = {}
         self.processes: dict[int, Opener] = {}
         self.unreadable = 0
+        """The number of processes that could not be examined in this round."""
         self.scans_per_round = 1.0
         """How many scans it takes to examine every process once."""
         self._scope = scope
         self._is_limited = os.geteuid() != 0  # root gets EACCES only from a process that is ending
-        self._scan = 0
+        self._scan_number = 0
         self._waiting: list[Opener] = []
         """The processes that are still to be examined in this round."""
         self._mounts: dict[int, tuple[int, str]] = {}
-        """By mount number: device number and type of the filesystem, as read in scan ``_mounts_scan``."""
+        """Device number and type of the filesystem by mount number, as read in scan ``_mounts_scan``."""
         self._mounts_scan = -1
         self._check()
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+        hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
     def _check(self) -> None:
         own = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
@@ -175,25 +178,25 @@ class OpenFiles:
 
     @property
     def not_covered(self) -> dict[str, int]:
-        """The number of descriptors on filesystems that are not covered, by type."""
-        fstypes = (file for process in self.processes.values() for _, file in process.descriptors.values())
-        return Counter(fstype for fstype in fstypes if isinstance(fstype, str) and fstype)
+        """The number of descriptors on filesystems that are not covered, by filesystem type."""
+        contents = (file for process in self.processes.values() for _, file in process.descriptors.values())
+        return Counter(content for content in contents if isinstance(content, str) and content)
 
     def scan(self) -> None:
-        """Examine the processes that are still waiting, or all again, for at most SCAN_S."""
-        self._scan += 1
-        until = time.thread_time() + SCAN_S
+        """Examine the processes that are still waiting or, if there are none, all processes, for at most SCAN_CPU_S."""
+        self._scan_number += 1
+        until = time.thread_time() + SCAN_CPU_S
         if not self._waiting:
-            self._waiting = self._living()
+            self._waiting = self._find_processes()
         total = len(self._waiting)
         while self._waiting:
-            self._visit(self._waiting.pop())
+            self._examine_process(self._waiting.pop())
             if time.thread_time() > until and self._waiting:
                 break
         examined = total - len(self._waiting)
         self.scans_per_round = max(1.0, total / examined) if examined else 1.0
 
-    def _living(self) -> list[Opener]:
+    def _find_processes(self) -> list[Opener]:
         """Return the processes to examine, and forget those that have ended."""
         self.unreadable = 0
         pids = proc.pids()
@@ -201,43 +204,43 @@ class OpenFiles:
             self._forget(pid)
         for pid in pids:
             self._add(pid)
-        return [process for process in self.processes.values() if process.wanted]
+        return [process for process in self.processes.values() if process.in_scope]
 
     def _add(self, pid: int) -> Opener | None:
-        """Return a process; None if it has ended. Add a new one and, before it, its parent."""
-        known = self.processes.get(pid)
-        if known is None and pid and (process := proc.stat(pid)):
-            known = self.processes[pid] = Opener(pid, process)
-            known.parent = self._add(process.parent)
-            in_scope = self._scope.pid in (None, pid) or (known.parent is not None and known.parent.wanted)
-            known.wanted = in_scope and not process.flags & KERNEL_THREAD
-        return known
+        """Return a process; None if it has ended. Add a new process, and its parent if that is new, too."""
+        opener = self.processes.get(pid)
+        if opener is None and pid and (process := proc.stat(pid)):
+            opener = self.processes[pid] = Opener(pid, process)
+            opener.parent = self._add(process.parent)
+            in_scope = self._scope.pid in (None, pid) or (opener.parent is not None and opener.parent.in_scope)
+            opener.in_scope = in_scope and not process.flags & KERNEL_THREAD
+        return opener
 
     def _forget(self, pid: int) -> None:
         process = self.processes.pop(pid)
         self._replace(process, {})
         process.close()
 
-    def _visit(self, process: Opener) -> None:
-        """Examine the files of a process; only those with dirty pages if it has written nothing since the last scan."""
+    def _examine_process(self, process: Opener) -> None:
+        """Examine the files of a process. If it has written nothing, examine only its files with dirty pages."""
         descriptors: dict[str, Descriptor] = {}
         try:
-            directory = process.open()
-            if process.has_written() or (self._scan + process.pid) % QUIET_SCANS == 0:
+            directory = process.open_directory()
+            if process.may_have_written() or (self._scan_number + process.pid) % QUIET_SCANS == 0:
                 names = os.listdir(directory)
             else:
                 descriptors = dict(process.descriptors)
                 names = [
                     name
                     for name, (_, file) in descriptors.items()
-                    if isinstance(file, OpenFile) and (file.dirty or file.writeback)
+                    if isinstance(file, OpenFile) and (file.dirty_bytes or file.writeback_bytes)
                 ]
             for name in names:
                 try:
-                    descriptors[name] = self._look(process, directory, name)
+                    descriptors[name] = self._examine_descriptor(process, directory, name)
                 except PermissionError:
                     raise
-                except OSError:  # it was closed in between
+                except OSError:  # the descriptor was closed in between
                     descriptors.pop(name, None)
         except PermissionError as error:
             self.unreadable += self._is_limited or error.errno == errno.EPERM
@@ -263,31 +266,31 @@ class OpenFiles:
                 file.openers[process] += 1
         process.descriptors = descriptors
 
-    def _look(self, process: Opener, directory: int, name: str) -> Descriptor:
+    def _examine_descriptor(self, process: Opener, directory: int, name: str) -> Descriptor:
         """Examine a descriptor, and count the dirty pages of its file. Raises OSError."""
         link = os.readlink(name, dir_fd=directory)
-        before, known = process.descriptors.get(name, ("", None))
-        if link != before:
-            known = self._classify(process, name, link)
-        elif isinstance(known, OpenFile):
-            if known.scan == self._scan:
-                return before, known
-            status = os.stat(name, dir_fd=directory)  # quick, because no covered filesystem asks a server
-            if (status.st_dev, status.st_ino) != known.key:
-                known = self._classify(process, name, link)
-            elif status.st_mtime_ns != known.settled_ns or not status.st_nlink:
-                known.scan = self._scan
+        old_link, file = process.descriptors.get(name, ("", None))
+        if link != old_link:
+            file = self._classify(process, name, link)
+        elif isinstance(file, OpenFile):
+            if file.last_scan == self._scan_number:
+                return link, file
+            status = os.stat(name, dir_fd=directory)  # quick, because no covered filesystem is remote
+            if (status.st_dev, status.st_ino) != file.key:
+                file = self._classify(process, name, link)
+            elif status.st_mtime_ns != file.clean_mtime_ns or not status.st_nlink:
+                file.last_scan = self._scan_number
                 fd = process.duplicate(name)
                 try:
-                    known.count(fd, status)
+                    file.count(fd, status)
                 finally:
                     os.close(fd)
-        elif known is None and link[:1] == "/" and os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR:
-            known = self._classify(process, name, link)  # the same file was open only for reading before
-        return link, known
+        elif file is None and link[:1] == "/" and os.lstat(name, dir_fd=directory).st_mode & stat.S_IWUSR:
+            file = self._classify(process, name, link)  # the descriptor was only for reading before
+        return link, file
 
     def _classify(self, process: Opener, name: str, link: str) -> OpenFile | str | None:
-        """Return to what a new descriptor leads, as ``Descriptor`` says. Raises OSError."""
+        """Return what a new descriptor leads to, as in ``Descriptor``. Raises OSError."""
         if not link.startswith("/") or link.startswith("/memfd:"):
             return ""
         mount = proc.mount_id(name, process.pid, writable=True)
@@ -312,8 +315,8 @@ class OpenFiles:
                 if fstype == "block device":  # not the device of /dev
                     number = os.major(key[0]) << 20 | os.minor(key[0])
                 file = self.files[key] = OpenFile(key, number, link, fstype)
-            file.direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
-            file.path, file.scan = link, self._scan
+            file.is_direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
+            file.path, file.last_scan = link, self._scan_number
             file.count(fd, status)
             return file
         finally:
@@ -321,15 +324,15 @@ class OpenFiles:
 
     def _mount(self, process: Opener, mount: int) -> tuple[int, str]:
         """Return device number and type of the filesystem of a mount; the type is empty if there is no such mount."""
-        if self._mounts_scan != self._scan:
-            self._mounts, self._mounts_scan = _mounts(None), self._scan
+        if self._mounts_scan != self._scan_number:
+            self._mounts, self._mounts_scan = _mounts(None), self._scan_number
         if mount not in self._mounts:  # it is in the mount namespace of a container
             self._mounts = {mount: (0, ""), **_mounts(process.pid), **self._mounts}
         return self._mounts[mount]
 
-    def drop(self, is_done: Callable[[OpenFile], bool]) -> None:
-        """Forget the files without openers for which ``is_done`` returns True."""
-        for key in [key for key, file in self.files.items() if not file.openers and is_done(file)]:
+    def drop(self, is_obsolete: Callable[[OpenFile], bool]) -> None:
+        """Forget the files without openers for which ``is_obsolete`` returns True."""
+        for key in [key for key, file in self.files.items() if not file.openers and is_obsolete(file)]:
             del self.files[key]
 
     def close(self) -> None:

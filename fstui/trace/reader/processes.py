@@ -13,13 +13,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from fstui import proc
-from fstui.trace.reader.recording import EventRecording, Wanted
+from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import TracefsError
 
 Owner = Literal["own", "kernel_threads", "others"]
 KTHREADD = 2
 """The parent of every kernel thread."""
-OUTERMOST = "pid:[4026531836]"
+OUTERMOST_NAMESPACE = "pid:[4026531836]"
 """The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain its thread numbers."""
 URING_WORKER = b"iou-wrk-"
 """Start of the name of an io_uring worker. The number of the thread that it works for follows (kernel:
@@ -31,8 +31,8 @@ MAX_PROGRAMS = 8192
 
 
 class Lineage:
-    """The owners of threads. What a thread starts has the same owner. Thread numbers are those of the outermost pid
-    namespace."""
+    """The owners of threads. A new thread has the owner of the thread that started it. Thread numbers are those of the
+    outermost pid namespace."""
 
     def __init__(self) -> None:
         self._owners: dict[int, Owner] = {}
@@ -43,7 +43,7 @@ class Lineage:
     def all_own(self, threads: Iterable[int]) -> bool:
         return all(self._owners.get(thread) == "own" for thread in threads)
 
-    def forked(self, parent: int, child: int) -> None:
+    def add_fork(self, parent: int, child: int) -> None:
         """Give a new process or thread the owner of its parent. An earlier thread may have had the same number."""
         owner = self._owners.get(parent)
         if owner is None:
@@ -53,24 +53,25 @@ class Lineage:
 
     def owner(self, thread: int, comm: bytes = b"") -> Owner:
         """Return the owner of a thread. ``comm``: its name, because io_uring workers start without a fork event."""
-        known = self._owners.get(thread)
-        if known is None and comm.startswith(URING_WORKER):
+        owner = self._owners.get(thread)
+        if owner is None and comm.startswith(URING_WORKER):
             number = comm.removeprefix(URING_WORKER).partition(b"\0")[0]
             return self._owners.get(int(number), "others") if number.isdigit() else "others"
-        return known or "others"
+        return owner or "others"
 
 
 def in_outermost_namespace() -> bool:
     """Return whether the process numbers in /proc are those of the kernel's events."""
-    return os.readlink("/proc/self/ns/pid") == OUTERMOST
+    return os.readlink("/proc/self/ns/pid") == OUTERMOST_NAMESPACE
 
 
-def family(roots: Collection[int]) -> list[int]:
+def family_threads(roots: Collection[int]) -> list[int]:
+    """Return the threads of these processes and of all their descendants."""
     parents = {pid: process.parent for pid in proc.pids() if (process := proc.stat(pid))}
-    return [thread for pid in parents if descends(pid, parents, roots) for thread in threads(pid)]
+    return [thread for pid in parents if is_descendant(pid, parents, roots) for thread in threads(pid)]
 
 
-def descends(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
+def is_descendant(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
     for _ in range(len(parents) + 1):  # limited, because parents that changed while /proc was read may form a loop
         if pid in roots:
             return True
@@ -93,13 +94,13 @@ def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
     """
     recording = EventRecording(name)
     try:
-        recording.enable(Wanted(OOM_EVENT, ("pid",), f"common_pid == {recording.thread}"))
-        rewritten = sum(map(rewrite_oom_score, threads))
+        recording.enable(TracedEvent(OOM_EVENT, ("pid",), f"common_pid == {recording.thread}"))
+        count = sum(map(rewrite_oom_score, threads))
         recording.collect()
         numbers = [int(number) for _, _, (number,) in recording.events(time.monotonic_ns())]
     finally:
         recording.remove()
-    if len(numbers) != rewritten:
+    if len(numbers) != count:
         raise TracefsError("the thread numbers of this pid namespace cannot be mapped to those of the kernel's events")
     return numbers
 
@@ -139,21 +140,21 @@ def process_of(thread: int) -> TracedProcess | None:
     return WORKERS if is_worker else TracedProcess(pid, process.start, process.name, is_kernel)
 
 
-def waited_for_cpu_ns(thread: int) -> int | None:
+def cpu_delay_ns(thread: int) -> int | None:
     """Return how long a thread has been runnable without running: the second number of schedstat."""
     words = proc.read_text(f"/proc/{thread}/schedstat").split()
     return int(words[1]) if len(words) > 1 else None
 
 
-def _ended(thread: int, names: Mapping[str, str]) -> TracedProcess:
-    """Return the program of a thread that has ended. ``names``: the kernel's list, by thread number.
+def _process_of_ended_thread(thread: int, names: Mapping[str, str]) -> TracedProcess:
+    """Return the program of a thread that has ended. ``names``: the kernel's list of thread names, by thread number.
 
     An io_uring worker belongs to the program for which it worked.
     """
     name = names.get(str(thread), "")
-    owner = name.removeprefix(URING_WORKER.decode())
-    if owner != name and owner.isdigit():
-        return process_of(int(owner)) or TracedProcess(int(owner), 0, names.get(owner, ""))
+    number = name.removeprefix(URING_WORKER.decode())
+    if number != name and number.isdigit():
+        return process_of(int(number)) or TracedProcess(int(number), 0, names.get(number, ""))
     return TracedProcess(thread, 0, name)
 
 
@@ -164,7 +165,7 @@ class ProcessCache:
         self._delays: dict[int, int] = {}
 
     def of(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
-        """Return the program of each thread. If a thread has ended and was never seen alive, its number is the pid."""
+        """Return the program of each thread. A thread that was never seen alive is its own process."""
         now = {thread: process_of(thread) for thread in threads}
         if len(self._known) > MAX_PROGRAMS:
             self._known.clear()
@@ -172,11 +173,11 @@ class ProcessCache:
         missing = [thread for thread in now if thread not in self._known]
         if missing:
             names = dict(line.split(" ", 1) for line in self._command_names().splitlines() if " " in line)
-            self._known.update({thread: _ended(thread, names) for thread in missing})
+            self._known.update({thread: _process_of_ended_thread(thread, names) for thread in missing})
         return {thread: self._known[thread] for thread in now}
 
     def cpu_delays(self, threads: Iterable[int]) -> dict[int, int]:
         """Return how long (ns) each thread has waited for a CPU since the previous call."""
-        now = {thread: delay for thread in threads if (delay := waited_for_cpu_ns(thread)) is not None}
+        now = {thread: delay for thread in threads if (delay := cpu_delay_ns(thread)) is not None}
         before, self._delays = self._delays, now
         return {thread: delay - before[thread] for thread, delay in now.items() if thread in before}

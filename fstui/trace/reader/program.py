@@ -20,8 +20,8 @@ Traced = TypeVar("Traced", bound=Removable)
 
 
 def serve(make: Callable[[dict[str, Any]], Traced], follow: Callable[[Traced], None]) -> None:
-    """Start to trace with ``make`` and the settings on stdin, or print why that is impossible. Then call ``follow``,
-    which returns when stdin has closed. At the end remove the trace and its entry in the ledger."""
+    """Start to trace by calling ``make`` with the settings from stdin, or print why that is impossible. Then call
+    ``follow``, which returns when stdin has closed. At the end remove the trace and its entry in the ledger."""
     ignore_signals()
     gc.disable()  # these programs make few reference cycles, and the collector would scan many tuples
     settings = read_settings()

@@ -17,48 +17,49 @@ import select
 from typing import Any
 
 from fstui.measure.wire.stdio import read_line, say
-from fstui.trace.reader.flush_counter import FIRST_LOOK_S, FlushCounter, device_of
+from fstui.trace.reader.flush_counter import FIRST_READ_DELAY_S, FlushCounter, find_device
 from fstui.trace.reader.program import serve
-from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find
+from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find_tracefs
 
-MAX_PAUSE_S, MIN_PAUSE_S = 1.0, 0.02
+MIN_READ_INTERVAL_S, MAX_READ_INTERVAL_S = 0.02, 1.0
 TARGET_FILL = 0.125
-"""Share of a CPU's buffer that should be filled at a read. It is not less, because each read delays some operations."""
+"""Share of a CPU's buffer that should be filled at a read. A smaller share means more reads, and each read delays some
+operations."""
 
 
-def counter_of(settings: dict[str, Any]) -> FlushCounter:
-    devices = [device for device in map(device_of, settings["devices"]) if device]
+def make_counter(settings: dict[str, Any]) -> FlushCounter:
+    devices = [device for device in map(find_device, settings["devices"]) if device]
     return FlushCounter(PREFIX + settings["name"], settings["own"], devices)
 
 
 def follow(counter: FlushCounter) -> None:
-    """Read the buffers until stdin closes: soon after the start of a step, and then whenever they reach TARGET_FILL."""
+    """Read the buffers soon after the start of a step and then whenever they reach TARGET_FILL, until stdin closes."""
     say(ready=True)
-    pause_s = MAX_PAUSE_S
+    interval_s = MAX_READ_INTERVAL_S
     while True:
-        if select.select([0], [], [], pause_s)[0]:
-            text = read_line()
-            if not text:
+        if select.select([0], [], [], interval_s)[0]:
+            line = read_line()
+            if not line:
                 return
-            line = json.loads(text)
-            if "from_ns" in line:
-                counter.add_own(line["own"])
-                counter.begin(line["from_ns"])
-                pause_s = FIRST_LOOK_S
+            request = json.loads(line)
+            if "from_ns" in request:
+                counter.add_own(request["own"])
+                counter.begin(request["from_ns"])
+                interval_s = FIRST_READ_DELAY_S
                 continue
-            say(devices=counter.end(line["until_ns"]))
+            say(devices=counter.end(request["until_ns"]))
         counter.read()
-        filled = counter.fullest
-        pause_s = min(MAX_PAUSE_S, max(MIN_PAUSE_S, pause_s * TARGET_FILL / filled)) if filled else MAX_PAUSE_S
+        target_s = interval_s * TARGET_FILL / counter.max_fill if counter.max_fill else MAX_READ_INTERVAL_S
+        interval_s = min(MAX_READ_INTERVAL_S, max(MIN_READ_INTERVAL_S, target_s))
 
 
 def remove(name: str) -> None:
-    """Remove the instance of a killed run, and those with this name plus a suffix. Raises OSError."""
+    """Remove a killed run's instance and further instances, whose names are NAME-SUFFIX. Raises OSError."""
     try:
-        root = find()
-        for one in os.listdir(f"{root}/instances"):
-            if one == name or one.startswith(f"{name}-"):
-                Instance(root, one).remove()
+        root = find_tracefs()
+        for instance in os.listdir(f"{root}/instances"):
+            if instance == name or instance.startswith(f"{name}-"):
+                Instance(root, instance).remove()
     except TracefsError as problem:
         raise OSError(None, str(problem)) from None
     except OSError as error:
@@ -68,4 +69,4 @@ def remove(name: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(counter_of, follow)
+    serve(make_counter, follow)

@@ -5,8 +5,8 @@ argv: a line of JSON:
 "seconds"    null, or the time until the end. The program also ends at a signal
 "anonymous"  whether to leave out the paths of files
 "name"       of the trace instance; "entry": its file in the ledger; both null: do not trace
-stderr: what it does. A child writes the ring, because the disk of the state directory may hang. Records that do not fit
-into the socket to this child are dropped and counted.
+stderr: messages for the user. A child writes the ring, because the disk of the state directory may hang. Records that
+do not fit into the socket to the child are dropped and counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from fstui.trace.reader.devices import read_disks
 from fstui.trace.reader.files import block_device, device_numbers, request_devices
 from fstui.trace.reader.processes import KERNEL_THREAD
 from fstui.trace.reader.program import remove_entry
-from fstui.trace.reader.recording import Wanted
+from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
@@ -40,154 +40,156 @@ from fstui.trace.reader.watch import WaitRecording
 
 SECOND, WINDOW_S = 1.0, 10.0
 MAX_TRACED_BYTES = 200_000
-"""About 5000 events. If a window has more, the busiest threads are left out, to save CPU time."""
+"""About 5000 events. If a window has more, the busiest threads are excluded from the trace, to save CPU time."""
 MIN_TRACED_S = 0.1
-WALK_SHARE = 0.002
-"""Share of the time to spend on reading how much every process has read and written."""
+"""Least part of a window in which all threads are traced."""
+PROCESS_SCAN_SHARE = 0.002
+"""Share of the time that may be spent on reading how much every process has read and written."""
 MAX_DEVICES = 32  # in the record of a second
 MAX_ROWS = 24  # in the record of a window
-MAX_OF_A_PROGRAM = 4  # rows of a program on one device
+MAX_ROWS_PER_PROGRAM = 4  # rows of a program on one device
 MAX_WAITS = 20  # slow syncs in a row
 MAX_PROCESSES = 8  # in the record of a window
-MAX_FILES = 256  # descriptors of a process to examine
-MAX_LOOKS = 64  # per second, at threads that are left out
+MAX_DESCRIPTORS = 256  # descriptors of a process to examine
+MAX_CHECKS = 64  # of excluded threads per second
 BUSY_SHARE = 0.8
-"""The threads that are left out make this share of all syncs."""
+"""The threads that are excluded make this share of all syncs."""
 MIN_BYTES = 256 << 10
 """A process that read and wrote less than this in a window is not recorded."""
 MAX_RECORD_BYTES = 1 << 20
-END_S = 5.0
+WRITER_END_TIMEOUT_S = 5.0
 """Time for the child to write its last records."""
-HEADER_S = 300.0
-"""Time between two headers, because the oldest files of the ring are removed."""
-REFUSED = 2
+HEADER_INTERVAL_S = 300.0
+"""Time between two headers. They are repeated, because the oldest files of the ring are removed."""
+EXIT_REFUSED = 2
 """Exit status if recording could not start."""
-DISCARDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
-SYNC_CALLS: Mapping[str, frozenset[str]] = {
+DISCARD_FIELDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
+SYNC_CALL_NUMBERS: Mapping[str, frozenset[str]] = {
     "x86_64": frozenset({"74", "75", "26", "162", "306", "277"}),
     "aarch64": frozenset({"82", "83", "227", "81", "267", "84"}),
 }
-"""Numbers of the system calls in ``EVENTS["called"]``."""
-_IN_SYNC = SYNC_CALLS.get(os.uname().machine, frozenset())
-_FIELDS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8)
-"""Positions in /proc/diskstats, after the name, of the fields to record (Documentation/admin-guide/iostats.rst). The
-last one is the number of requests in flight, the others are counters."""
-_SECTORS = (2, 6, 13)
-"""Those of _FIELDS that count sectors. They are recorded as KiB."""
-Object = dict[str, Any]
+"""Numbers of the system calls in ``EVENTS["begin_call"]``, as in /proc/PID/syscall."""
+_SYNC_CALLS = SYNC_CALL_NUMBERS.get(os.uname().machine, frozenset())
+_RECORDED_FIELDS = (0, 2, 4, 6, 7, 15, 16, 11, 13, 14, 8)
+"""Positions in /proc/diskstats, after the name, of the fields to record (Documentation/admin-guide/iostats.rst)."""
+_SECTOR_FIELDS = (2, 6, 13)
+_IN_FLIGHT_FIELD = 8
+"""The number of requests in flight. All other fields are counters."""
+JsonObject = dict[str, Any]
 
 
-class LeftOut(NamedTuple):
-    """A thread that is not traced now, as it was at the last look."""
+class ExcludedThread(NamedTuple):
+    """A thread that is not traced now, and its state at the last check."""
 
-    looked_ns: int
+    checked_ns: int
     switches: int | None
-    """How many times it had blocked."""
+    """How many times the thread had blocked."""
     file: SyncedFile
 
 
 class Trace(WaitRecording):
     """Record which program waits for which file, and which discards.
 
-    If there are many events, the threads with most of them are left out until the window ends. They are looked at about
-    once a second. If one of them is blocked, all are traced again.
+    If there are many events, the threads with most events are excluded until the window ends. They are checked about
+    once a second. If one of them is blocked, all threads are traced again.
     """
 
     def __init__(self, name: str) -> None:
-        """Raises TracefsError or OSError, and then leaves nothing behind."""
+        """Raises TracefsError, OSError; then nothing is left behind."""
         self._call_of: dict[int, str] = {}
         self._discarded: Counter[tuple[int, int]] = Counter()
         """Bytes by thread and device number."""
-        self.narrow_after_s = WINDOW_S
-        """When to call ``narrow`` in the next window."""
+        self.exclude_after_s = WINDOW_S
+        """How long after the start of the next window to call ``exclude_busiest``."""
         self._began_s, self._traced_s = time.monotonic(), 0.0
-        self._bytes = self._lost = 0
-        self._left_out: dict[int, LeftOut] = {}
+        """The start of the window and, if threads are excluded, how long all threads were traced in the window."""
+        self._bytes_before = self._lost = 0
+        self._excluded: dict[int, ExcludedThread] = {}
         super().__init__(name, pid=None, device=None, calls=True)
 
     def _enable(self) -> None:
         """Also record the name of each call, and discards."""
         super()._enable()
-        for event, fields in EVENTS["called"].items():
-            self.handle(Wanted(event, fields), self._handler_for(event.rpartition("_enter_")[2]))
-        self.handle(Wanted("block/block_bio_queue", DISCARDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._submitted)
+        for event, fields in EVENTS["begin_call"].items():
+            self.handle(TracedEvent(event, fields), self._handler_for(event.rpartition("_enter_")[2]))
+        self.handle(TracedEvent("block/block_bio_queue", DISCARD_FIELDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._add_bio)
 
     def _handler_for(self, name: str) -> Callable[..., None]:
-        called, call_of = self.waits.called, self._call_of
+        begin_call, call_of = self.waits.begin_call, self._call_of
 
         def handle(time_ns: int, thread: int, fd: int = -1) -> None:
             call_of[thread] = name
-            called(time_ns, thread, fd)
+            begin_call(time_ns, thread, fd)
 
         return handle
 
-    def _submitted(self, time_ns: int, thread: int, device: int, *bio: Any) -> None:
+    def _add_bio(self, time_ns: int, thread: int, device: int, *bio: Any) -> None:
         sector, sectors, rwbs = bio
         if rwbs[:1] == b"D":
             self._discarded[thread, device] += sectors * 512
         elif rwbs[:2] == b"WF":
-            self.waits.fua_submitted(time_ns, thread, device, sector)
+            self.waits.begin_fua_write(time_ns, thread, device, sector)
 
-    def tick(self) -> None:
-        """Leave out more threads if there are too many events."""
-        self._look()
+    def limit_events(self) -> None:
+        """Exclude more threads if there are too many events."""
+        self._check_excluded()
         self.collect()
-        limit = MAX_TRACED_BYTES // 2 if self._left_out else MAX_TRACED_BYTES
-        if self.collected_bytes - self._bytes >= limit:
-            self.narrow()
+        limit = MAX_TRACED_BYTES // 2 if self._excluded else MAX_TRACED_BYTES
+        if self.collected_bytes - self._bytes_before >= limit:
+            self.exclude_busiest()
 
-    def narrow(self) -> None:
-        """Leave out the threads that sync most. Before Linux 5.7 that is not possible: then trace nothing more."""
+    def exclude_busiest(self) -> None:
+        """Exclude the threads that sync most. Before Linux 5.7 this is not possible, so stop tracing all threads."""
         self.read()
-        if not self._left_out:
+        if not self._excluded:
             self._traced_s = time.monotonic() - self._began_s
-            collected_bytes = self.collected_bytes - self._bytes
-            self.narrow_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(collected_bytes, 1))
+            collected_bytes = self.collected_bytes - self._bytes_before
+            self.exclude_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(collected_bytes, 1))
         syncs: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
-        for (thread, *file), durations in self.waits.done.items():
-            if thread not in self._left_out:
+        for (thread, *file), durations in self.waits.durations.items():
+            if thread not in self._excluded:
                 syncs[thread] += durations.count
                 files[thread] = SyncedFile(*file)
-        threads = busiest_of(syncs)
+        threads = busiest_threads(syncs)
         try:
-            words = " ".join(map(str, [*self._left_out, *threads]))
-            self.instance.write("set_event_notrace_pid", words)
+            numbers = " ".join(map(str, [*self._excluded, *threads]))
+            self.instance.write("set_event_notrace_pid", numbers)
         except TracefsError:
             self.instance.write("tracing_on", "0")
             threads = list(syncs)
         self.read()
         for thread in threads:
-            self.waits.forget(thread)  # the end of its sync is not traced
-            self._left_out[thread] = LeftOut(time.monotonic_ns(), switches(thread), files[thread])
-        self._bytes = self.collected_bytes
+            self.waits.forget(thread)  # the end of a running sync is not traced
+            self._excluded[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
+        self._bytes_before = self.collected_bytes
 
-    def _resume(self) -> None:
-        if self._left_out:
+    def _include_all(self) -> None:
+        if self._excluded:
             with contextlib.suppress(TracefsError):
                 self.instance.write("set_event_notrace_pid", "")
             self.instance.write("tracing_on", "1")
-        self._left_out.clear()
+        self._excluded.clear()
 
-    def _look(self) -> None:
-        """Trace again if a thread that is left out has been blocked in a sync since the last look."""
+    def _check_excluded(self) -> None:
+        """Trace all threads again if an excluded thread has been blocked in a sync since the last check."""
         blocked = {}
-        for thread, known in list(islice(self._left_out.items(), MAX_LOOKS)):
-            now = switches(thread)
-            if now == known.switches and is_blocked(thread, known.file):
-                blocked[thread] = known
-            del self._left_out[thread]  # move it to the end of the queue
-            self._left_out[thread] = LeftOut(time.monotonic_ns(), now, known.file)
+        for thread, last_check in list(islice(self._excluded.items(), MAX_CHECKS)):
+            count = switches(thread)
+            if count == last_check.switches and is_blocked(thread, last_check.file):
+                blocked[thread] = last_check
+            del self._excluded[thread]  # move the thread to the end of the queue
+            self._excluded[thread] = ExcludedThread(time.monotonic_ns(), count, last_check.file)
         if blocked:
-            self._resume()
-        for thread, (since_ns, before, file) in blocked.items():
-            if switches(thread) == before:  # its sync has not ended yet, so the end will be traced
+            self._include_all()
+        for thread, (checked_ns, count, file) in blocked.items():
+            if switches(thread) == count:  # the sync has not ended yet, so its end will be traced
                 if file.fd >= 0:
-                    self.waits.called(since_ns, thread, file.fd)
+                    self.waits.begin_call(checked_ns, thread, file.fd)
                 if file.inode:
-                    self.waits.sync_began(since_ns, thread, file.device, file.inode)
+                    self.waits.begin_sync(checked_ns, thread, file.device, file.inode)
 
-    def end_window(self, elapsed_s: float, anonymous: bool) -> Object:
+    def end_window(self, elapsed_s: float, anonymous: bool) -> JsonObject:
         self.read()
         waits = self.waits
         lost, self._lost = self.lost() - self._lost, self.lost()
@@ -196,34 +198,35 @@ class Trace(WaitRecording):
                 waits.forget(thread)
         span = Span()
         self.add_waits(span)
-        for end_ns, took_ns, (thread, *file) in sorted(waits.slow, key=lambda wait: -wait[1]):
-            row = self.row(thread, SyncedFile(*file))
+        for end_ns, took_ns, (thread, *numbers) in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):
+            file = SyncedFile(*numbers)
+            row = self.row(thread, file)
             delay_ns = min(took_ns, self.cpu_delays.get(thread, 0))
             self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
-            row.slow.append((end_ns, took_ns, delay_ns))
-            row.call = self._call_of.get(thread, "") if file[2] >= 0 else ""
+            row.slow_syncs.append((end_ns, took_ns, delay_ns))
+            row.call = self._call_of.get(thread, "") if file.fd >= 0 else ""
         rows = [
             row
-            for row in few_of_each(span.rows.combined().values())
-            if row.durations.count or row.untimed or row.in_flight_ns
+            for row in limit_rows(span.rows.combined().values())
+            if row.durations.count or row.untimed_syncs or row.in_flight_ns
         ]
         result = {
-            "traced_s": round(min(self._traced_s, elapsed_s) if self._left_out else elapsed_s, 2),
+            "traced_s": round(min(self._traced_s, elapsed_s) if self._excluded else elapsed_s, 2),
             "lost": lost,
-            "waits": [_row(row, anonymous) for row in rows[:MAX_ROWS]],
+            "waits": [_row_as_dict(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
         waits.clear()
         self._call_of.clear()
-        if not self._left_out:
-            self.narrow_after_s = WINDOW_S
-        self._bytes, self._began_s = self.collected_bytes, time.monotonic()
-        self._resume()
+        if not self._excluded:
+            self.exclude_after_s = WINDOW_S
+        self._bytes_before, self._began_s = self.collected_bytes, time.monotonic()
+        self._include_all()
         return result
 
-    def _discards(self) -> Iterator[Object]:
-        """Yield the programs that discarded most. All programs of one name count together."""
-        programs = self._programs.of({thread for thread, _ in self._discarded})
+    def _discards(self) -> Iterator[JsonObject]:
+        """Yield the programs that discarded most bytes. All programs of one name count as one."""
+        programs = self._process_cache.of({thread for thread, _ in self._discarded})
         sums: Counter[tuple[str, str]] = Counter()
         for (thread, number), size in self._discarded.items():
             sums[programs[thread].name, block_device(number) or "?"] += size
@@ -232,53 +235,53 @@ class Trace(WaitRecording):
         self._discarded.clear()
 
 
-def busiest_of(syncs: Counter[int]) -> list[int]:
-    """Return the threads with most syncs, which together make BUSY_SHARE of all syncs."""
-    busy: list[int] = []
+def busiest_threads(syncs: Counter[int]) -> list[int]:
+    """Return the threads with most syncs that together make BUSY_SHARE of all syncs."""
+    threads: list[int] = []
     remaining = syncs.total() * BUSY_SHARE
     for thread, number in syncs.most_common():
         if remaining <= 0:
             break
-        busy.append(thread)
+        threads.append(thread)
         remaining -= number
-    return busy
+    return threads
 
 
-def few_of_each(rows: Iterable[WaitRow]) -> list[WaitRow]:
-    """Return the rows, longest wait first, with at most MAX_OF_A_PROGRAM for a program and device: merge the others."""
+def limit_rows(rows: Iterable[WaitRow]) -> list[WaitRow]:
+    """Merge rows until a program has at most MAX_ROWS_PER_PROGRAM for a device. Return them, longest wait first."""
     groups: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
     for row in sorted(rows, key=_waited_ns, reverse=True):
-        alike = groups.setdefault((row.key.name, row.key.is_kernel, row.device), [])
-        if len(alike) < MAX_OF_A_PROGRAM:
-            alike.append(row)
+        group = groups.setdefault((row.key.name, row.key.is_kernel, row.device), [])
+        if len(group) < MAX_ROWS_PER_PROGRAM:
+            group.append(row)
         else:
-            alike[-1].merge(row)
-            alike[-1].path = None
-    return sorted((row for alike in groups.values() for row in alike), key=_waited_ns, reverse=True)
+            group[-1].merge(row)
+            group[-1].path = None
+    return sorted((row for group in groups.values() for row in group), key=_waited_ns, reverse=True)
 
 
 def _waited_ns(row: WaitRow) -> int:
     return row.durations.sum_ns + (row.in_flight_ns or 0)
 
 
-def _row(row: WaitRow, anonymous: bool) -> Object:
+def _row_as_dict(row: WaitRow, anonymous: bool) -> JsonObject:
     now_ns = time.monotonic_ns()
     pid = next(iter(row.pids), 0)
-    block_special = device_at(row.path) if not row.below else None
+    block_special = device_at(row.path) if not row.request_devices else None
     if block_special:
-        row.device, row.below = block_special, frozenset(request_devices(block_special))
+        row.device, row.request_devices = block_special, frozenset(request_devices(block_special))
     device = row.key.file.device
-    mounts = () if row.below else (*proc.mounts(pid), *proc.mounts())
+    mounts = () if row.request_devices else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
     known = row.as_dict(None)
-    slow = sorted(sorted(row.slow, key=lambda wait: -wait[1])[:MAX_WAITS])
+    slow = sorted(sorted(row.slow_syncs, key=lambda wait: -wait[1])[:MAX_WAITS])
     fields = {
         "program": known["program"], "pid": known["pid"], "processes": known["processes"], "kernel": known["kernel"],
         "call": row.call, "file": "" if anonymous else known["file"], "inode": known["inode"],
-        "device": known["device"], "below": sorted(row.below), "fstype": mount.fstype if mount else "",
+        "device": known["device"], "below": sorted(row.request_devices), "fstype": mount.fstype if mount else "",
         "mount_point": mount.mount_point if mount and not anonymous else "",
         "syncs": known["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
-        "longest_ms": row.durations.longest // 1_000_000,
+        "longest_ms": row.durations.longest_ns // 1_000_000,
         "p50_us": row.durations.percentile(0.5) // 1000 if row.durations.count else 0,
         "cpu_ms": known["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
         "cgroup": cgroup_of(pid), "limits": limits_of(pid),
@@ -291,7 +294,7 @@ def _row(row: WaitRow, anonymous: bool) -> Object:
 
 
 def device_at(path: str | None) -> str | None:
-    """Return the block device whose path this is. Only paths in /dev are accessed, because /dev is on no disk."""
+    """Return the block device with this path. Only paths in /dev are accessed, because /dev is on no disk."""
     if path and path.startswith("/dev/"):
         with contextlib.suppress(OSError):
             status = os.stat(path)
@@ -300,16 +303,16 @@ def device_at(path: str | None) -> str | None:
 
 
 def switches(thread: int) -> int | None:
-    """Return how many times a thread has blocked; None if it has ended."""
+    """Return how many times a thread has blocked; None if the thread has ended."""
     text = proc.read_text(f"/proc/{thread}/status")
     words = text.rpartition("\nvoluntary_ctxt_switches:")[2].split()
     return int(words[0]) if words and words[0].isdigit() else None
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
-    """Return whether a thread is blocked in a sync of a file. Only if a system call syncs it, it has a descriptor."""
-    if file.fd >= 0 and _IN_SYNC:
-        return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _IN_SYNC
+    """Return whether a thread is blocked in a sync of a file. The file has a descriptor if a system call syncs it."""
+    if file.fd >= 0 and _SYNC_CALLS:
+        return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _SYNC_CALLS
     process = proc.stat(thread)
     return process is not None and process.state == "D"
 
@@ -317,17 +320,17 @@ def is_blocked(thread: int, file: SyncedFile) -> bool:
 def cgroup_of(pid: int) -> str:
     """Return the path of the cgroup of a process, in the hierarchy that names its service or container."""
     groups = proc.cgroups(proc.read_text(f"/proc/{pid}/cgroup"))
-    named = (groups.get(name, "/") for name in ("", "name=systemd", "blkio", "memory", "cpu"))
-    return next((path for path in named if path != "/"), "")
+    paths = (groups.get(hierarchy, "/") for hierarchy in ("", "name=systemd", "blkio", "memory", "cpu"))
+    return next((path for path in paths if path != "/"), "")
 
 
 def limits_of(pid: int) -> list[str]:
-    """Return the io limits that apply to a process: ``vda wiops 100``."""
+    """Return the io limits that apply to a process, such as ``vda wiops 100``."""
     limits = proc.io_limits(proc.mounts(), proc.read_text(f"/proc/{pid}/cgroup"), proc.read_text)
     lines = []
     for limit in limits:
-        device, _, what = limit.what.partition(" ")
-        lines.append(f"{block_device(proc.device_number(device)) or device} {what} {limit.value}")
+        device, _, setting = limit.what.partition(" ")
+        lines.append(f"{block_device(proc.device_number(device)) or device} {setting} {limit.value}")
     return list(dict.fromkeys(lines))
 
 
@@ -335,17 +338,19 @@ class HostCounters:
     def __init__(self) -> None:
         self._disks, self._pressure = read_disks(), read_pressure()
 
-    def second(self) -> Object:
-        """Return what was counted since the last call, and only devices with requests."""
+    def take(self) -> JsonObject:
+        """Return the changes of the counters since the last call. Devices without requests are omitted."""
         disks, pressure = read_disks(), read_pressure()
-        moved: list[list[Any]] = []
+        devices: list[list[Any]] = []
         for name, now in disks.items():
             before = self._disks.get(name, now)
-            change = [max(now[index] - before[index], 0) // (2 if index in _SECTORS else 1) for index in _FIELDS]
-            change[-1] = now[_FIELDS[-1]]
-            if any(change):
-                moved.append([name, *change])
-        moved.sort(key=lambda row: -(row[1] + row[3] + row[6]))  # by reads, writes and flushes
+            changes = {index: max(now[index] - before[index], 0) for index in _RECORDED_FIELDS}
+            for index in _SECTOR_FIELDS:
+                changes[index] //= 2  # KiB
+            changes[_IN_FLIGHT_FIELD] = now[_IN_FLIGHT_FIELD]
+            if any(changes.values()):
+                devices.append([name, *changes.values()])
+        devices.sort(key=lambda row: -(row[1] + row[3] + row[6]))  # by reads, writes and flushes
         pressure_ms = [
             None if after is None or before is None else (after - before) // 1000
             for after, before in zip(pressure, self._pressure, strict=True)
@@ -355,12 +360,12 @@ class HostCounters:
         return {
             "pressure_ms": pressure_ms,
             "memory_kib": [memory.get(name, 0) >> 10 for name in ("Dirty", "Writeback")],
-            "devices": moved[:MAX_DEVICES],
+            "devices": devices[:MAX_DEVICES],
         }
 
 
 def read_pressure() -> list[int | None]:
-    """Return the µs of pressure since boot: cpu some; io some, full; memory some, full. None: the kernel has no PSI."""
+    """Return the µs of pressure since boot: cpu some; io some, full; memory some, full. None without PSI."""
     totals: list[int | None] = []
     for name, kinds in (("cpu", 1), ("io", 2), ("memory", 2)):
         totals += proc.pressure_us(name)[:kinds] or [None] * kinds
@@ -368,36 +373,36 @@ def read_pressure() -> list[int | None]:
 
 
 class Processes:
-    """How much processes read and write, without those of the recorder."""
+    """How much the processes read and write, except for the recorder's own processes."""
 
     def __init__(self, own: set[int]) -> None:
         self._own = own
         self._before: dict[int, tuple[int, int]] | None = None
-        self._cost_s, self._at_s = 0.0, 0.0
+        self._scan_cost_s, self._scanned_at_s = 0.0, 0.0
 
-    def moved(self) -> list[Object] | None:
-        """Return the processes that read and wrote most since the last call; None if that was too recently."""
+    def take_busiest(self) -> list[JsonObject] | None:
+        """Return the processes that read and wrote most since the last call; None if that was too recent."""
         now_s = time.monotonic()
-        if now_s - self._at_s < self._cost_s / WALK_SHARE:
+        if now_s - self._scanned_at_s < self._scan_cost_s / PROCESS_SCAN_SHARE:
             return None
         began_s = time.thread_time()
-        now = {pid: moved for pid in proc.pids() if pid not in self._own and (moved := proc.io_bytes(pid))}
+        now = {pid: amounts for pid in proc.pids() if pid not in self._own and (amounts := proc.io_bytes(pid))}
         before, self._before = self._before, now
-        self._cost_s, self._at_s = time.thread_time() - began_s, now_s
+        self._scan_cost_s, self._scanned_at_s = time.thread_time() - began_s, now_s
         if before is None:
             return []
-        grown = {
-            pid: (read - before.get(pid, (0, 0))[0], wrote - before.get(pid, (0, 0))[1])
-            for pid, (read, wrote) in now.items()
-        }
-        most = sorted((pid for pid in grown if sum(grown[pid]) >= MIN_BYTES), key=lambda pid: -sum(grown[pid]))
+        rows = []
+        for pid, (read, written) in now.items():
+            read_before, written_before = before.get(pid, (0, 0))
+            rows.append((read - read_before, written - written_before, pid))
+        busiest = sorted((row for row in rows if row[0] + row[1] >= MIN_BYTES), key=lambda row: -(row[0] + row[1]))
         return [
             {
-                "program": process.name, "pid": pid, "read": max(grown[pid][0], 0), "written": max(grown[pid][1], 0),
+                "program": process.name, "pid": pid, "read": max(read, 0), "written": max(written, 0),
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
-            for pid in most[: 2 * MAX_PROCESSES]
-            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # those write for other processes
+            for read, written, pid in busiest[: 2 * MAX_PROCESSES]
+            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # these write for other processes
         ][:MAX_PROCESSES]  # fmt: skip
 
 
@@ -405,7 +410,7 @@ def written_devices(pid: int) -> list[str]:
     """Return the disks below the files that a process has open for writing."""
     with contextlib.suppress(OSError):
         mounts = device_numbers(pid)
-        fds = os.listdir(f"/proc/{pid}/fd")[:MAX_FILES]
+        fds = os.listdir(f"/proc/{pid}/fd")[:MAX_DESCRIPTORS]
         devices = {mounts.get(proc.mount_id(fd, pid, writable=True) or 0) for fd in fds}
         names = {block_device(device) for device in devices if device}
         return sorted({disk for name in names if name for disk in request_devices(name)})
@@ -413,18 +418,20 @@ def written_devices(pid: int) -> list[str]:
 
 
 class RingWriter:
+    """The child that writes the records to the ring of files."""
+
     def __init__(self, directory: str, max_bytes: int) -> None:
-        self._socket, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket, child_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.pid = os.fork()
         if not self.pid:
             self._socket.close()
-            write_ring(other, directory, max_bytes)
-        other.close()
+            write_ring(child_socket, directory, max_bytes)
+        child_socket.close()
         self._socket.setblocking(False)
         self._dropped = 0
 
-    def write(self, record: Object) -> bool:
-        """Pass a record on. Returns False if the child has ended."""
+    def write(self, record: JsonObject) -> bool:
+        """Send a record to the child. Return False if the child has ended."""
         if self._dropped:
             record = {**record, "dropped": self._dropped, "trouble": "the state directory did not answer"}
         try:
@@ -438,10 +445,10 @@ class RingWriter:
         return True
 
     def close(self, entry: str | None) -> None:
-        """Let the child write what it has and remove the entry in the ledger. Do not wait for a disk that hangs."""
+        """Let the child write its last records and remove the ledger's entry. Do not wait long: the disk may hang."""
         self.write({"entry": entry})
         self._socket.close()
-        until_s = time.monotonic() + END_S
+        until_s = time.monotonic() + WRITER_END_TIMEOUT_S
         while time.monotonic() < until_s and os.waitpid(self.pid, os.WNOHANG) == (0, 0):
             time.sleep(0.01)
 
@@ -451,16 +458,16 @@ def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
     status = 1
     try:
         ring = Ring(Path(directory), max_bytes)
-        complained, entry = False, None
+        has_complained, entry = False, None
         while data := records.recv(MAX_RECORD_BYTES):
             record = json.loads(data)
             if "entry" in record:
                 entry = record["entry"]
                 break
             ring.write(record)
-            if ring.dropped_records and not complained:
+            if ring.dropped_records and not has_complained:
                 say(f"records are lost: {ring.trouble}")
-            complained = bool(ring.dropped_records)
+            has_complained = bool(ring.dropped_records)
         ring.close()
         remove_entry(entry)  # None if the trace was not removed, or if the recorder was killed
         status = 0
@@ -474,7 +481,7 @@ def say(sentence: str) -> None:
 
 
 def lock(directory: str) -> str:
-    """Lock the directory for this process. Returns an empty string, or why that is not possible."""
+    """Lock the directory for this process. Return an empty string, or why the directory cannot be locked."""
     try:
         fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -486,54 +493,56 @@ def lock(directory: str) -> str:
 
 
 class Recorder:
-    def __init__(self, settings: Object, writer: RingWriter, trace: Trace | None, untraced: str) -> None:
+    """Writes a record of counters every second, and a record of waits at the end of each window."""
+
+    def __init__(self, settings: JsonObject, writer: RingWriter, trace: Trace | None, untraced: str) -> None:
         self._settings, self._writer, self._trace = settings, writer, trace
         self._counters = HostCounters()
         self._processes = Processes({os.getpid(), writer.pid})
-        self._processes.moved()
-        self._last_s = self._window_s = time.monotonic()
+        self._processes.take_busiest()  # the next call returns the changes from now on
+        self._second_began_s = self._window_began_s = time.monotonic()
         self._header = {
             "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
             "boot": proc.boot_id(),
             "anonymous": settings["anonymous"], "untraced": untraced, "started": True,
         }  # fmt: skip
-        self._header_s = -HEADER_S
+        self._header_written_s = -HEADER_INTERVAL_S
 
     def follow(self, signals: set[signal.Signals], seconds: float | None) -> int:
-        """Record until a signal, or until the time is over. Returns the exit status."""
+        """Record until a signal arrives or the time is over. Return the exit status."""
         due_s = began_s = time.monotonic()
         while seconds is None or time.monotonic() - began_s < seconds:
             due_s = max(due_s + SECOND, time.monotonic())
-            window_begins = self._window_s == self._last_s
-            if self._trace and window_begins and self._trace.narrow_after_s < SECOND:
-                if signal.sigtimedwait(signals, self._trace.narrow_after_s):
+            is_first_second = self._window_began_s == self._second_began_s
+            if self._trace and is_first_second and self._trace.exclude_after_s < SECOND:
+                if signal.sigtimedwait(signals, self._trace.exclude_after_s):
                     return 0
-                self._trace.narrow()
+                self._trace.exclude_busiest()
             if signal.sigtimedwait(signals, max(due_s - time.monotonic(), 0.0)):
                 return 0
-            if not self._second():
+            if not self._end_second():
                 say("the program that writes the records has ended")
                 return 1
         return 0
 
-    def _second(self) -> bool:
-        """Take the records of a second. Returns False if they cannot be written any more."""
+    def _end_second(self) -> bool:
+        """Write the records of a second. Return False if that is no longer possible."""
         now_s = time.monotonic()
-        elapsed_s, self._last_s = now_s - self._last_s, now_s
-        if now_s - self._header_s >= HEADER_S:
+        elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
+        if now_s - self._header_written_s >= HEADER_INTERVAL_S:
             self._write("header", 0.0, self._header)
-            self._header_s, self._header["started"] = now_s, False
-        alive = self._write("second", elapsed_s, self._counters.second())
-        into_s = now_s - self._window_s
-        if into_s >= WINDOW_S - SECOND / 2:
-            self._window_s = now_s
-            window = self._trace.end_window(into_s, self._settings["anonymous"]) if self._trace else {}
-            return self._write("window", into_s, {**window, "processes": self._processes.moved()})
+            self._header_written_s, self._header["started"] = now_s, False
+        is_written = self._write("second", elapsed_s, self._counters.take())
+        window_s = now_s - self._window_began_s
+        if window_s >= WINDOW_S - SECOND / 2:
+            self._window_began_s = now_s
+            window = self._trace.end_window(window_s, self._settings["anonymous"]) if self._trace else {}
+            return self._write("window", window_s, {**window, "processes": self._processes.take_busiest()})
         if self._trace:
-            self._trace.tick()
-        return alive
+            self._trace.limit_events()
+        return is_written
 
-    def _write(self, kind: str, elapsed_s: float, fields: Object) -> bool:
+    def _write(self, kind: str, elapsed_s: float, fields: JsonObject) -> bool:
         stamp = {
             "kind": kind, "at": round(time.time(), 2), "boot_s": round(time.clock_gettime(time.CLOCK_BOOTTIME), 2),
             "elapsed_s": round(elapsed_s, 2),
@@ -541,15 +550,15 @@ class Recorder:
         return self._writer.write({**stamp, **fields})
 
 
-def run(settings: Object) -> int:
+def run(settings: JsonObject) -> int:
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     # before the lock, which this child must not hold
     writer = RingWriter(settings["directory"], settings["max_bytes"])
-    if refused := lock(settings["directory"]):
-        say(refused)
+    if why_not := lock(settings["directory"]):
+        say(why_not)
         writer.close(settings["entry"])
-        return REFUSED
+        return EXIT_REFUSED
     entry, trace, untraced = settings["entry"], None, "only root may trace the kernel"
     try:
         if settings["name"]:

@@ -13,16 +13,16 @@ from typing import NamedTuple
 
 from fstui.trace.reader.events import (
     Event,
-    Garbled,
+    GarbledPage,
     PageLayout,
     Reader,
     data_end,
     decode,
+    page_time,
     parse_format,
     parse_page_layout,
-    time_of,
 )
-from fstui.trace.reader.tracefs import CpuBuffer, Instance, TracefsError, find
+from fstui.trace.reader.tracefs import CpuBuffer, Instance, TracefsError, find_tracefs
 
 MARKER = "ftrace/print"
 """The event of text that is written to ``trace_marker``."""
@@ -32,27 +32,29 @@ PAGES_AT_ONCE = 32
 TIME = itemgetter(0)
 
 
-class Wanted(NamedTuple):
-    """An event to record, the fields to read, in the order of their offsets, and the kernel's filter expression."""
+class TracedEvent(NamedTuple):
+    """An event to record."""
 
     name: str
     fields: tuple[str, ...]
+    """The fields to read, in the order of their offsets."""
     filter: str = ""
+    """The kernel's filter expression."""
 
 
 class PageStore:
-    """Pages that were read and are decoded only when events are requested, because that takes 1 µs per event."""
+    """Pages of the buffer. They are decoded only when events are requested, because that takes 1 µs per event."""
 
     def __init__(self, layout: PageLayout, readers: Mapping[int, Reader]) -> None:
         self.bytes = 0
-        self.garbled = 0
+        self.garbled_pages = 0
         self._layout, self._readers = layout, readers
         self._pages: list[bytes] = []
-        self._later: list[Event] = []
+        self._later_events: list[Event] = []
         """Decoded events that are later than the last requested time."""
 
     def add(self, page: bytes) -> int:
-        """Keep a page. Returns the number of its bytes in use."""
+        """Keep a page. Return how many of its bytes are in use."""
         data = page[: data_end(page, self._layout)]
         self._pages.append(data)
         self.bytes += len(data)
@@ -60,48 +62,48 @@ class PageStore:
 
     def events(self, until_ns: int) -> Iterator[Event]:
         """Yield the events up to a time, sorted by time, and keep the later ones."""
-        pages = sorted(self._pages, key=time_of)
-        count = bisect_right(pages, until_ns, key=time_of)
+        pages = sorted(self._pages, key=page_time)
+        count = bisect_right(pages, until_ns, key=page_time)
         due, self._pages = pages[:count], pages[count:]
         self.bytes = sum(map(len, self._pages))
-        for first in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, for events kept earlier
-            after = first + PAGES_AT_ONCE
-            # pages that are not decoded yet have no event from before the time at which the first of them begins
-            complete_ns = min(until_ns, time_of(due[after])) if after < len(due) else until_ns
-            yield from self._decode(due[first:after], complete_ns)
+        for begin in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, for events kept earlier
+            end = begin + PAGES_AT_ONCE
+            # no event of the following pages is earlier than the time at which the first of them begins
+            complete_ns = min(until_ns, page_time(due[end])) if end < len(due) else until_ns
+            yield from self._decode(due[begin:end], complete_ns)
 
     def _decode(self, pages: list[bytes], until_ns: int) -> list[Event]:
-        events, self._later = self._later, []
+        events, self._later_events = self._later_events, []
         for page in pages:
             try:
                 events += decode(page, self._layout, self._readers)
-            except Garbled:
-                self.garbled += 1
+            except GarbledPage:
+                self.garbled_pages += 1
         events.sort(key=TIME)
-        later = bisect_right(events, until_ns, key=TIME)
-        self._later = events[later:]
-        return events[:later]
+        count = bisect_right(events, until_ns, key=TIME)
+        self._later_events = events[count:]
+        return events[:count]
 
 
 class EventRecording:
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
-        """Create the instance, then ``enable`` events. Raises TracefsError, OSError, and then leaves nothing."""
+        """Create the instance, then ``enable`` events. Raises TracefsError, OSError; then nothing is left behind."""
         self.name = name
-        self.instance = Instance(find(), name)
+        self.instance = Instance(find_tracefs(), name)
         self.instance.make()
-        self.fullest = 0.0
-        """Share of its buffer that the fullest CPU had used at the last read."""
+        self.max_fill = 0.0
+        """How full the fullest CPU's buffer was at the last read, as a share."""
         self.collected_bytes = 0
-        """Bytes of events that were read so far."""
+        """Bytes of all events that were read so far."""
         self.handlers: dict[int, Callable[..., None]] = {}
-        """By event id: a function that is called with the time and the fields of the event."""
+        """By event id: the function to call with the time and the fields of the event."""
         self._readers: dict[int, Reader] = {}
         try:
             self._layout = parse_page_layout(self.instance.read("events/header_page"))
             self._store = PageStore(self._layout, self._readers)
             self._capacity = self.instance.open_buffers()
             self.thread = self._check_with_marker()
-            """The number that events give to this thread."""
+            """The number of this thread in events."""
             enable()
         except BaseException:
             self.instance.remove()
@@ -112,14 +114,14 @@ class EventRecording:
 
         Returns the thread number in the event of the marker. Raises TracefsError.
         """
-        number = self.learn(Wanted(MARKER, ("common_pid",)))
+        number = self.read_format(TracedEvent(MARKER, ("common_pid",)))
         self.instance.write("options/markers", "1")
-        before = time.monotonic_ns()
+        before_ns = time.monotonic_ns()
         self.instance.write("trace_marker", "fstui")
-        after = time.monotonic_ns()
+        after_ns = time.monotonic_ns()
         self.collect()
-        for time_ns, event_id, (thread,) in self.events(after + CLOCK_SLACK_NS):
-            if event_id == number and time_ns >= before - CLOCK_SLACK_NS:
+        for time_ns, event_id, (thread,) in self.events(after_ns + CLOCK_SLACK_NS):
+            if event_id == number and time_ns >= before_ns - CLOCK_SLACK_NS:
                 return int(thread)
         raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
 
@@ -127,19 +129,19 @@ class EventRecording:
     def kept_bytes(self) -> int:
         return self._store.bytes
 
-    def learn(self, event: Wanted) -> int:
+    def read_format(self, event: TracedEvent) -> int:
         """Read the format of an event. Returns the event id in the buffer. Raises TracefsError."""
         try:
             text = self.instance.read(f"events/{event.name}/format")
         except OSError:
             raise TracefsError(f"this kernel has no event {event.name}") from None
-        known = parse_format(event.name, text)
-        self._readers[known.id] = known.reader(*event.fields)
-        return known.id
+        event_format = parse_format(event.name, text)
+        self._readers[event_format.id] = event_format.reader(*event.fields)
+        return event_format.id
 
-    def enable(self, event: Wanted) -> int:
+    def enable(self, event: TracedEvent) -> int:
         """Record an event from now on. Returns the event id in the buffer. Raises TracefsError."""
-        number = self.learn(event)
+        number = self.read_format(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
         self.switch_event(event.name, on=True)
@@ -149,8 +151,8 @@ class EventRecording:
         """Raises TracefsError."""
         self.instance.write(f"events/{name}/enable", str(int(on)))
 
-    def handle(self, event: Wanted, handler: Callable[..., None]) -> bool:
-        """Record an event; ``read`` calls its handler. Returns False if this kernel lacks the event or a field."""
+    def handle(self, event: TracedEvent, handler: Callable[..., None]) -> bool:
+        """Record an event; ``read`` will call the handler. Return False if this kernel lacks the event or a field."""
         try:
             self.handlers[self.enable(event)] = handler
         except TracefsError:
@@ -168,10 +170,10 @@ class EventRecording:
         """Read at most one buffer per CPU. Returns the time (ns) up to which all events have been read."""
         began_ns = time.monotonic_ns()
         max_pages = self._capacity // self._layout.bytes + 1
-        self.fullest = 0.0
+        self.max_fill = 0.0
         for cpu in self.instance.cpus:
             read_bytes = sum(map(self._store.add, islice(self._pages(cpu), max_pages)))
-            self.fullest = max(self.fullest, read_bytes / self._capacity)
+            self.max_fill = max(self.max_fill, read_bytes / self._capacity)
             self.collected_bytes += read_bytes
         return began_ns
 
@@ -185,8 +187,8 @@ class EventRecording:
         return self.instance.read("../../saved_cmdlines")
 
     def lost(self) -> int:
-        """Return how many events the kernel has dropped so far, plus the pages that could not be decoded."""
-        return self._store.garbled + sum(cpu.lost() for cpu in self.instance.cpus)
+        """Return the number of events that the kernel has dropped so far, plus that of the pages that are garbled."""
+        return self._store.garbled_pages + sum(cpu.lost() for cpu in self.instance.cpus)
 
     def events(self, until_ns: int) -> Iterator[Event]:
         return self._store.events(until_ns)

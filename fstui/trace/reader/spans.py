@@ -16,7 +16,7 @@ MAX_SENT = 200
 
 
 class WaitKey(NamedTuple):
-    """All programs of one name, and a file. A database server may consist of a hundred processes."""
+    """A file, and all programs of one name: a database server may consist of a hundred processes."""
 
     name: str
     is_kernel: bool
@@ -30,16 +30,17 @@ class WaitRow:
         self.pids: set[int] = set()
         self.inodes: set[int] = set()
         self.device: str | None = None
-        self.below: frozenset[str] = frozenset()
-        """The devices at or below ``device`` that receive requests."""
+        self.request_devices: frozenset[str] = frozenset()
+        """``device`` or the devices below it: those that receive requests."""
         self.durations = Durations()
-        self.untimed = 0
-        self.failed: Counter[int] = Counter()
+        self.untimed_syncs = 0
+        self.failures: Counter[int] = Counter()
+        """By errno."""
         self.cpu_ns = 0
         self.in_flight_ns: int | None = None
         self.call = ""
-        self.slow: list[tuple[int, int, int]] = []
-        """Slow syncs, only in a recording: end time, duration, and how long it may have waited for a CPU, in ns."""
+        self.slow_syncs: list[tuple[int, int, int]] = []
+        """Only in a recording: end time, duration and longest possible wait for a CPU of each slow sync, in ns."""
 
     def merge(self, later: WaitRow) -> None:
         self.path = later.path or self.path
@@ -47,14 +48,14 @@ class WaitRow:
             self.inodes |= later.inodes
         if len(self.pids) < MAX_ROWS:
             self.pids |= later.pids
-        self.device, self.below = later.device, later.below
+        self.device, self.request_devices = later.device, later.request_devices
         self.durations.merge(later.durations)
-        self.untimed += later.untimed
-        self.failed.update(later.failed)
+        self.untimed_syncs += later.untimed_syncs
+        self.failures.update(later.failures)
         self.cpu_ns += later.cpu_ns
         self.in_flight_ns = later.in_flight_ns
         self.call = later.call or self.call
-        self.slow += later.slow
+        self.slow_syncs += later.slow_syncs
 
     def as_dict(self, device_ns: int | None) -> dict[str, Any]:
         """``device_ns``: the devices' part of the mean time of a sync."""
@@ -67,13 +68,13 @@ class WaitRow:
             "inode": next(iter(self.inodes)) if len(self.inodes) == 1 else None,
             "files": max(1, len(self.inodes)),
             "device": self.device,
-            "syncs": self.durations.count + self.untimed,
+            "syncs": self.durations.count + self.untimed_syncs,
             "waited_ns": self.durations.sum_ns,
             "latency_ns": self.durations.as_dict(),
             "device_ns": device_ns,
             "cpu_ns": self.cpu_ns,
             "in_flight_ns": self.in_flight_ns,
-            "failed": dict(self.failed),
+            "failed": dict(self.failures),
         }
 
 
@@ -98,8 +99,8 @@ class WaitRows:
             self.row(key if fits else key._replace(file=SyncedFile())).merge(row)
 
     def combined(self) -> dict[WaitKey, WaitRow]:
-        """Return the rows, with all files of unknown path that a program has on one device in one row. There may be
-        thousands of such files."""
+        """Return the rows, but only one row for all files of unknown path that a program has on one device. There may
+        be thousands of such files."""
         rows = WaitRows()
         for key, row in self.rows.items():
             if row.path:
@@ -145,7 +146,7 @@ class Span:
         """The part of ``elapsed_s`` in which the devices' requests were recorded."""
         self.lost = 0
         self.cpu_pressure_s: float | None = None
-        """The time in which at least one process of this host waited for a CPU."""
+        """For how long at least one process of this host waited for a CPU."""
         self.rows = WaitRows()
         self.devices: dict[str, DeviceSpan] = {}
         self.commits: dict[str, Durations] = {}
@@ -183,18 +184,18 @@ class Span:
     def _syncs_by_device(self) -> Mapping[str, int]:
         syncs: dict[str, int] = {}
         for row in self.rows.rows.values():
-            for name in row.below:
-                syncs[name] = syncs.get(name, 0) + row.durations.count + row.untimed
+            for name in row.request_devices:
+                syncs[name] = syncs.get(name, 0) + row.durations.count + row.untimed_syncs
         return syncs
 
     def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:
         """Return the devices' part of the mean time of a sync, in ns: the time of their requests divided by the syncs.
 
-        A request does not name its program, so this is the same for all programs on these devices. It is at most the
-        mean time of this row's syncs.
+        A request does not name its program, so the result is the same for all programs on these devices. It is at most
+        the mean time of this row's syncs.
         """
-        if not row.below or not self.looked_s or not row.durations.count:
+        if not row.request_devices or not self.looked_s or not row.durations.count:
             return None
         scale = self.elapsed_s / self.looked_s  # requests may be recorded only part of the time
-        part = sum(self.device(name).busy_ns * scale / syncs[name] for name in row.below if syncs[name])
+        part = sum(self.device(name).busy_ns * scale / syncs[name] for name in row.request_devices if syncs[name])
         return min(int(part), row.durations.sum_ns // row.durations.count)

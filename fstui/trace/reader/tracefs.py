@@ -22,8 +22,8 @@ CLOEXEC = 1
 FSCONFIG_CMD_CREATE = 6
 KIB, MIB = 1 << 10, 1 << 20
 MIN_BYTES, MAX_BYTES, MAX_TOTAL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
-"""Least and largest buffer of one CPU, and largest size of all together. An event takes about 60 bytes: 16 MiB hold
-250 000."""
+"""Smallest and largest buffer of one CPU, and largest total of all buffers. An event takes about 60 bytes, so 16 MiB
+hold 250 000 events."""
 MEMORY_DIVISOR = 32
 """The buffers together take at most the available memory divided by this."""
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -33,7 +33,7 @@ class TracefsError(Exception):
     """Tracing is not possible here. The message is one sentence for the user."""
 
 
-def find() -> str:
+def find_tracefs() -> str:
     """Return a path to tracefs, mounted detached for this process if necessary. Raises TracefsError."""
     if os.geteuid() != 0:
         raise TracefsError("only root may trace the kernel")
@@ -64,15 +64,15 @@ def detached_mount() -> int:
 
 def system_call(number: int, *arguments: Any) -> int:
     """Make a system call for which libc may have no function yet. Raises OSError."""
-    answer: int = LIBC.syscall(number, *arguments)
-    if answer < 0:
+    result: int = LIBC.syscall(number, *arguments)
+    if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
-    return answer
+    return result
 
 
 def likely_cause() -> str:
-    """Return in brackets why the kernel probably refused root."""
+    """Return, in brackets, why the kernel probably refused a request of root."""
     if "[confidentiality]" in proc.read_text("/sys/kernel/security/lockdown"):
         return " (kernel lockdown: confidentiality)"
     return " (a container, or a root without CAP_SYS_ADMIN?)"
@@ -84,7 +84,7 @@ class Instance:
         self.cpus: list[CpuBuffer] = []
 
     def make(self) -> None:
-        """Create the instance. Raises TracefsError, and then leaves nothing behind."""
+        """Create the instance. Raises TracefsError; then nothing is left behind."""
         try:
             os.mkdir(self.path)
         except OSError as error:

@@ -21,39 +21,46 @@ from fstui.measure.wire.stdio import say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
-from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family, in_outermost_namespace
+from fstui.trace.reader.processes import (
+    WORKERS,
+    Lineage,
+    ProcessCache,
+    TracedProcess,
+    family_threads,
+    in_outermost_namespace,
+)
 from fstui.trace.reader.program import serve
-from fstui.trace.reader.recording import EventRecording, Wanted
+from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FREQUENT, FUA_WRITES, SyncedFile, SyncWaits
 
 SECOND = 1.0
 IN_CONTAINER = "the process numbers of a container's pid namespace are not those of the kernel's events"
-COMMIT_BEGAN = Wanted("jbd2/jbd2_start_commit", ("dev",))
-COMMIT_ENDED = Wanted("jbd2/jbd2_end_commit", ("dev",))
-ERROR_SET = Wanted("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
-ERROR_RETURNED = Wanted("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
-FORK = Wanted("sched/sched_process_fork", ("parent_pid", "child_pid"))
+COMMIT_BEGAN = TracedEvent("jbd2/jbd2_start_commit", ("dev",))
+COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
+ERROR_SET = TracedEvent("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
+ERROR_RETURNED = TracedEvent("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
+FORK = TracedEvent("sched/sched_process_fork", ("parent_pid", "child_pid"))
 ERRNO = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
 class WaitRecording(EventRecording):
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Begin to record. Raises TracefsError or OSError, and then leaves nothing behind."""
+        """Begin to record. Raises TracefsError, OSError; then nothing is left behind."""
         if not in_outermost_namespace():
             raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls
         self._family: Lineage | None = None
         self.waits = SyncWaits()
         self.cpu_delays: dict[int, int] = {}
-        """How long (ns) each thread has waited for a CPU in this second."""
+        """How long (ns) each thread waited for a CPU in the last second."""
         self._locations = FileLocations()
-        self._programs = ProcessCache(self.command_names)
-        self._program_of: dict[int, TracedProcess] = {}
+        self._process_cache = ProcessCache(self.command_names)
+        self._processes: dict[int, TracedProcess] = {}
         self._rows = WaitRows()
-        self._row_of: dict[tuple[int, SyncedFile], WaitRow] = {}
+        self._row_of_thread: dict[tuple[int, SyncedFile], WaitRow] = {}
         super().__init__(name, self._enable)
 
     def _enable(self) -> None:
@@ -63,7 +70,7 @@ class WaitRecording(EventRecording):
                 if self._calls or name not in FREQUENT:
                     # FUA writes are not filtered by device here, but in _new_row
                     filter_ = FUA_WRITES if name.startswith("block/") else only_device if "dev" in fields else ""
-                    self.handle(Wanted(name, fields, filter_), getattr(self.waits, handler))
+                    self.handle(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
             raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
         if self._pid is not None:
@@ -72,29 +79,29 @@ class WaitRecording(EventRecording):
     def _follow(self, pid: int) -> None:
         """Follow the process and its descendants, including those that end quickly."""
         self._family = lineage = Lineage()
-        if not self.handle(FORK, lambda _, parent, child: lineage.forked(parent, child)):
+        if not self.handle(FORK, lambda _, parent, child: lineage.add_fork(parent, child)):
             raise TracefsError("this kernel has no event of a new process")
-        lineage.add("own", family([pid]))
+        lineage.add("own", family_threads([pid]))
 
     def add_waits(self, span: Span) -> None:
         """Add ``self.waits`` to the rows of a span. The caller clears them afterwards."""
         self._locations.begin()
         waits, row = self.waits, self.row
-        self._program_of = programs = self._programs.of(waits.threads())
-        self._rows, self._row_of = span.rows, {}
-        self.cpu_delays = self._programs.cpu_delays(programs)
+        self._processes = programs = self._process_cache.of(waits.threads())
+        self._rows, self._row_of_thread = span.rows, {}
+        self.cpu_delays = self._process_cache.cpu_delays(programs)
         delays = dict(self.cpu_delays)
         # the longest waits first, because the time for finding paths is limited
-        for (thread, *file), durations in sorted(waits.done.items(), key=lambda wait: -wait[1].sum_ns):
+        for (thread, *file), durations in sorted(waits.durations.items(), key=lambda wait: -wait[1].sum_ns):
             row(thread, SyncedFile(*file)).durations.merge(durations)
-            if not programs[thread].is_kernel:  # a kernel worker also waits for a CPU with unrelated work
+            if not programs[thread].is_kernel:  # a kernel worker also does unrelated work, and waits for a CPU with it
                 delay_ns = min(delays.get(thread, 0), durations.sum_ns)
                 row(thread, SyncedFile(*file)).cpu_ns += delay_ns
                 delays[thread] = delays.get(thread, 0) - delay_ns
-        for (thread, *file), count in waits.untimed.items():
-            row(thread, SyncedFile(*file)).untimed += count
-        for (thread, *file, errno), count in waits.failed.items():
-            row(thread, SyncedFile(*file)).failed[errno] += count
+        for (thread, *file), count in waits.untimed_syncs.items():
+            row(thread, SyncedFile(*file)).untimed_syncs += count
+        for (thread, *file, errno), count in waits.failures.items():
+            row(thread, SyncedFile(*file)).failures[errno] += count
         for thread, synced, since_ns in list(waits.in_flight()):
             if os.path.exists(f"/proc/{thread}"):
                 waiting = row(thread, synced)
@@ -103,21 +110,21 @@ class WaitRecording(EventRecording):
                 waits.forget(thread)
 
     def row(self, thread: int, file: SyncedFile) -> WaitRow:
-        """Return this second's row for a thread and a file. A row that was not asked for is not in the span."""
-        known = self._row_of.get((thread, file))
-        if known is None:
-            known = self._row_of[thread, file] = self._new_row(thread, file)
-        return known
+        """Return this second's row for a thread and a file. Rows of unwanted threads and files are not in the span."""
+        row = self._row_of_thread.get((thread, file))
+        if row is None:
+            row = self._row_of_thread[thread, file] = self._new_row(thread, file)
+        return row
 
     def _new_row(self, thread: int, file: SyncedFile) -> WaitRow:
-        program = self._program_of[thread]
+        program = self._processes[thread]
         path, device = self._locations.locate(program, file)
-        known = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
+        located = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
         has_own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its path
-        key = WaitKey(program.name, program.is_kernel, known if has_own_row else SyncedFile(device))
+        key = WaitKey(program.name, program.is_kernel, located if has_own_row else SyncedFile(device))
         is_fua_write = not file.inode and file.fd < 0
         is_unwanted = (
-            (program.is_kernel and is_fua_write)  # it belongs to no program
+            (program.is_kernel and is_fua_write)  # no program waits for it
             or self._device not in (None, device)
             or (self._family and self._family.owner(thread) != "own")
         )
@@ -128,7 +135,7 @@ class WaitRecording(EventRecording):
         row.pids.add(thread if program is WORKERS else program.pid)
         row.inodes |= {file.inode} if file.inode else set()
         row.device = block_device(device) if device else None
-        row.below = frozenset(request_devices(row.device)) if row.device else frozenset()
+        row.request_devices = frozenset(request_devices(row.device)) if row.device else frozenset()
         return row
 
 
@@ -136,13 +143,13 @@ class WatchSession(WaitRecording):
     """Two instances: one for waits, and one for the requests of devices, which is paused if there are too many."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Raises TracefsError or OSError, and then leaves nothing behind."""
+        """Raises TracefsError, OSError; then nothing is left behind."""
         self.whole = Span()
         self._commits: dict[int, Durations] = {}
         self._committing: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
-        """Writes that failed in the background, by device and inode: errno, and how many times it was returned. It is
-        returned once for each open file description, by the next fsync."""
+        """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. The
+        next fsync of each open file description does."""
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
@@ -170,11 +177,11 @@ class WatchSession(WaitRecording):
         self._errors[device, inode] = [errseq & ERRNO, 0]
 
     def _error_returned(self, _: int, inode: int, device: int) -> None:
-        if known := self._errors.get((device, inode)):
-            known[1] += 1
+        if error := self._errors.get((device, inode)):
+            error[1] += 1
 
     def begin_second(self) -> float:
-        """Return the part of the second after which the caller must call ``pause_devices``; 1: do not call it."""
+        """Return after which part of the second the caller must call ``pause_devices``; 1 if it must not call it."""
         self._share = self._devices.share
         if self._share < 1:
             self._devices.switch(on=True)
@@ -206,9 +213,9 @@ class WatchSession(WaitRecording):
     def _add_devices(self, span: Span) -> None:
         now = read_counters()
         for name, counters in now.items():
-            moved = counters.minus(self._counters.get(name, counters))
-            if moved.writes or moved.flushes:
-                span.device(name).counters = moved
+            change = counters.minus(self._counters.get(name, counters))
+            if change.writes or change.flushes:
+                span.device(name).counters = change
         self._counters = now
         for number, requests in self._devices.take(span.elapsed_s).items():
             disk = block_device(number)
@@ -230,9 +237,10 @@ class WatchSession(WaitRecording):
             super().remove()
 
 
-def closed_within(seconds: float) -> bool:
-    """Wait for this time, or until stdin closes. Return whether it has closed."""
-    return bool(select.select([0], [], [], max(0.0, seconds))[0]) and not os.read(0, 4096)
+def wait_for_close(timeout_s: float) -> bool:
+    """Wait until stdin closes, for at most this time. Return whether stdin has closed."""
+    is_readable = bool(select.select([0], [], [], max(0.0, timeout_s))[0])
+    return is_readable and not os.read(0, 4096)
 
 
 def watch(session: WatchSession) -> None:
@@ -243,19 +251,19 @@ def watch(session: WatchSession) -> None:
         due += SECOND
         recorded_s = session.begin_second()
         if recorded_s < SECOND:
-            closed = closed_within(recorded_s)
+            closed = wait_for_close(recorded_s)
             session.pause_devices()
-        closed = closed or closed_within(due - time.monotonic())
+        closed = closed or wait_for_close(due - time.monotonic())
         second = session.end_second()
         if not closed:
             say(second=second)
     say(whole=session.whole.as_dict(), errors=session.errors())
 
 
-def session_of(settings: dict[str, Any]) -> WatchSession:
+def make_session(settings: dict[str, Any]) -> WatchSession:
     name = PREFIX + settings["name"]
     return WatchSession(name, pid=settings["pid"], device=settings["device"], calls=settings["calls"])
 
 
 if __name__ == "__main__":
-    serve(session_of, watch)
+    serve(make_session, watch)

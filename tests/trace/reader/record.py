@@ -21,7 +21,7 @@ def main(directory: str, device: str) -> None:
     place = HERE / ".".join(os.uname().release.split(".")[:2])
     place.mkdir(parents=True, exist_ok=True)
     number = tracefs_number(device)
-    instance = tracefs.Instance(tracefs.find(), "fstui-recorded")
+    instance = tracefs.Instance(tracefs.find_tracefs(), "fstui-recorded")
     instance.make()
     try:
         instance.open_buffers()

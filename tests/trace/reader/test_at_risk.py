@@ -7,7 +7,7 @@ import pytest
 
 from fstui.trace.reader import at_risk
 from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
-from fstui.trace.reader.new_names import Journal, NewNames, expire_s
+from fstui.trace.reader.new_names import Journal, NewNames, writeback_age_s
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.syncs import EventSwitch, Syncs
 
@@ -20,19 +20,19 @@ def update(one: Exposure, dirty: int, since: float, *, flushed_at: float = 0.0, 
 
 def test_the_oldest_bytes_are_written_first() -> None:
     amounts = DatedBytes()
-    amounts.set(10, 1.0)
-    amounts.set(30, 2.0)
+    amounts.set_total(10, 1.0)
+    amounts.set_total(30, 2.0)
     assert (amounts.total, amounts.oldest) == (30, 1.0)
-    assert amounts.set(15, 3.0) == [(1.0, 10), (2.0, 5)]
+    assert amounts.set_total(15, 3.0) == [(1.0, 10), (2.0, 5)]
     assert (amounts.total, amounts.oldest) == (15, 2.0)
-    amounts.not_before(2.5)
+    amounts.redate(2.5)
     assert (amounts.total, amounts.oldest) == (15, 2.5)
 
 
 def test_a_sync_makes_older_bytes_durable() -> None:
     one = Exposure()
     update(one, 100, 1.0)
-    one.synced(began=1.5, ended=1.6, now=2.0)
+    one.add_sync(began=1.5, ended=1.6, now=2.0)
     update(one, 40, 1.0, flushed_at=1.6)
     assert (one.in_memory.total, one.in_cache.total, one.oldest) == (40, 0, 1.5)
 
@@ -50,7 +50,7 @@ def test_bytes_counted_before_the_sync_are_durable_after_it() -> None:
     """The sync ended between the count of the pages and the reading of its event."""
     one = Exposure()
     update(one, 100, 1.0)
-    one.synced(began=2.1, ended=2.2, now=2.0)
+    one.add_sync(began=2.1, ended=2.2, now=2.0)
     update(one, 100, 1.0, flushed_at=2.2)
     update(one, 0, 2.0, flushed_at=2.2)
     assert one.total == 0
@@ -60,14 +60,14 @@ def test_a_sync_without_a_flush_leaves_bytes_in_the_cache() -> None:
     """As on an ext4 that is mounted with barrier=0."""
     one = Exposure()
     update(one, 100, 1.0)
-    one.synced(began=1.5, ended=1.6, now=2.0)
+    one.add_sync(began=1.5, ended=1.6, now=2.0)
     update(one, 0, 1.0)
     assert one.in_cache.total == 100
 
 
 def test_bytes_written_just_before_a_sync_are_being_synced() -> None:
     one = Exposure()
-    one.synced(began=9.90, ended=9.95, now=10.0)
+    one.add_sync(began=9.90, ended=9.95, now=10.0)
     assert one.is_being_synced(10.0, running_since=9.96)
     assert one.is_being_synced(10.0, None)
     assert not one.is_being_synced(10.2, None), "nothing syncs what was written since"
@@ -79,10 +79,10 @@ class PreparedSyncs(Syncs):
     """Gets its events from the test."""
 
     def __init__(self) -> None:
-        self.counts, self.ended, self.running, self.entries = {}, {}, {}, {}
-        self._names_seen = 0
+        self.counts, self.ended, self.running, self.new_entries = {}, {}, {}, {}
+        self._entry_count = 0
         self._unlinking = {}
-        self._ends = EventSwitch()
+        self._end_events = EventSwitch()
 
     def read(self) -> None:
         """There is nothing to read."""
@@ -93,9 +93,9 @@ class PreparedSyncs(Syncs):
 
 def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
     syncs = PreparedSyncs()
-    syncs.began(100, 5, *FILE)
+    syncs.begin(100, 5, *FILE)
     assert syncs.ended == {}
-    syncs.began(200, 5, *FILE)
+    syncs.begin(200, 5, *FILE)
     assert (syncs.ended[FILE], syncs.counts) == ((100, 200), {(5, *FILE): 2})
     syncs.end(250, 5)
     assert (syncs.ended[FILE], syncs.running) == ((200, 250), {})
@@ -109,7 +109,7 @@ def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPa
     syncs = PreparedSyncs()
     watched = at_risk.AtRiskTracker(EVERYTHING, syncs)
     for time_ns in (100, 200, 300):
-        syncs.began(time_ns, os.getpid(), *FILE)
+        syncs.begin(time_ns, os.getpid(), *FILE)
     state = watched.end_second()
     assert (state["unsupported"], state["files"]) == ("this kernel has no cachestat", [])
     (program,) = state["programs"]
@@ -122,21 +122,21 @@ def test_a_log_written_with_o_direct_has_no_amount(
 ) -> None:
     """As that of MariaDB."""
     monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
-    row = at_risk.RiskRow(file := OpenFile((1, 2), 1, "/ib_logfile0", "ext4"))
+    row = at_risk.FileRow(file := OpenFile((1, 2), 1, "/ib_logfile0", "ext4"))
     row.count_syncs(1.0, 9)
-    file.direct = direct
+    file.is_direct = direct
     watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
-    assert watched._program(at_risk.Owner("mariadbd", 7), [row], [])["log"] == log
+    assert watched._program_as_dict(at_risk.ProgramRow("mariadbd", 7), [row], [])["log"] == log
 
 
 def test_an_unlink_is_no_new_name() -> None:
     syncs = PreparedSyncs()
     device, directory = FILE
-    syncs._unlinks(1, 5, directory)
-    syncs._changes_directory(2, 5, directory, device)
-    assert syncs.entries == {}
-    syncs._changes_directory(3, 5, directory, device)
-    assert syncs.entries == {(5, FILE): (1, 3)}
+    syncs._begin_unlink(1, 5, directory)
+    syncs._change_directory(2, 5, directory, device)
+    assert syncs.new_entries == {}
+    syncs._change_directory(3, 5, directory, device)
+    assert syncs.new_entries == {(5, FILE): (1, 3)}
 
 
 @pytest.mark.parametrize(
@@ -165,8 +165,8 @@ def test_names_stay_at_risk_if_the_kernel_never_writes_back(
     answers = {"/proc/sys/vm/dirty_expire_centisecs": "3000\n", "/proc/sys/vm/dirty_writeback_centisecs": interval}
     monkeypatch.setattr("fstui.proc.read_text", answers.__getitem__)
     monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: None)
-    monkeypatch.setattr("fstui.trace.reader.new_names.expire_s", expire_s.__wrapped__)
-    assert expire_s.__wrapped__() == expected_s
+    monkeypatch.setattr("fstui.trace.reader.new_names.writeback_age_s", writeback_age_s.__wrapped__)
+    assert writeback_age_s.__wrapped__() == expected_s
     names = NewNames(FILE, None, 1, 100.0)
     assert names.is_committed(100.0 + 36.0, {}) == (expected_s < 36)
 
@@ -174,6 +174,6 @@ def test_names_stay_at_risk_if_the_kernel_never_writes_back(
 def test_a_flush_counts_at_the_disks_that_need_one() -> None:
     caches = WriteCaches()
     caches.add(["volatile", "protected"])
-    caches.disks["volatile"].volatile, caches.disks["protected"].volatile = True, False
+    caches.disks["volatile"].is_volatile, caches.disks["protected"].is_volatile = True, False
     assert caches.flushed_at(["volatile", "protected"]) == 0.0
     assert caches.flushed_at(["protected"]) == float("inf")

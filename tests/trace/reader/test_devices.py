@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, meaning
+from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, request_flags
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.flush_counter import DeviceSums, TracedDevice
 
@@ -12,7 +12,7 @@ DISK = TracedDevice("sda", 8 << 20, makes_requests=True)
 
 
 @pytest.mark.parametrize(
-    ("rwbs", "means"),
+    ("rwbs", "flags"),
     [
         ("FWS", FLUSH_FIRST | WRITE),
         ("FWFS", FLUSH_FIRST | WRITE | FUA),
@@ -30,28 +30,28 @@ DISK = TracedDevice("sda", 8 << 20, makes_requests=True)
         ("WS\0FWS", WRITE),
     ],
 )
-def test_letters_of_rwbs(rwbs: str, means: int) -> None:
-    assert meaning(rwbs.encode().ljust(10, b"\0")) == means
+def test_letters_of_rwbs(rwbs: str, flags: int) -> None:
+    assert request_flags(rwbs.encode().ljust(10, b"\0")) == flags
 
 
 @given(st.binary(max_size=12))
 def test_any_bytes_are_accepted_as_letters(rwbs: bytes) -> None:
-    assert meaning(rwbs) in range(8)
+    assert request_flags(rwbs) in range(8)
 
 
 def test_flushes_are_counted_by_owner_and_timed() -> None:
     sums = DeviceSums(DISK)
-    sums.queued(b"FWS", "own")
-    sums.queued(b"FWFSM", "kernel_threads")
-    sums.queued(b"WFS", "own")
-    sums.queued(b"WS", "others")
-    sums.requests.issued(100, 0, b"FF")
-    sums.requests.issued(150, 0, b"FF")
-    sums.requests.completed(300, 0, b"FF")
-    sums.requests.issued(400, 88, b"WS")
-    sums.requests.completed(450, 88, b"WS")
-    sums.requests.completed(460, 88, b"WS")
-    assert sums.as_dict(lost=0, kernel_threads_known=True, timed=True) == {
+    sums.add_bio(b"FWS", "own")
+    sums.add_bio(b"FWFSM", "kernel_threads")
+    sums.add_bio(b"WFS", "own")
+    sums.add_bio(b"WS", "others")
+    sums.requests.add_issued(100, 0, b"FF")
+    sums.requests.add_issued(150, 0, b"FF")
+    sums.requests.add_completed(300, 0, b"FF")
+    sums.requests.add_issued(400, 88, b"WS")
+    sums.requests.add_completed(450, 88, b"WS")
+    sums.requests.add_completed(460, 88, b"WS")
+    assert sums.as_dict(lost=0, kernel_threads_known=True, requests_known=True) == {
         "device": "sda",
         "asked_by_us": 1,
         "asked_by_kernel_threads": 1,
@@ -67,25 +67,25 @@ def test_flushes_are_counted_by_owner_and_timed() -> None:
 
 def test_a_lost_event_makes_all_counts_unknown() -> None:
     sums = DeviceSums(DISK)
-    sums.queued(b"FWS", "own")
-    sums.requests.issued(1, 0, b"FF")
-    sums.requests.completed(2, 0, b"FF")
-    found = sums.as_dict(lost=3, kernel_threads_known=True, timed=True)
+    sums.add_bio(b"FWS", "own")
+    sums.requests.add_issued(1, 0, b"FF")
+    sums.requests.add_completed(2, 0, b"FF")
+    found = sums.as_dict(lost=3, kernel_threads_known=True, requests_known=True)
     assert (found.pop("device"), found.pop("lost")) == ("sda", 3)
     assert set(found.values()) == {None}
 
 
 def test_devices_that_pass_bios_on_have_no_requests() -> None:
     sums = DeviceSums(TracedDevice("dm-0", 253 << 20, makes_requests=False))
-    assert sums.as_dict(lost=0, kernel_threads_known=False, timed=True)["requests"] is None
-    assert sums.as_dict(lost=0, kernel_threads_known=False, timed=True)["asked_by_kernel_threads"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=False, requests_known=True)["requests"] is None
+    assert sums.as_dict(lost=0, kernel_threads_known=False, requests_known=True)["asked_by_kernel_threads"] is None
 
 
 def test_a_completion_without_a_request_is_ignored() -> None:
     sums = DeviceSums(DISK)
-    sums.requests.completed(5, 0, b"FF")
-    sums.requests.completed(5, 8, b"WS")
-    assert sums.as_dict(lost=0, kernel_threads_known=True, timed=True)["device_flush_ns"] is None
+    sums.requests.add_completed(5, 0, b"FF")
+    sums.requests.add_completed(5, 8, b"WS")
+    assert sums.as_dict(lost=0, kernel_threads_known=True, requests_known=True)["device_flush_ns"] is None
 
 
 @given(st.lists(st.integers(0, 10**12), min_size=1, max_size=300))

@@ -34,8 +34,8 @@ print fmt: "%d,%d %s %llu + %u [%s]", ((unsigned int) ((REC->dev) >> 20)), REC->
 
 def test_offsets_and_sizes_are_those_of_the_kernel() -> None:
     older, newer = parse_format("bio", OLDER), made.format_of("6.18", "block/block_bio_queue")
-    assert (older.id, older.fields["comm"].at) == (1201, 36)
-    assert newer.fields["comm"].at == 38
+    assert (older.id, older.fields["comm"].offset) == (1201, 36)
+    assert newer.fields["comm"].offset == 38
     data = bytes(range(64))
     for known, rwbs, comm in ((older, data[28:36], data[36:52]), (newer, data[28:38], data[38:54])):
         assert known.reader("rwbs", "comm").unpack_from(data) == (rwbs, comm)
@@ -88,7 +88,7 @@ def test_pages_of_64_kib_and_of_a_32_bit_kernel() -> None:
     small = text.replace("size:8;	signed:1", "size:4;	signed:1").replace(
         "offset:16;	size:4080", "offset:12;	size:4084"
     )
-    assert (parse_page_layout(small).commit.size, parse_page_layout(small).data_at) == (4, 12)
+    assert (parse_page_layout(small).commit.size, parse_page_layout(small).data_offset) == (4, 12)
     with pytest.raises(TracefsError, match="page header"):
         parse_page_layout(OLDER)
 
@@ -165,7 +165,7 @@ def test_flags_for_lost_events_are_not_part_of_the_length() -> None:
     ],
 )
 def test_inconsistent_pages_are_refused(page: bytes) -> None:
-    with pytest.raises(events.Garbled):
+    with pytest.raises(events.GarbledPage):
         read(page)
 
 

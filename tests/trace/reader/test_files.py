@@ -51,7 +51,7 @@ def test_an_ended_process_had_the_files_of_its_namesakes(tmp_path: Path) -> None
 
 def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def slow(*_: object) -> dict[str, int]:
-        until = time.thread_time() + 2 * files.SEARCH_S
+        until = time.thread_time() + 2 * files.SEARCH_CPU_S
         while time.thread_time() < until:
             pass
         return {}
@@ -62,7 +62,7 @@ def test_an_interrupted_search_is_repeated_in_the_next_second(tmp_path: Path, mo
             patched.setattr(files, "fdinfo", slow)
             names.begin()
             assert names.locate(this_program(), file_of_event).path is None
-        monkeypatch.setattr(files, "SEARCH_S", 60.0)
+        monkeypatch.setattr(files, "SEARCH_CPU_S", 60.0)
         names.begin()
         assert names.locate(this_program(), file_of_event).path == str(tmp_path / "log")
 
@@ -77,7 +77,7 @@ def test_a_descriptor_that_became_a_pipe_has_no_path() -> None:
 
 
 def test_a_renamed_file_gets_its_new_name_and_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "AGAIN_S", 0.0)
+    monkeypatch.setattr(files, "SEARCH_INTERVAL_S", 0.0)
     names = FileLocations()
     with (tmp_path / "old").open("w") as file:
         file_of_event = event_file(file.fileno())

@@ -5,7 +5,15 @@ import subprocess
 import sys
 import threading
 
-from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, descends, family, process_of
+from fstui.trace.reader.processes import (
+    WORKERS,
+    Lineage,
+    ProcessCache,
+    TracedProcess,
+    family_threads,
+    is_descendant,
+    process_of,
+)
 
 UNUSED = 1 << 22
 """No thread has this number (kernel: PID_MAX_LIMIT)."""
@@ -16,17 +24,17 @@ def test_children_have_the_owner_of_their_parent() -> None:
     lineage.add("own", [100])
     lineage.add("kernel_threads", [2])
     for parent, child in ((100, 101), (101, 102), (50, 51), (2, 60)):
-        lineage.forked(parent, child)
+        lineage.add_fork(parent, child)
     assert [lineage.owner(thread) for thread in (102, 51, 60, 7)] == ["own", "others", "kernel_threads", "others"]
 
 
 def test_a_reused_number_belongs_to_its_new_owner() -> None:
     lineage = Lineage()
     lineage.add("own", [100])
-    lineage.forked(100, 101)
-    lineage.forked(50, 101)
+    lineage.add_fork(100, 101)
+    lineage.add_fork(50, 101)
     assert lineage.owner(101) == "others"
-    lineage.forked(100, 101)
+    lineage.add_fork(100, 101)
     assert lineage.owner(101) == "own"
 
 
@@ -43,7 +51,7 @@ def test_a_family_has_all_threads_of_a_process_and_its_children() -> None:
     child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout and child.stdout.readline() == "two\n"
-        found = family([os.getpid()])
+        found = family_threads([os.getpid()])
         assert {os.getpid(), child.pid} <= set(found)
         assert {int(thread) for thread in os.listdir(f"/proc/{child.pid}/task")} <= set(found)
         assert os.getppid() not in found
@@ -52,8 +60,8 @@ def test_a_family_has_all_threads_of_a_process_and_its_children() -> None:
 
 
 def test_a_loop_of_parents_ends_the_search() -> None:
-    assert not descends(3, {3: 4, 4: 3}, [1])
-    assert descends(3, {3: 4, 4: 1}, [1])
+    assert not is_descendant(3, {3: 4, 4: 3}, [1])
+    assert is_descendant(3, {3: 4, 4: 1}, [1])
 
 
 def test_a_thread_has_the_program_of_its_process() -> None:

@@ -25,14 +25,14 @@ def row(program: str, waited_ms: int, device: str = "vda", path: str = "/a") -> 
 
 
 def test_only_the_threads_that_make_most_calls_are_left_out() -> None:
-    assert recorder.busiest_of(Counter({1: 500, 2: 400, 3: 60, 4: 40})) == [1, 2]
-    assert recorder.busiest_of(Counter()) == []
+    assert recorder.busiest_threads(Counter({1: 500, 2: 400, 3: 60, 4: 40})) == [1, 2]
+    assert recorder.busiest_threads(Counter()) == []
 
 
 def test_a_program_with_many_files_does_not_hide_others() -> None:
     many = [row("syncer", 100 + number, path=f"/{number}") for number in range(50)]
-    kept = recorder.few_of_each([*many, row("etcd", 5), row("syncer", 1, device="vdb")])
-    assert [one.key.name for one in kept].count("syncer") == recorder.MAX_OF_A_PROGRAM + 1
+    kept = recorder.limit_rows([*many, row("etcd", 5), row("syncer", 1, device="vdb")])
+    assert [one.key.name for one in kept].count("syncer") == recorder.MAX_ROWS_PER_PROGRAM + 1
     assert kept[-2].key.name == "etcd"
     assert sum(one.durations.count for one in kept) == 52
 
@@ -58,23 +58,23 @@ def test_counters_list_only_devices_that_did_something(monkeypatch: pytest.Monke
     monkeypatch.setattr("os.path.isdir", lambda path: True)
     counters = HostCounters()
     texts["/proc/diskstats"] = texts["/proc/diskstats"].replace("busy 1 0 8 1 2 0 16 3", "busy 1 0 8 1 12 0 96 33")
-    found = counters.second()
+    found = counters.take()
     assert found["devices"] == [["busy", 0, 0, 10, 40, 30, 0, 0, 0, 0, 0, 0]]
     assert found["pressure_ms"] == [None] * 5
 
 
 def test_what_processes_moved_names_their_devices(tmp_path: Path) -> None:
     processes = Processes(set())
-    assert processes.moved() == []
-    processes._cost_s = 0.0
+    assert processes.take_busiest() == []
+    processes._scan_cost_s = 0.0
     with (tmp_path / "file").open("wb") as file:
         file.write(bytes(1 << 20))
         file.flush()
         os.fsync(file.fileno())
-        moved = {one["pid"]: one for one in processes.moved() or ()}
+        moved = {one["pid"]: one for one in processes.take_busiest() or ()}
     if os.getpid() in moved:  # not in memory
         assert moved[os.getpid()]["written"] >= 1 << 20 and moved[os.getpid()]["devices"]
-    assert Processes({os.getpid()}).moved() == []
+    assert Processes({os.getpid()}).take_busiest() == []
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def trace() -> Iterator[Trace]:
 def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise its program would seem to wait for ever."""
     thread, long_ago_ns = threading.get_native_id(), time.monotonic_ns() - 400 * 10**9
-    trace.waits.called(long_ago_ns, thread, 3)
+    trace.waits.begin_call(long_ago_ns, thread, 3)
     monkeypatch.setattr(trace, "lost", lambda: 1)
     found = trace.end_window(10.0, anonymous=False)
     assert not [one for one in found["waits"] if one.get("in_flight_ms", 0) > 100_000]
@@ -97,29 +97,29 @@ def test_a_call_whose_end_was_missed_is_dropped(trace: Trace, monkeypatch: pytes
 @pytest.mark.root
 def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
     thread = threading.get_native_id()
-    leave_out(trace, thread)
+    exclude(trace, thread)
     assert thread not in {open_ for open_, _, _ in trace.waits.in_flight()}
 
 
 @pytest.mark.root
 def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.get_native_id()
-    leave_out(trace, thread)
-    monkeypatch.setattr(recorder, "switches", lambda _: trace._left_out[thread].switches if trace._left_out else 7)
+    exclude(trace, thread)
+    monkeypatch.setattr(recorder, "switches", lambda _: trace._excluded[thread].switches if trace._excluded else 7)
     monkeypatch.setattr(recorder, "is_blocked", lambda _, file: file == FILE)
-    trace._left_out[thread] = trace._left_out[thread]._replace(switches=7)
-    trace.tick()
-    assert not trace._left_out
+    trace._excluded[thread] = trace._excluded[thread]._replace(switches=7)
+    trace.limit_events()
+    assert not trace._excluded
     assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.in_flight()}
 
 
-def leave_out(trace: Trace, thread: int) -> None:
+def exclude(trace: Trace, thread: int) -> None:
     """Let a thread make more calls than all other programs of this host together, and be in one of them."""
     for _ in range(10_000):
         trace.waits._add(time.monotonic_ns(), (thread, *FILE), 1000, 0)
-    trace.waits.called(time.monotonic_ns(), thread, FILE.fd)
-    trace.narrow()
-    assert thread in trace._left_out
+    trace.waits.begin_call(time.monotonic_ns(), thread, FILE.fd)
+    trace.exclude_busiest()
+    assert thread in trace._excluded
 
 
 @pytest.mark.root
@@ -132,6 +132,6 @@ def test_threads_that_are_left_out_are_traced_again(trace: Trace, tmp_path: Path
         return sum(int(one["syncs"]) for one in rows if one.get("file") == str(tmp_path / "file"))
 
     assert syncs() == 20
-    leave_out(trace, threading.get_native_id())
+    exclude(trace, threading.get_native_id())
     assert syncs() == 0
     assert syncs() == 20

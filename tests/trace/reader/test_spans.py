@@ -14,7 +14,7 @@ def second(
     span = Span()
     span.elapsed_s, span.looked_s = 1.0, looked
     row = span.rows.row(WaitKey("mariadbd", False, SyncedFile(8 << 20, inode)))
-    row.path, row.device, row.below, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
+    row.path, row.device, row.request_devices, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
     for _ in range(syncs):
         row.durations.add(call_ns)
     for _ in range(round(syncs * looked)):

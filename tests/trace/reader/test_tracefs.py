@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fstui.trace.reader import tracefs, watch
-from fstui.trace.reader.recording import EventRecording, Wanted
+from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import TracefsError
 from fstui.trace.reader.watch import WatchSession
 
@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[3]
 FORK = "sched/sched_process_fork"
 FIND = """
 import os
-from fstui.trace.reader.tracefs import find
-root = find()
+from fstui.trace.reader.tracefs import find_tracefs
+root = find_tracefs()
 print(root)
 os.listdir(f"{root}/instances")
 """
@@ -60,11 +60,11 @@ def test_a_missing_event_is_named() -> None:
         recording("missing") as made,
         pytest.raises(TracefsError, match="this kernel has no event block/no_such_event"),
     ):
-        made.enable(Wanted("block/no_such_event", ("dev",)))
+        made.enable(TracedEvent("block/no_such_event", ("dev",)))
 
 
 def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "COMMIT_BEGAN", Wanted("jbd2/no_such_event", ("dev",)))
+    monkeypatch.setattr(watch, "COMMIT_BEGAN", TracedEvent("jbd2/no_such_event", ("dev",)))
     made = WatchSession(f"fstui-without-{os.getpid()}", pid=None, device=None, calls=True)
     try:
         made.read()
@@ -73,10 +73,10 @@ def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_watch_that_cannot_start_leaves_no_instance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.trace.reader.devices.WAITED_FOR", "no filter")
+    monkeypatch.setattr("fstui.trace.reader.devices.WAITED_FOR_FILTER", "no filter")
     with pytest.raises(TracefsError):
         WatchSession(f"fstui-broken-{os.getpid()}", pid=None, device=None, calls=True)
-    instances = Path(tracefs.find(), "instances")
+    instances = Path(tracefs.find_tracefs(), "instances")
     assert not list(instances.glob(f"fstui-broken-{os.getpid()}*"))
 
 
@@ -89,9 +89,9 @@ def test_two_instances_do_not_disturb_each_other() -> None:
     """Each instance has its own buffer, filters and switches, as perf and trace-cmd have."""
     fields = ("parent_pid", "child_pid")
     with recording("other") as other:
-        other.enable(Wanted(FORK, fields, "parent_pid == 1"))
+        other.enable(TracedEvent(FORK, fields, "parent_pid == 1"))
         with recording("own") as own:
-            own.enable(Wanted(FORK, fields, f"parent_pid == {own.thread}"))
+            own.enable(TracedEvent(FORK, fields, f"parent_pid == {own.thread}"))
             subprocess.run(["true"], check=True)
             assert set(pids_of_forks(own)) == {own.thread}
             assert own.thread not in pids_of_forks(other)
@@ -103,4 +103,4 @@ def test_a_kernel_without_tracefs_is_reported(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tracefs, "mount_point", lambda: None)
     monkeypatch.setattr("fstui.proc.read_text", lambda path: "nodev\tsysfs\n\text4\n")
     with pytest.raises(TracefsError, match="this kernel has no tracefs"):
-        tracefs.find()
+        tracefs.find_tracefs()
