@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from fstui.measure.wire.own_directory import make
-from fstui.measure.wire.stdio import CallError, calling, write_whole
+from fstui.measure.wire.stdio import CallError, checked_call, write_whole
 from fstui.powercut.records import Stream, Sync
 from fstui.powercut.server import RecordServer
 
@@ -25,20 +25,20 @@ _PLAIN = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def sync_directory(path: str) -> None:
-    fd = calling("open", os.open, path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = checked_call("open", os.open, path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        calling("fsync", os.fsync, fd)
+        checked_call("fsync", os.fsync, fd)
     finally:
         os.close(fd)
 
 
 def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
     """Create and sync the directory and its files. Return its device and inode. Raises CallError, Trouble."""
-    directory_fd = calling("mkdir", make, directory)
+    directory_fd = checked_call("mkdir", make, directory)
     os.fchdir(directory_fd)
     for stream in streams:
         home = f"w{stream.writer}"
-        calling("mkdir", os.mkdir, home, 0o700)
+        checked_call("mkdir", os.mkdir, home, 0o700)
         if stream.uses_server:
             RecordServer(servers[stream.writes], home, run, stream).make()
         else:
@@ -52,15 +52,15 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
 
 def fill(stream: Stream, home: str, run: str) -> None:
     """Write the records that are overwritten later. For other write methods, check that a file can be opened."""
-    fd = calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
+    fd = checked_call("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.overwrites:
             for sequence in range(stream.records_per_file):
-                calling("pwrite", write_whole, fd, stream.pack(run, sequence), stream.position(sequence)[1])
-            calling("fsync", os.fsync, fd)
-        os.close(calling("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
+                checked_call("pwrite", write_whole, fd, stream.pack(run, sequence), stream.position(sequence)[1])
+            checked_call("fsync", os.fsync, fd)
+        os.close(checked_call("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
         if not stream.overwrites:
-            calling("unlink", os.unlink, f"{home}/0")
+            checked_call("unlink", os.unlink, f"{home}/0")
     finally:
         os.close(fd)
 
@@ -70,7 +70,7 @@ class WriterFiles:
         self.run = run
         self.stream = stream
         self.home = f"w{stream.writer}"
-        self.home_fd = calling("open", os.open, self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.home_fd = checked_call("open", os.open, self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.flags = _PLAIN | FLAGS[stream.sync]
         if stream.writes == "append":
             self.flags |= os.O_APPEND
@@ -88,19 +88,19 @@ class WriterFiles:
         if starts_file:
             self.open(number)
         self.buffer[:] = self.stream.pack(self.run, sequence)
-        calling("pwrite", write_whole, self.fd, self.buffer, offset)
+        checked_call("pwrite", write_whole, self.fd, self.buffer, offset)
         if self.sync:
-            calling(self.stream.sync, self.sync, self.fd)
+            checked_call(self.stream.sync, self.sync, self.fd)
         if self.suffix:
-            calling("rename", os.rename, f"{self.home}/{number}{self.suffix}", f"{self.home}/{number}")
+            checked_call("rename", os.rename, f"{self.home}/{number}{self.suffix}", f"{self.home}/{number}")
         if starts_file and not self.stream.overwrites and self.stream.syncs_directory:
-            calling("fsync of the directory", os.fsync, self.home_fd)
+            checked_call("fsync of the directory", os.fsync, self.home_fd)
 
     def open(self, number: int) -> None:
         if self.fd >= 0:
             os.close(self.fd)
         creation = 0 if self.stream.overwrites else os.O_CREAT | os.O_EXCL
-        self.fd = calling("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | creation, 0o600)
+        self.fd = checked_call("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | creation, 0o600)
         self.number = number
 
     def remove_old(self, sequence: int) -> None:
@@ -109,11 +109,11 @@ class WriterFiles:
         old = number - self.stream.kept_files
         is_first_of_file = offset == 0
         if is_first_of_file and old >= 0 and not self.stream.overwrites:
-            calling("unlink", os.unlink, f"{self.home}/{old}")
+            checked_call("unlink", os.unlink, f"{self.home}/{old}")
 
 
 def fill_database(stream: Stream, home: str, run: str) -> None:
-    os.close(calling("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600))
+    os.close(checked_call("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600))
     with in_sqlite() as sqlite3:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")

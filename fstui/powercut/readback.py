@@ -28,7 +28,7 @@ from typing import Any
 from fstui.measure.wire.stdio import (
     CallError,
     Trouble,
-    calling,
+    checked_call,
     die_with_parent,
     enter_run_directory,
     read_settings,
@@ -221,7 +221,7 @@ def remove_copies() -> None:
 
 def copy_tree(source: str, to: str) -> None:
     """Copy the data of a server: directories and regular files, with their owners. Raises as ``copy_file`` does."""
-    calling("stat", os.stat, source)
+    checked_call("stat", os.stat, source)
     for path, _, names in os.walk(source, onerror=_raise):
         made = to + path[len(source) :]
         os.mkdir(made, 0o700)
@@ -244,7 +244,7 @@ def _raise(error: OSError) -> None:
 
 def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
     """Copy a regular file. Raises CallError if it cannot be read; Trouble, OSError if it cannot be copied."""
-    fd = calling("open", os.open, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    fd = checked_call("open", os.open, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or (max_bytes is not None and status.st_size > max_bytes):
@@ -254,7 +254,7 @@ def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
             raise Trouble(f"{os.getcwd()} has no room for a copy of the database; set TMPDIR to another directory")
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         with open(to, "xb") as copy:
-            while data := calling("read", os.read, fd, COPY_BYTES):
+            while data := checked_call("read", os.read, fd, COPY_BYTES):
                 copy.write(data)
     finally:
         os.close(fd)

@@ -18,7 +18,7 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import (
     DATA_FD,
-    FULL,
+    FULL_REASON,
     MOUNT_POINT,
     START_POLL_S,
     ServerProcess,
@@ -56,7 +56,7 @@ class RecordServer:
         if time.monotonic() > self.deadline:
             raise NoAnswer(f"no answer within {START_S:.0f} s")
         if is_full():
-            raise NoAnswer(FULL)
+            raise NoAnswer(FULL_REASON)
         time.sleep(START_POLL_S)
 
     def make(self) -> None:

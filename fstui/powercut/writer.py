@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CallError, Trouble, calling, clock, read_settings, write_line
+from fstui.measure.wire.stdio import CallError, Trouble, checked_call, clock, read_settings, write_line
 from fstui.powercut.log import FAILURE_PREFIX, READER_GONE, Ending
 from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, sync_directory
 from fstui.powercut.records import END_REASON_FILE, Stream
@@ -119,7 +119,7 @@ class Coordinator:
 
     def enter(self) -> None:
         """In a child: enter the directory that was created. Raises CallError if its name leads elsewhere now."""
-        calling("chdir", enter, self.directory, self.identity)
+        checked_call("chdir", enter, self.directory, self.identity)
 
     def writer(self, stream: Stream, failures_in: int) -> int:
         try:

@@ -22,7 +22,7 @@ import os, sys
 sys.path.insert(0, sys.argv[1])
 os.chdir(sys.argv[2])
 from fstui.measure.probes import own_filesystem
-place = own_filesystem.set_apart() + "/here"
+place = own_filesystem.isolate_process() + "/here"
 own_filesystem.make_image("image", 64 << 20)
 own_filesystem.mount("image", place)
 for name in ("synced", "written"):

@@ -2,7 +2,7 @@
 
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
 from fstui.measure.probes import sysbench_program
-from fstui.measure.probes.sysbench_program import reason
+from fstui.measure.probes.sysbench_program import failure_reason
 from fstui.runs.recorder import Reported
 
 PRINTED = """\
@@ -98,17 +98,17 @@ def test_reason_is_the_servers_error() -> None:
         "FATAL: error 2002: Can't connect to local server through socket '/run/s' (111)",
         "FATAL: `thread_init' function failed: oltp_common.lua:349: connection creation failed",
     ]
-    assert reason(text) == "error 2002: Can't connect to local server through socket '/run/s' (111)"
+    assert failure_reason(text) == "error 2002: Can't connect to local server through socket '/run/s' (111)"
     failed = "FATAL: PQexec() failed: 7 could not extend file: No space left on device"
-    assert reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
-    assert reason(["Segmentation fault"]) == "Segmentation fault"
-    assert reason([]) == "it printed nothing"
+    assert failure_reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
+    assert failure_reason(["Segmentation fault"]) == "Segmentation fault"
+    assert failure_reason([]) == "it printed nothing"
     rows = 'FATAL: mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device") for query \'INSERT …'
-    assert reason([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
+    assert failure_reason([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
     crashed = "sysbench was ended by signal 11: its server may have ended"
-    assert reason(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
+    assert failure_reason(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
 
 
 def test_only_rows_of_numbers_are_read() -> None:
     rows = [("redo log", "-12", "", "3.0"), ("data", "1", "nan", "2"), ("short", "1"), ("",)]
-    assert sysbench_program.counted(rows, 3) == {"redo log": [-12, None, 3]}
+    assert sysbench_program.parse_counters(rows, 3) == {"redo log": [-12, None, 3]}

@@ -171,11 +171,11 @@ def sysbench_output(data: bytes) -> None:
         reported.note({"histogram": sysbench_program.histogram(text)})
         if totals := sysbench_program.totals(text):
             reported.note(totals)
-        waits = sysbench_program.counted([tuple(line.split("\t")) for line in text], len(WAITS))
+        waits = sysbench_program.parse_counters([tuple(line.split("\t")) for line in text], len(WAITS))
         reported.note(
             {"waits": [{"file": name, **dict(zip(WAITS, found, strict=True))} for name, found in waits.items()]}
         )
-    assert isinstance(sysbench_program.reason(text), str)
+    assert isinstance(sysbench_program.failure_reason(text), str)
     if reported.figures:
         reported.figures.latency(reported.histogram)
         encode(reported.figures)

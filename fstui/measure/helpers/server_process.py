@@ -22,7 +22,7 @@ from fstui.measure.wire.stdio import Trouble
 
 START_POLL_S = 0.01
 EXIT_POLL_S = 0.25
-FULL = "no space left on the filesystem of the run's directory"
+FULL_REASON = "no space left on the filesystem of the run's directory"
 MIN_FREE_BYTES = 1 << 20
 LOG_BYTES = 65536
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -138,7 +138,7 @@ class ServerProcess:
         """Return whether the socket accepts connections or, if ``ready`` is a file in the data directory and a word,
         whether the last line of the file begins with the word."""
         if not ready:
-            return self.takes_connections(socket_name)
+            return self.accepts_connections(socket_name)
         name, word = ready
         try:
             with open(f"{self.name}/{name}", encoding="utf-8", errors="replace") as file:
@@ -146,7 +146,7 @@ class ServerProcess:
         except OSError:
             return False
 
-    def takes_connections(self, name: str) -> bool:
+    def accepts_connections(self, name: str) -> bool:
         with socket.socket(socket.AF_UNIX) as client:
             return client.connect_ex(f"{self.name}/{name}") == 0
 
@@ -159,10 +159,10 @@ class ServerProcess:
                 send(self.process.pid, signal.Signals[name])
 
     def failure_reason(self, otherwise: str) -> str:
-        """Return the server's last error, or ``otherwise``, after FULL if the disk is full."""
+        """Return the server's last error, or ``otherwise``, after FULL_REASON if the disk is full."""
         complaint = self.last_error() or otherwise
         full = is_full() or any(word in complaint.lower() for word in NO_SPACE_WORDS)
-        return f"{FULL}: {complaint}" if full else complaint
+        return f"{FULL_REASON}: {complaint}" if full else complaint
 
     def last_error(self) -> str:
         """Return the last error in the log without its timestamp, or the last one about a full disk, which explains

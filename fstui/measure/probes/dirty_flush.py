@@ -4,10 +4,10 @@ The more a cache contains, the longer it takes to empty it. If a flush always ta
 write (a protected cache, a host that keeps the data) or is ignored.
 
 An operation writes an amount and then calls fdatasync. All amounts are written in rounds, first in sequence, then
-scattered; each figure is the median of its rounds. The ``stat`` files of the lowest devices (``stat_paths``) show how
-much had reached them before the fdatasync: if a layer above cached the data, the duration says nothing about the
-devices. They also show how long each device flushed. The rest is work of the filesystem, which may also grow (btrfs:
-with every extent).
+scattered. Each figure is the median of its rounds. The ``stat`` files of the lowest devices (``stat_paths``) show how
+much data had reached the devices before the fdatasync. If a layer above cached the data, the duration says nothing
+about the devices. The files also show how long each device flushed. The rest of the time is work of the filesystem,
+which may also grow (on btrfs with every extent).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from fstui.measure.probes.files import Blocks, make_file, remove
 from fstui.measure.wire import frames
 from fstui.measure.wire.stdio import (
     CommandLines,
-    calling,
+    checked_call,
     clock,
-    interrupted,
+    is_interrupted,
     run_probe,
     send,
     write_frame,
@@ -32,11 +32,11 @@ from fstui.measure.wire.stdio import (
 )
 
 PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
-"""Bytes per write."""
+"""Bytes per write in each pattern."""
 AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 ROUNDS = 3
 CLEAR_GROWTH = 4.0
-"""If the flush of the largest amount takes this many times as long as that of no data, stop after two rounds."""
+"""Stop after two rounds if the flush of the largest amount takes this many times as long as the flush of no data."""
 SECTOR_BYTES = 512
 
 
@@ -47,18 +47,21 @@ class DeviceStat(NamedTuple):
 
 
 class Point:
+    """The flushes after one amount of writes, one per round."""
+
     def __init__(self, amount: int) -> None:
         self.amount = amount
         self.sync_ns: list[int] = []
-        self.arrived: list[float] = []
+        self.arrived_shares: list[float] = []
+        """Shares of the amount that had reached the devices before the flush."""
         self.flush_ms: dict[str, list[int]] = {}
 
-    def count(
+    def add_counters(
         self, before: dict[str, DeviceStat], written: dict[str, DeviceStat], synced: dict[str, DeviceStat]
     ) -> None:
         if self.amount:
-            arrived = sum(written[device].written_bytes - before[device].written_bytes for device in before)
-            self.arrived.append(arrived / self.amount)
+            arrived_bytes = sum(written[device].written_bytes - before[device].written_bytes for device in before)
+            self.arrived_shares.append(arrived_bytes / self.amount)
         for device, stat in synced.items():
             if stat.flushes > written[device].flushes:
                 self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
@@ -68,46 +71,47 @@ class Point:
         return {
             "bytes": self.amount,
             "sync_ns": round(statistics.median(self.sync_ns)),
-            "arrived_share": round(statistics.median(self.arrived), 3) if self.arrived else None,
-            "flush_ms": {device: statistics.median(spent) for device, spent in self.flush_ms.items()},
+            "arrived_share": round(statistics.median(self.arrived_shares), 3) if self.arrived_shares else None,
+            "flush_ms": {device: statistics.median(flush_ms) for device, flush_ms in self.flush_ms.items()},
             "rounds": len(self.sync_ns),
         }
 
 
-def line(points: list[Point]) -> tuple[float, float]:
+def fit_line(points: list[Point]) -> tuple[float, float]:
     """Return slope (ns per MiB) and intercept (ns) of the least-squares line through the medians of the flush times."""
-    xs = [point.amount / (1 << 20) for point in points]
-    ys = [statistics.median(point.sync_ns) for point in points]
-    if len(set(xs)) < 2:
-        return 0.0, ys[0]
-    slope, intercept = statistics.linear_regression(xs, ys)
+    amounts_mib = [point.amount / (1 << 20) for point in points]
+    sync_ns = [statistics.median(point.sync_ns) for point in points]
+    if len(set(amounts_mib)) < 2:
+        return 0.0, sync_ns[0]
+    slope, intercept = statistics.linear_regression(amounts_mib, sync_ns)
     return slope, intercept
 
 
-class Flushes:
+class FlushMeasurement:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.file_bytes: int = settings["file_bytes"]
         self.length_ns = int(settings["seconds"] * 1e9)
         self.stat_paths: list[str] = settings.get("stat_paths", [])
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECT
-        self.fd = calling("open", os.open, settings["path"], flags)
+        self.fd = checked_call("open", os.open, settings["path"], flags)
         self.blocks = {pattern: Blocks(block_bytes, direct=True) for pattern, block_bytes in PATTERNS.items()}
-        self.written = 0
-        self.started = self.ended = clock()
+        self.written_bytes = 0
+        self.start_ns = self.end_ns = clock()
         self.ops = 0
 
     def try_direct(self) -> None:
-        """Do one write before the clock starts: some FUSE filesystems refuse O_DIRECT only then. Raises CallError."""
-        calling("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
+        """Do one write before the clock starts, because some FUSE filesystems refuse O_DIRECT only at the first write.
+        Raises CallError."""
+        checked_call("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
 
     def run(self) -> None:
         """Measure both patterns, each for half of the time. Raises CallError."""
-        self.started = self.ended = clock()
+        self.start_ns = self.end_ns = clock()
         for number, pattern in enumerate(PATTERNS, 1):
-            until_ns = self.started + self.length_ns * number // len(PATTERNS)
-            points = self.grow(pattern, until_ns)
+            until_ns = self.start_ns + self.length_ns * number // len(PATTERNS)
+            points = self.measure_pattern(pattern, until_ns)
             if points:
-                slope, intercept = line(points)
+                slope, intercept = fit_line(points)
                 send(
                     "figures",
                     **{
@@ -118,14 +122,14 @@ class Flushes:
                         }
                     },
                 )
-        send("figures", written_bytes=self.written)
+        send("figures", written_bytes=self.written_bytes)
 
-    def grow(self, pattern: str, until_ns: int) -> list[Point]:
-        """Measure all amounts, round by round, until time is up. Return the points that were measured."""
+    def measure_pattern(self, pattern: str, until_ns: int) -> list[Point]:
+        """Measure all amounts, round by round, until ``until_ns``. Return the points that were measured."""
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
             for point in points:
-                if self.ops and (clock() > until_ns or interrupted()):  # a step does at least one operation
+                if self.ops and (clock() > until_ns or is_interrupted()):  # a step does at least one operation
                     return [point for point in points if point.sync_ns]
                 self.measure_once(pattern, point)
             empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
@@ -134,23 +138,23 @@ class Flushes:
         return points
 
     def measure_once(self, pattern: str, point: Point) -> None:
-        """Write an amount, read how much of it has reached the devices, sync, and send the operation."""
-        calling("fdatasync", os.fdatasync, self.fd)
-        before = self.counted()
+        """Write an amount, read how many bytes have reached the devices, sync, and send the operation."""
+        checked_call("fdatasync", os.fdatasync, self.fd)
+        before = self.read_stats()
         start = clock()
         for block, offset in self.writes(pattern, point.amount):
-            calling("pwrite", write_whole, self.fd, block, offset)
+            checked_call("pwrite", write_whole, self.fd, block, offset)
         written = clock()
-        arrived = self.counted()
+        arrived = self.read_stats()
         sync_start = clock()
-        calling("fdatasync", os.fdatasync, self.fd)
-        self.ended = clock()
-        sync_ns = self.ended - sync_start
+        checked_call("fdatasync", os.fdatasync, self.fd)
+        self.end_ns = clock()
+        sync_ns = self.end_ns - sync_start
         point.sync_ns.append(sync_ns)
-        synced = self.counted()
+        synced = self.read_stats()
         if before and arrived and synced:
-            point.count(before, arrived, synced)
-        self.written += point.amount
+            point.add_counters(before, arrived, synced)
+        self.written_bytes += point.amount
         self.ops += 1
         marks = (written, written + sync_ns)  # without the time in which the counters were read
         for frame in frames.encode_samples(0, 2, start, marks):
@@ -161,13 +165,13 @@ class Flushes:
         offsets = list(range(0, self.file_bytes - block + 1, block))
         if pattern == "scattered":
             random.shuffle(offsets)
-        fresh: list[memoryview] = []
+        blocks: list[memoryview] = []
         for offset in offsets[: amount // block]:
-            fresh = fresh or list(self.blocks[pattern].fresh())
-            yield fresh.pop(), offset
+            blocks = blocks or list(self.blocks[pattern].restamp())
+            yield blocks.pop(), offset
 
-    def counted(self) -> dict[str, DeviceStat]:
-        """Return the counters in /sys/block/X/stat of each lowest device; none if one cannot be read.
+    def read_stats(self) -> dict[str, DeviceStat]:
+        """Return the counters in /sys/block/X/stat of each lowest device; an empty dict if a file cannot be read.
 
         Before Linux 5.5, flushes are not counted: there are only 15 fields (Documentation/block/stat.rst).
         """
@@ -186,12 +190,12 @@ def measure(settings: dict[str, Any]) -> None:
     commands = CommandLines()
     make_file({**settings, "offsets": "random", "prefill": "written"})
     try:
-        flushes = Flushes(settings)
+        flushes = FlushMeasurement(settings)
         flushes.try_direct()
         send("ready")
         if commands.wait_for("go"):
             flushes.run()
-        send("done", start_ns=flushes.started, end_ns=flushes.ended, delayed_ns=0)
+        send("done", start_ns=flushes.start_ns, end_ns=flushes.end_ns, delayed_ns=0)
         commands.wait_for_end()
     finally:
         remove(settings["path"])

@@ -1,7 +1,7 @@
 """Probe: rewrite blocks of a file through a shared mapping, and make each durable by msync(MS_SYNC), as LMDB does.
 
-The write of a block is a copy into the page cache, including the page fault with which the kernel notes that the page
-is dirty. The sync is an msync of the pages with the block.
+The write of a block is a copy into the page cache, including the page fault by which the kernel learns that the page is
+dirty. The sync is an msync of the pages that contain the block.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
 from fstui.measure.probes.writers import Batch, BlockWriter, Shared, main
-from fstui.measure.wire.stdio import CallError, calling, clock
+from fstui.measure.wire.stdio import CallError, checked_call, clock
 
 PAGE = mmap.PAGESIZE
 
@@ -21,35 +21,35 @@ PAGE = mmap.PAGESIZE
 class MappedWriter(BlockWriter):
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
-        fd = calling("open", os.open, settings["path"], os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        fd = checked_call("open", os.open, settings["path"], os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         # read the file before the clock starts, so that no write waits for a read
         flags, protection = mmap.MAP_SHARED | mmap.MAP_POPULATE, mmap.PROT_READ | mmap.PROT_WRITE
-        self.mapping: mmap.mmap = calling("mmap", mmap.mmap, fd, settings["file_bytes"], flags, protection)
+        self.mapping: mmap.mmap = checked_call("mmap", mmap.mmap, fd, settings["file_bytes"], flags, protection)
         self.blocks = Blocks(self.block_bytes, direct=False)
 
-    def batch(self) -> Batch:
+    def batch_function(self) -> Batch:
         return self.batch_with_msync
 
-    def batch_with_msync(self, until_ns: int, ops_left: int) -> int:
-        mapping, msync, tick, size = self.mapping, self.mapping.flush, clock, self.block_bytes
+    def batch_with_msync(self, until_ns: int, remaining_ops: int) -> int:
+        mapping, msync, read_clock, size = self.mapping, self.mapping.flush, clock, self.block_bytes
         marks: list[int] = []
-        put = marks.append
-        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
-        now = start = tick()
+        add_mark = marks.append
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        now = start = read_clock()
         try:
             for block, offset in blocks:
                 mapping[offset : offset + size] = block
-                put(tick())
-                into_page = offset % PAGE
-                msync(offset - into_page, into_page + size)  # the address must be that of a page
-                now = tick()
-                put(now)
+                add_mark(read_clock())
+                page_offset = offset % PAGE
+                msync(offset - page_offset, page_offset + size)  # msync requires the address of a page
+                now = read_clock()
+                add_mark(now)
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.keep(start, marks[: len(marks) // 2 * 2])
+            self.record(start, marks[: len(marks) // 2 * 2])
             raise CallError("msync", error) from error
-        self.keep(start, marks)
+        self.record(start, marks)
         return now
 
 

@@ -1,4 +1,4 @@
-"""A filesystem in a file, visible only to this process and its children, that can be cut as by a power failure.
+"""A filesystem in a file, visible only to this process and its children, which can stop as if its power was cut.
 
 Requires root. When the last process has ended, also by kill -9, the mount disappears with its namespace
 (mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).
@@ -20,9 +20,9 @@ from fstui.measure.wire.stdio import die_with_parent
 CLONE_NEWNS, CLONE_NEWNET = 0x20000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_REC, MS_SLAVE = 1 << 1, 1 << 2, 1 << 14, 1 << 19
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
-SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
-"""``EXT4_IOC_SHUTDOWN``: the filesystem writes nothing more, not even what its journal had not written yet
-(linux/fs/ext4/ioctl.c, ext4_force_shutdown)."""
+EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
+"""After this ioctl the filesystem writes nothing more, not even pending blocks of its journal (fs/ext4/ioctl.c,
+ext4_force_shutdown)."""
 MOUNT_POINTS = ("/media", "/mnt", "/srv")
 """Directories that every user may enter. This process and its children see the tmpfs on the first one that exists."""
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -38,18 +38,18 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 
 
-def _run(package: str, *words: str) -> None:
-    """Raises OSError with the program's error."""
-    program = shutil.which(words[0], path=PATH)
+def _run(package: str, *argv: str) -> None:
+    """Run a program. Raises OSError with the error of the program."""
+    program = shutil.which(argv[0], path=PATH)
     if program is None:
-        raise OSError(errno.ENOENT, f"{words[0]} is missing: apt-get install {package}")
-    process = subprocess.run([program, *words[1:]], capture_output=True, check=False, preexec_fn=die_with_parent)
+        raise OSError(errno.ENOENT, f"{argv[0]} is missing: apt-get install {package}")
+    process = subprocess.run([program, *argv[1:]], capture_output=True, check=False, preexec_fn=die_with_parent)
     if process.returncode:
-        raise OSError(errno.EIO, f"{words[0]}: {process.stderr.decode(errors='replace').strip()}")
+        raise OSError(errno.EIO, f"{argv[0]}: {process.stderr.decode(errors='replace').strip()}")
 
 
-def set_apart() -> str:
-    """Give this process mounts and a 127.0.0.1 of its own. Return a directory for mount points. Raises OSError."""
+def isolate_process() -> str:
+    """Give this process its own mounts and its own 127.0.0.1. Return a directory for mount points. Raises OSError."""
     libc = _libc()
     _check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
     _check(libc.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_SLAVE), None), "mount")
@@ -60,7 +60,7 @@ def set_apart() -> str:
         )
     flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
     _check(libc.mount(b"fstui", directory.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
-    # turn on the loopback device, which is off in a new network namespace; any socket serves (netdevice(7))
+    # turn on the loopback device, which is off in a new network namespace. Any socket will do (netdevice(7))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH14x", b"lo", 0)
         (flag,) = struct.unpack_from("H", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request), 16)
@@ -81,27 +81,26 @@ def copy_image(source: str, path: str) -> None:
 def mount(image: str, directory: str, *options: str) -> None:
     """Mount the image, which replays its journal. Raises OSError."""
     os.makedirs(directory, 0o755, exist_ok=True)
-    # -n: write no record to /run, which is that of the host
+    # -n: write no record to /run, which belongs to the host
     _run("mount", "mount", "-n", "-t", "ext4", "-o", ",".join(("loop", "nosuid", "nodev", *options)), image, directory)
 
 
 def cut_power(directory: str) -> None:
     """Lose everything that the kernel has not written to the filesystem yet. Raises OSError."""
-    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.ioctl(held, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
+        fcntl.ioctl(fd, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
     finally:
-        os.close(held)
+        os.close(fd)
 
 
 def sync(directory: str) -> None:
-    held = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _check(_libc().syncfs(held), "syncfs")
+        _check(_libc().syncfs(fd), "syncfs")
     finally:
-        os.close(held)
+        os.close(fd)
 
 
 def unmount(directory: str) -> None:
-    """Raises OSError."""
     _check(_libc().umount2(directory.encode(), 0), "umount")

@@ -2,8 +2,8 @@
 
 The witness is sysbench: it prints ``ack CLIENT NUMBER`` after each answer, and its output survives both servers. A
 power cut is SIGKILL and, immediately after it, the shutdown of the server's filesystem, so no commit is acknowledged
-after the cut. Settings: those of the step, those of ``fstui.databases.replicas.settings_of``, and ``directory`` and its
-``identity`` (the run's directory, which the probe enters).
+after the cut. Settings: the settings of the step and of ``fstui.databases.replicas.settings_of``, and ``directory`` and
+its ``identity`` (the run's directory, which the probe enters).
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
-from fstui.measure.probes.sysbench_program import query, reason, sysbench
+from fstui.measure.probes.sysbench_program import failure_reason, query, sysbench
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
-LATE_S = 60
-LOOK_S = 0.25
-POLL_S = 0.05
-START_S = 180.0
+ACK_TIMEOUT_S = 60
+COMMAND_POLL_S = 0.25
+SERVER_POLL_S = 0.05
+START_TIMEOUT_S = 180.0
 """Time limit for a start of a server. It is long, because a slow disk does only ten syncs per second."""
-ANSWER_S = 60.0
+QUERY_TIMEOUT_S = 60.0
 SOCKET = "socket"
 TEMPLATE_STEPS = 5
 
 
 class ReplicaServer:
-    def __init__(self, settings: dict[str, Any], role: str, mounted: str, check: Callable[[], None]) -> None:
-        """``check``: raises SystemExit if the engine hung up."""
+    def __init__(self, settings: dict[str, Any], role: str, mount_point: str, check: Callable[[], None]) -> None:
+        """``check`` raises SystemExit if the engine hung up."""
         self.settings = settings
         self.role = role
-        self.mounted = mounted
+        self.mount_point = mount_point
         self.image = f"{role}.image"
         self.check = check
-        self.data = f"{mounted}/data"
+        self.data = f"{mount_point}/data"
         self.deadline = 0.0
         self.process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
         self.connection = ["--db-driver=mysql", f"--mysql-socket={self.data}/{SOCKET}", "--mysql-user=root"]
@@ -47,13 +47,13 @@ class ReplicaServer:
     def wait(self, _seconds: float) -> None:
         self.check()
         if time.monotonic() > self.deadline:
-            raise Trouble(f"no answer for {START_S:.0f} s")
-        time.sleep(POLL_S)
+            raise Trouble(f"no answer for {START_TIMEOUT_S:.0f} s")
+        time.sleep(SERVER_POLL_S)
 
     @contextlib.contextmanager
-    def within_time(self) -> Iterator[None]:
-        """Limit the time of the block to START_S, and name the server in its errors."""
-        self.deadline = time.monotonic() + START_S
+    def time_limit(self) -> Iterator[None]:
+        """Limit the time of the block to START_TIMEOUT_S, and name the server in errors."""
+        self.deadline = time.monotonic() + START_TIMEOUT_S
         try:
             yield
         except Trouble as trouble:
@@ -64,20 +64,20 @@ class ReplicaServer:
         account = pwd.getpwnam(self.settings["user"])
         os.chown(self.data, account.pw_uid, account.pw_gid)
         for step in self.settings["prepare"]:
-            with self.within_time():
+            with self.time_limit():
                 self.process.prepare(step)
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.data}/auto.cnf")  # MySQL's id of the server, which must differ in the copies
+            os.unlink(f"{self.data}/auto.cnf")  # the id of a MySQL server, which must differ between the copies
 
-    def start(self, again: str = "") -> None:
+    def start(self, *, is_restart: bool = False) -> None:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{self.data}/{SOCKET}")  # of the server that was killed
-        with self.within_time():
-            argv = self.settings["argv"][f"{self.role}{again}"]
-            self.process.start(argv, lambda: self.process.takes_connections(SOCKET))
+            os.unlink(f"{self.data}/{SOCKET}")  # left by the server that was killed
+        with self.time_limit():
+            argv = self.settings["argv"][f"{self.role} again" if is_restart else self.role]
+            self.process.start(argv, lambda: self.process.accepts_connections(SOCKET))
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self.process.process is not None and self.process.process.returncode is None
 
     def kill(self) -> None:
@@ -89,77 +89,79 @@ class ReplicaServer:
 
     def query(self, *statements: str) -> list[tuple[str, ...]]:
         client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
-        with self.within_time():
-            return query(client, *statements, limit_s=ANSWER_S, check=self.check)
+        with self.time_limit():
+            return query(client, *statements, limit_s=QUERY_TIMEOUT_S, check=self.check)
 
     def wait_for(self, statement: str, otherwise: str) -> None:
         """Repeat the query until the last field of its first row is 1. Raises Trouble with ``otherwise``."""
-        until = time.monotonic() + ANSWER_S
+        deadline_s = time.monotonic() + QUERY_TIMEOUT_S
         while not ((rows := self.query(statement)) and rows[0][-1] == "1"):
             self.check()
-            if time.monotonic() > until:
-                raise Trouble(f"{self.settings['title']}, the {self.role}: {otherwise} within {ANSWER_S:.0f} s")
-            time.sleep(POLL_S)
+            if time.monotonic() > deadline_s:
+                raise Trouble(f"{self.settings['title']}, the {self.role}: {otherwise} within {QUERY_TIMEOUT_S:.0f} s")
+            time.sleep(SERVER_POLL_S)
 
     def transactions(self) -> set[tuple[int, int]]:
         rows = self.query(f"SELECT client, number FROM {self.settings['database']}.commits")
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
-        """Return the settings that decide durability. Raises Trouble if they differ from those that were requested."""
-        wanted: dict[str, str] = self.settings["expected"][self.role]
-        (values,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in wanted)}")
-        if list(values) != list(wanted.values()):
-            raise Trouble(f"the {self.role} was started with {wanted} and has {list(values)}")
-        return [f"{name} = {value}" for name, value in wanted.items()]
+        """Return the settings that decide durability. Raises Trouble if they are not the expected settings."""
+        expected: dict[str, str] = self.settings["expected"][self.role]
+        (values,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in expected)}")
+        if list(values) != list(expected.values()):
+            raise Trouble(f"the {self.role} was started with {expected} and has {list(values)}")
+        return [f"{name} = {value}" for name, value in expected.items()]
 
     def gtid(self) -> str:
         return "".join(self.query(self.settings["gtid"][self.role])[0]).replace("\n", "")
 
 
-class Pair:
+class ServerPair:
+    """A primary and its replica, each on its own filesystem."""
+
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        directory = own_filesystem.set_apart()
+        directory = own_filesystem.isolate_process()
         self.primary = ReplicaServer(settings, "primary", f"{directory}/primary", self.check)
         self.replica = ReplicaServer(settings, "replica", f"{directory}/replica", self.check)
-        self.both = (self.primary, self.replica)
+        self.servers = (self.primary, self.replica)
         self.commands: CommandLines | None = None
-        self.done = 0
+        self.done_steps = 0
 
     def check(self) -> None:
         """Report progress before ``ready``. Raises SystemExit if the engine hung up or sent ``stop``."""
         if self.commands is None:
-            send("preparing", done=self.done, total=TEMPLATE_STEPS)
+            send("preparing", done=self.done_steps, total=TEMPLATE_STEPS)
             exit_if_interrupted()
         else:
             self.commands.poll()
-            if self.commands.stop_wanted:
+            if self.commands.stop_requested:
                 raise SystemExit(1)
 
     def step(self) -> None:
-        self.done += 1
+        self.done_steps += 1
         self.check()
 
     def prepare(self) -> None:
-        template = f"{self.settings['server']}.image"  # made once per run
+        template = f"{self.settings['server']}.image"  # made by the first step, and used by later steps of the run
         if not os.path.exists(template):
             self.make(template)
-        for server in self.both:
+        for server in self.servers:
             own_filesystem.copy_image(template, server.image)
-            own_filesystem.mount(server.image, server.mounted)
+            own_filesystem.mount(server.image, server.mount_point)
             self.step()
         self.primary.start()
         self.primary.query(*self.settings["make"])
         self.replica.start()
         self.step()
         self.replica.query(*self.settings["follow"])
-        made = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
-        self.replica.wait_for(made, "did not follow the primary")
+        table = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
+        self.replica.wait_for(table, "did not follow the primary")
         if self.settings["joined"]:
             self.primary.wait_for(self.settings["joined"], "saw no semi-synchronous replica")
-        for server in self.both:  # so that the cut loses nothing of the preparation
-            own_filesystem.sync(server.mounted)
+        for server in self.servers:  # so that the cut loses nothing of the preparation
+            own_filesystem.sync(server.mount_point)
         send(
             "figures",
             title=self.settings["title"],
@@ -171,62 +173,62 @@ class Pair:
         """Make an image with an empty server. Rename it to ``template`` when it is complete."""
         own_filesystem.make_image("new.image", self.settings["image_bytes"])
         self.step()
-        mounted = self.primary.mounted
-        own_filesystem.mount("new.image", mounted, "barrier=0")  # faster; this image is never cut
+        mount_point = self.primary.mount_point
+        own_filesystem.mount("new.image", mount_point, "barrier=0")  # faster; this image is never cut
         self.primary.prepare()
-        own_filesystem.unmount(mounted)
+        own_filesystem.unmount(mount_point)
         os.rename("new.image", template)
         self.step()
 
     def cut(self) -> None:
         """End the primary, or both servers, in the middle of acknowledged commits."""
         cut = self.settings["cut"]
-        dying = self.both if cut == "power cut of both" else (self.primary,)
-        for server in dying:
+        cut_servers = self.servers if cut == "power cut of both" else (self.primary,)
+        for server in cut_servers:
             server.kill()
         if cut != "kill -9":
-            for server in dying:  # before reaping, during which the kernel may write dirty pages
-                own_filesystem.cut_power(server.mounted)
-        for server in dying:
+            for server in cut_servers:  # before the reaping, during which the kernel may write dirty pages
+                own_filesystem.cut_power(server.mount_point)
+        for server in cut_servers:
             server.reap()
             if cut != "kill -9":
-                own_filesystem.unmount(server.mounted)
-                own_filesystem.mount(server.image, server.mounted)
+                own_filesystem.unmount(server.mount_point)
+                own_filesystem.mount(server.image, server.mount_point)
 
     def recover(self) -> None:
         """Start the primary again, without its replica.
 
-        Before that, a replica that was not cut applies all that it has received. A replica that was cut starts again
-        without replication, and applies nothing more.
+        Before that, a replica that was not cut applies all transactions that it has received. A replica that was cut
+        starts again without replication, and applies nothing more.
         """
-        if self.replica.running:
+        if self.replica.is_running:
             self.replica.query(self.settings["no_more"])
             self.replica.wait_for(self.settings["applied"], "had not applied what it has received")
         else:
-            self.replica.start(" again")
-        self.primary.start(" again")
+            self.replica.start(is_restart=True)
+        self.primary.start(is_restart=True)
 
     def end(self) -> None:
         """Leave only the images, which are removed with the run's directory."""
-        for server in self.both:
+        for server in self.servers:
             server.kill()
-        for server in self.both:
+        for server in self.servers:
             server.reap()
             with contextlib.suppress(OSError):
-                own_filesystem.cut_power(server.mounted)  # so that the unmount writes nothing
-                own_filesystem.unmount(server.mounted)
+                own_filesystem.cut_power(server.mount_point)  # so that the unmount writes nothing
+                own_filesystem.unmount(server.mount_point)
 
 
 class Clients:
-    """The witness: all commits that were acknowledged."""
+    """The clients, and the witness of all commits that were acknowledged."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: ServerPair) -> None:
         settings, primary = pair.settings, pair.primary
         client = {**primary.client, "connection": primary.connection}
         self.acknowledged: set[tuple[int, int]] = set()
         self.started_ns = clock()
-        words = (f"--mysql-db={settings['database']}", f"--threads={settings['clients']}", "--time=0", "--events=0")
-        self.program = sysbench(client, "run", *words, script="./acknowledged.lua", on_line=self.on_line)
+        options = (f"--mysql-db={settings['database']}", f"--threads={settings['clients']}", "--time=0", "--events=0")
+        self.program = sysbench(client, "run", *options, script="./acknowledged.lua", on_line=self.on_line)
 
     def on_line(self, line: str) -> bool:
         is_ack = line.startswith("ack ")
@@ -238,20 +240,20 @@ class Clients:
     def run_for(self, seconds: float, commands: CommandLines) -> None:
         """Let the clients commit for ``seconds``. Raises Trouble if they end by themselves, SystemExit on ``stop``."""
         until_ns = self.started_ns + int(seconds * 1e9)
-        limit_ns = until_ns + LATE_S * 1_000_000_000
+        deadline_ns = until_ns + ACK_TIMEOUT_S * 1_000_000_000
         while (now_ns := clock()) < until_ns or not self.acknowledged:
-            left_s = (until_ns - now_ns) / 1e9
-            timeout_s = min(LOOK_S, left_s) if left_s > 0 else LOOK_S
+            remaining_s = (until_ns - now_ns) / 1e9
+            timeout_s = min(COMMAND_POLL_S, remaining_s) if remaining_s > 0 else COMMAND_POLL_S
             if commands.wait_until_readable(self.program.fd, timeout_s) and not self.program.read():
-                raise Trouble(reason(self.program.text))
-            if commands.stop_wanted:
+                raise Trouble(failure_reason(self.program.text))
+            if commands.stop_requested:
                 raise SystemExit(1)
-            if now_ns > limit_ns:
-                raise Trouble(f"nothing was acknowledged for {LATE_S} s")
+            if now_ns > deadline_ns:
+                raise Trouble(f"nothing was acknowledged for {ACK_TIMEOUT_S} s")
 
 
-def compared(acknowledged: set[tuple[int, int]], pair: Pair) -> dict[str, Any]:
-    primary, replica = (server.transactions() for server in pair.both)
+def compare(acknowledged: set[tuple[int, int]], pair: ServerPair) -> dict[str, Any]:
+    primary, replica = (server.transactions() for server in pair.servers)
     return {
         "acknowledged": len(acknowledged),
         "on_primary": len(primary),
@@ -265,8 +267,8 @@ def compared(acknowledged: set[tuple[int, int]], pair: Pair) -> dict[str, Any]:
     }
 
 
-def run(pair: Pair, settings: dict[str, Any]) -> None:
-    """Raises Trouble, OSError; SystemExit on ``stop``."""
+def run(pair: ServerPair, settings: dict[str, Any]) -> None:
+    """Measure after the preparation. Raises Trouble, OSError, and SystemExit on ``stop``."""
     commands = pair.commands = CommandLines()
     send("ready")
     if not commands.wait_for("go"):
@@ -279,7 +281,7 @@ def run(pair: Pair, settings: dict[str, Any]) -> None:
     pair.cut()
     clients.program.finish()  # the clients end with the primary; read the remaining acknowledgements
     pair.recover()
-    send("figures", **compared(clients.acknowledged, pair))
+    send("figures", **compare(clients.acknowledged, pair))
     send("done", start_ns=clients.started_ns, end_ns=ended_ns, delayed_ns=0)
     commands.wait_for_end()
 
@@ -288,7 +290,7 @@ def measure(settings: dict[str, Any]) -> None:
     for name, text in settings["scripts"].items():
         with open(name, "w", encoding="utf-8") as file:
             file.write(text)
-    pair = Pair(settings)
+    pair = ServerPair(settings)
     try:
         pair.prepare()
         run(pair, settings)

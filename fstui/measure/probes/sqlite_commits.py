@@ -1,8 +1,8 @@
 """Probe: commits of an embedded database, through the standard library's SQLite.
 
-Each operation rewrites one row of a prefilled table in a transaction of its own. Settings: those of the step, plus
-``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path`` (the database to make there)
-and ``facts``.
+Each operation is a transaction that rewrites one row of a prefilled table. Settings: the settings of the step,
+``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path`` (the database to make in the
+directory) and ``facts``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from contextlib import suppress
 from typing import Any
 
 from fstui.measure.probes.sync_path import read_text
-from fstui.measure.probes.writers import Batch, Shared, WriteLoop, main
+from fstui.measure.probes.writers import ENDED, STARTED, Batch, Shared, WriteLoop, main
 from fstui.measure.wire.stdio import CallError, clock, exit_if_interrupted, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
-MAKING = "make the database"
+MAKE_CALL = "make the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
 
@@ -36,30 +36,30 @@ class SqliteError(CallError):
 
 class Committer(WriteLoop):
     parts = 1
-    making = MAKING
+    prepare_call = MAKE_CALL
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
         try:
             self.connection = connect(settings)
         except sqlite3.Error as error:
-            raise SqliteError(MAKING, error) from error
+            raise SqliteError(MAKE_CALL, error) from error
         self.rows: int = settings["rows"]
         self.row_bytes: int = settings["row_bytes"]
-        self.most_bytes = int(settings["max_bytes_per_s"] * settings["seconds"])
-        self.bytes_before = bytes_written()
+        self.max_bytes = int(settings["max_bytes_per_s"] * settings["seconds"])
+        self.bytes_before = process_written_bytes()
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
         # SQLite makes its paths absolute and may open a journal at any time. After a chroot, all its files are in the
-        # run's directory, even if a user replaces that path. Only root can chroot, and only for root it is a danger.
+        # run's directory, even if a user replaces the path. Only root can chroot, and only for root that is a danger.
         with suppress(PermissionError):
             os.chroot(".")
         try:
             make_database(settings)
         except sqlite3.Error as error:
             Committer.clean_up(settings)
-            raise SqliteError(MAKING, error) from error
+            raise SqliteError(MAKE_CALL, error) from error
         except BaseException:
             Committer.clean_up(settings)
             raise
@@ -67,40 +67,40 @@ class Committer(WriteLoop):
     @staticmethod
     def clean_up(settings: dict[str, Any]) -> None:
         for suffix in FILES:
-            with suppress(OSError):  # the keeper of the run's directory removes what is left, or reports an error
+            with suppress(OSError):  # the keeper of the run's directory removes remaining files, or reports an error
                 os.unlink(settings["path"] + suffix)
 
     def run(self) -> None:
-        self.bytes_before = bytes_written()
+        self.bytes_before = process_written_bytes()
         super().run()
 
-    def over(self, elapsed_ns: int) -> bool:
-        return super().over(elapsed_ns) or self.written_bytes() > self.most_bytes
+    def is_over(self, elapsed_ns: int) -> bool:
+        return super().is_over(elapsed_ns) or self.written_bytes() > self.max_bytes
 
-    def batch(self) -> Batch:
+    def batch_function(self) -> Batch:
         return self.batch_of_commits
 
-    def batch_of_commits(self, until_ns: int, ops_left: int) -> int:
-        execute, tick, choose, shared = self.connection.execute, clock, random.randrange, self.shared
+    def batch_of_commits(self, until_ns: int, remaining_ops: int) -> int:
+        execute, read_clock, randrange, shared = self.connection.execute, clock, random.randrange, self.shared
         marks: list[int] = []
-        start = now = tick()
+        start = now = read_clock()
         try:
             while now < until_ns and not shared.stopping:
                 value = random.randbytes(self.row_bytes)
-                execute("UPDATE rows SET value = ? WHERE id = ?", (value, choose(self.rows) + 1))
-                now = tick()
+                execute("UPDATE rows SET value = ? WHERE id = ?", (value, randrange(self.rows) + 1))
+                now = read_clock()
                 marks.append(now)
         except sqlite3.Error as error:
             raise SqliteError("commit", error) from error
         finally:
-            self.keep(start, marks)
+            self.record(start, marks)
         return now
 
     def written_bytes(self) -> int:
-        return bytes_written() - self.bytes_before
+        return process_written_bytes() - self.bytes_before
 
-    def report(self) -> None:
-        elapsed_s = (self.state[1] - self.state[0]) / 1e9
+    def send_figures(self) -> None:
+        elapsed_s = (self.state[ENDED] - self.state[STARTED]) / 1e9
         send(
             "figures",
             commits=self.ops,
@@ -110,7 +110,7 @@ class Committer(WriteLoop):
         )
 
 
-def bytes_written() -> int:
+def process_written_bytes() -> int:
     """Return the bytes that this process has passed to write(2) and similar calls (proc_pid_io(5), wchar)."""
     for line in read_text("self/io").splitlines():
         name, _, value = line.partition(": ")
@@ -138,8 +138,8 @@ def make_database(settings: dict[str, Any]) -> None:
     for first in range(1, rows + 1, 1000):
         exit_if_interrupted()
         last = min(first + 1000, rows + 1)
-        fresh = ((number, random.randbytes(row_bytes)) for number in range(first, last))
-        connection.executemany("INSERT INTO rows VALUES (?, ?)", fresh)
+        new_rows = ((number, random.randbytes(row_bytes)) for number in range(first, last))
+        connection.executemany("INSERT INTO rows VALUES (?, ?)", new_rows)
         send("preparing", done=(last - 1) * row_bytes, total=rows * row_bytes)
     connection.execute("COMMIT")
     connection.close()

@@ -1,8 +1,8 @@
 """The sync path of the measuring process: do its syncs reach the kernel's filesystems?
 
 Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter may answer system calls instead of the
-kernel. Four signs show it: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the flag, the library
-is in /proc/self/maps, or pages are still dirty after a sync.
+kernel. There are four signs of such a stub: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the
+flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 from fstui.proc import io_cgroup, mapped_files, stubs_syncs
 
-OPENED = 24
+DSYNC_OPENS = 24
 """How many times a file is opened with O_DSYNC."""
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
@@ -31,35 +31,34 @@ CALLS = {
     "aarch64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
     "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
 }  # fmt: skip
-TRIES, MAX_S = 24, 0.3
-"""Maximum number of syncs to check for dirty pages, and time limit for them."""
+MAX_TRIES, TRIES_TIMEOUT_S = 24, 0.3
+"""Maximum number of syncs after which pages are checked, and time limit for these checks."""
 MIN_TRIES = 4
-"""This many syncs are checked however slow the storage is."""
-SEARCHES, MAX_SEARCH_S = 88, 1.3
-"""The same limits after one sync has left its page dirty. A second such sync is then looked for, because btrfs reports
-the end of a write a moment late, so a single one may be chance."""
+"""Minimum number of checked syncs, even on slow storage."""
+MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S = 88, 1.3
+"""The same limits after one sync has left its page dirty. The search for a second such sync is needed, because btrfs
+reports the end of a write a moment late, so that a single dirty page may be chance."""
 CONTROLS = 3
-"""If a call of libc leaves the page dirty, this many raw system calls must leave it clean. Only then does the call of
-libc count as one that did not sync."""
+"""A call of libc that leaves the page dirty counts only if this many raw system calls then leave the page clean."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
 _HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 Sync = Callable[[int], object]
 _CALLS: dict[str, Sync] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-"""Opened at the start, so that a probe can read there after a chroot."""
+"""Opened at the start, so that a probe can read /proc after a chroot."""
 
 
 def facts(directory: str) -> dict[str, Any]:
-    """Return the fields of fstui.model.host.Process, with the help of a new file in ``directory``. Raises OSError."""
+    """Return the fields of fstui.model.host.Process. Makes and removes a file in ``directory``. Raises OSError."""
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     try:
-        flag_kept = dsync_flag_kept(path)
+        flag_kept = keeps_dsync_flag(path)
     finally:
         os.unlink(path)
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),
-        "left_dirty": left_dirty(path, _CALLS, raw_fdatasync()),
+        "left_dirty": count_left_dirty(path, _CALLS, raw_fdatasync()),
         "dsync_flag_kept": flag_kept,
         "preloads": [
             {"what": "preload", "value": library, "path": "/proc/self/maps"}
@@ -88,9 +87,9 @@ def _is_invalid(call: Callable[[int], object], fd: int) -> bool:
     return False
 
 
-def dsync_flag_kept(path: str) -> bool:
-    """Return whether the file, each time it is opened with O_DSYNC, has this flag (F_GETFL)."""
-    for _ in range(OPENED):
+def keeps_dsync_flag(path: str) -> bool:
+    """Return whether the file has the flag (F_GETFL) each time it is opened with O_DSYNC."""
+    for _ in range(DSYNC_OPENS):
         fd = os.open(path, os.O_WRONLY | os.O_DSYNC)
         try:
             if not fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_DSYNC:
@@ -111,7 +110,7 @@ def raw_fdatasync() -> Callable[[int], int] | None:
     return lambda fd: int(syscall(number, fd))
 
 
-def call_of(pid: int) -> str | None:
+def blocking_call(pid: int) -> str | None:
     """Return the name of the system call in which a process is blocked; None if it runs."""
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
@@ -137,36 +136,38 @@ def read_text(name: str) -> str:
         return ""
 
 
-def left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
-    """Return by name of a call how many syncs were checked, and how many of them left the written page dirty.
+def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
+    """Return for each call how many syncs were checked, and how many of these left the written page dirty.
 
     ``path``: a file to make. ``raw``: fdatasync as a system call. A sync is not counted if the raw call leaves the page
-    dirty as well (in memory, in some journals), or if no page was dirty before (FUSE, a mount that syncs each write).
+    dirty as well (in memory, in some journals), or if the write left no dirty page (FUSE, a mount that syncs each
+    write).
     """
-    tally: dict[str, tuple[int, int]] = {}
+    counts: dict[str, tuple[int, int]] = {}
     if raw is None:
-        return tally
-    with ExitStack() as closing, suppress(OSError, ValueError):  # the step itself will report the error
+        return counts
+    with ExitStack() as stack, suppress(OSError, ValueError):  # the step itself will report the error
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        closing.callback(os.unlink, path)
-        closing.callback(os.close, fd)
-        is_dirty, began = dirty_check(closing, fd, os.path.basename(path)), time.monotonic()
+        stack.callback(os.unlink, path)
+        stack.callback(os.close, fd)
+        is_dirty, start_s = dirty_check(stack, fd, os.path.basename(path)), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
-            is_searching = sum(dirty for _, dirty in tally.values()) == 1
-            most, longest_s = (SEARCHES, MAX_SEARCH_S) if is_searching else (TRIES, MAX_S)
-            if number >= most or (number >= MIN_TRIES and time.monotonic() - began > longest_s):
+            is_searching = sum(dirty for _, dirty in counts.values()) == 1
+            limits = (MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S) if is_searching else (MAX_TRIES, TRIES_TIMEOUT_S)
+            max_tries, timeout_s = limits
+            if number >= max_tries or (number >= MIN_TRIES and time.monotonic() - start_s > timeout_s):
                 break
             stays_dirty = _leaves_dirty(fd, is_dirty, sync)
             if stays_dirty and any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROLS)):
                 continue
             if stays_dirty is not None:
-                tries, dirty = tally.get(name, (0, 0))
-                tally[name] = (tries + 1, dirty + stays_dirty)
-    return tally
+                tries, dirty = counts.get(name, (0, 0))
+                counts[name] = (tries + 1, dirty + stays_dirty)
+    return counts
 
 
 def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | None:
-    """Return whether the page is dirty after a write and the sync; None if it was not dirty before the sync."""
+    """Return whether the page is dirty after a write and the sync; None if the write left no dirty page."""
     os.pwrite(fd, os.urandom(mmap.PAGESIZE), 0)
     if not is_dirty():
         return None
@@ -174,17 +175,17 @@ def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | N
     return is_dirty()
 
 
-def dirty_check(closing: ExitStack, fd: int, name: str) -> Callable[[], bool]:
-    """Return a function that returns whether the first page of the file is dirty, and writes nothing back.
+def dirty_check(stack: ExitStack, fd: int, name: str) -> Callable[[], bool]:
+    """Return a function that returns whether the first page of the file is dirty, without writing the page back.
 
-    It reads /proc/self/smaps, which exists on every kernel, but shows pages of FUSE as clean. ``name``: the last part
-    of the file's path. Raises OSError if the filesystem does not support mappings.
+    The function reads /proc/self/smaps, which exists on every kernel, but shows pages of FUSE as clean. ``name``: the
+    last part of the file's path. Raises OSError if the filesystem does not support mappings.
     """
     os.pwrite(fd, b"\0", 0)  # an empty file cannot be mapped
-    mapped = closing.enter_context(mmap.mmap(fd, 1, prot=mmap.PROT_READ))
+    mapping = stack.enter_context(mmap.mmap(fd, 1, prot=mmap.PROT_READ))
 
     def dirty() -> bool:
-        _ = mapped[0]  # smaps counts only pages that were touched
+        _ = mapping[0]  # smaps counts only pages that were touched
         return dirty_kb(read_text("self/smaps"), name) > 0
 
     return dirty

@@ -1,4 +1,4 @@
-"""Probe: write blocks of a file and sync them, with one or more writers, and time both parts."""
+"""Probe: write blocks of a file and sync them, with one or more writers, and time writes and syncs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
-from fstui.measure.probes.writers import POLL_NS, Batch, BlockWriter, Shared, main
-from fstui.measure.wire.stdio import CallError, calling, clock, cut_short, write_whole
+from fstui.measure.probes.writers import POLL_INTERVAL_NS, Batch, BlockWriter, Shared, main
+from fstui.measure.wire.stdio import CallError, checked_call, clock, short_write_error, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
@@ -29,98 +29,98 @@ class SyncWriter(BlockWriter):
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
         for flag in settings["open_flags"]:
             flags |= OPEN_FLAGS[flag]
-        self.fd = calling("open", os.open, settings["path"], flags)
+        self.fd = checked_call("open", os.open, settings["path"], flags)
         self.blocks = Blocks(self.block_bytes, direct="direct" in settings["open_flags"])
 
-    def batch(self) -> Batch:
+    def batch_function(self) -> Batch:
         if self.pause_ns:
             return self.paced_batch
         if self.sync and self.sync_every > 1:
             return self.batch_with_rare_sync
         return self.batch_with_sync if self.sync else self.batch_without_sync
 
-    def batch_with_sync(self, until_ns: int, ops_left: int) -> int:
-        pwrite, sync, tick, fd, size = os.pwrite, self.sync, clock, self.fd, self.block_bytes
+    def batch_with_sync(self, until_ns: int, remaining_ops: int) -> int:
+        pwrite, sync, read_clock, fd, size = os.pwrite, self.sync, clock, self.fd, self.block_bytes
         assert sync is not None
         marks: list[int] = []
-        put = marks.append
-        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
-        now = start = tick()
+        add_mark = marks.append
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        now = start = read_clock()
         try:
             for block, offset in blocks:
-                if (wrote := pwrite(fd, block, offset)) != size:
-                    raise cut_short(fd, block, offset, wrote)
-                put(tick())
+                if (written := pwrite(fd, block, offset)) != size:
+                    raise short_write_error(fd, block, offset, written)
+                add_mark(read_clock())
                 sync(fd)
-                now = tick()
-                put(now)
+                now = read_clock()
+                add_mark(now)
                 if now >= until_ns:
                     break
         except OSError as error:
             call = self.sync_call if len(marks) % 2 else "pwrite"
-            self.keep(start, marks[: len(marks) // 2 * 2])
+            self.record(start, marks[: len(marks) // 2 * 2])
             raise CallError(call, error) from error
-        self.keep(start, marks)
+        self.record(start, marks)
         return now
 
-    def batch_without_sync(self, until_ns: int, ops_left: int) -> int:
-        pwrite, tick, fd, size = os.pwrite, clock, self.fd, self.block_bytes
+    def batch_without_sync(self, until_ns: int, remaining_ops: int) -> int:
+        pwrite, read_clock, fd, size = os.pwrite, clock, self.fd, self.block_bytes
         marks: list[int] = []
-        put = marks.append
-        blocks = zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False)
-        now = start = tick()
+        add_mark = marks.append
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        now = start = read_clock()
         try:
             for block, offset in blocks:
-                if (wrote := pwrite(fd, block, offset)) != size:
-                    raise cut_short(fd, block, offset, wrote)
-                now = tick()
-                put(now)
+                if (written := pwrite(fd, block, offset)) != size:
+                    raise short_write_error(fd, block, offset, written)
+                now = read_clock()
+                add_mark(now)
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.keep(start, marks)
+            self.record(start, marks)
             raise CallError("pwrite", error) from error
-        self.keep(start, marks)
+        self.record(start, marks)
         return now
 
-    def batch_with_rare_sync(self, until_ns: int, ops_left: int) -> int:
+    def batch_with_rare_sync(self, until_ns: int, remaining_ops: int) -> int:
         """Sync only every N-th write. The other writes record a sync of 0 ns."""
-        now = clock()
-        start = now
         marks: list[int] = []
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        now = start = clock()
         try:
-            for block, offset in zip(self.blocks.fresh(), islice(self.offsets, min(ops_left, SLOTS)), strict=False):
-                self.one_op(block, offset, marks)
+            for block, offset in blocks:
+                self.run_operation(block, offset, marks)
                 now = marks[-1]
                 if now >= until_ns:
                     break
         finally:
-            self.keep(start, marks[: len(marks) // 2 * 2])
+            self.record(start, marks[: len(marks) // 2 * 2])
         return now
 
-    def paced_batch(self, until_ns: int, ops_left: int) -> int:
+    def paced_batch(self, until_ns: int, remaining_ops: int) -> int:
         """Do one operation when it is due. Sleep in short intervals, so that a stop is noticed soon."""
         due_ns = self.started_ns + self.ops * self.pause_ns
         while (remaining_ns := due_ns - clock()) > 0 and not self.shared.stopping:
             if clock() >= until_ns:
                 return clock()
-            time.sleep(min(remaining_ns, POLL_NS) / 1e9)
+            time.sleep(min(remaining_ns, POLL_INTERVAL_NS) / 1e9)
         if self.shared.stopping:
             return clock()
         marks: list[int] = []
-        block, offset = self.blocks.fresh()[0], next(self.offsets)
+        block, offset = self.blocks.restamp()[0], next(self.offsets)
         start = clock()
-        self.one_op(block, offset, marks)
-        self.keep_one_after_pause(start, marks)
+        self.run_operation(block, offset, marks)
+        self.record_after_pause(start, marks)
         return marks[-1]
 
-    def one_op(self, block: memoryview, offset: int, marks: list[int]) -> None:
-        calling("pwrite", write_whole, self.fd, block, offset)
+    def run_operation(self, block: memoryview, offset: int, marks: list[int]) -> None:
+        checked_call("pwrite", write_whole, self.fd, block, offset)
         marks.append(clock())
         if self.sync:
-            op = self.ops + len(marks) // 2 + 1
-            if op % self.sync_every == 0:
-                calling(self.sync_call, self.sync, self.fd)
+            number = self.ops + len(marks) // 2 + 1
+            if number % self.sync_every == 0:
+                checked_call(self.sync_call, self.sync, self.fd)
                 marks.append(clock())
             else:
                 marks.append(marks[-1])

@@ -1,6 +1,6 @@
-"""Probe: run one of sysbench's OLTP scripts on a database server, and report what it prints.
+"""Probe: run one of sysbench's OLTP scripts on a database server, and report what sysbench prints.
 
-Settings: those of the step, those that ``sysbench_program.sysbench`` reads, and:
+Settings: the settings of the step, the settings that ``sysbench_program.sysbench`` reads, and:
 ``directory``, ``identity``  the run's directory, which the probe enters
 ``tls``      files that sysbench expects under fixed names in its working directory: path by name
 ``scripts``  fstui's Lua scripts: text by name
@@ -17,9 +17,9 @@ import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fstui.measure.helpers.server_process import FULL, is_full
+from fstui.measure.helpers.server_process import FULL_REASON, is_full
 from fstui.measure.probes import sync_path, sysbench_program
-from fstui.measure.probes.sysbench_program import LATE_S, RunningProgram, query, reason, sysbench
+from fstui.measure.probes.sysbench_program import END_TIMEOUT_S, RunningProgram, failure_reason, query, sysbench
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
@@ -40,7 +40,7 @@ def bytes_of(settings: dict[str, Any]) -> int:
 
 
 def check_space() -> None:
-    """Raises Trouble if the disk is full, because MariaDB would wait for space; SystemExit if the engine hung up."""
+    """Raise Trouble if the disk is full, because MariaDB would wait for space; SystemExit if the engine hung up."""
     exit_if_interrupted()
     if is_full():
         raise Trouble(DISK_FULL)
@@ -49,52 +49,52 @@ def check_space() -> None:
 def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
     """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hung up."""
     if status := program.finish(check=check):
-        raise Trouble(reason(program.text, status))
+        raise Trouble(failure_reason(program.text, status))
 
 
 def fill(settings: dict[str, Any]) -> None:
     schemas, total = settings["schemas"], bytes_of(settings)
-    wanted = schemas * settings["tables"]
-    tables = 0
+    total_tables = schemas * settings["tables"]
+    done_tables = 0
 
     def on_line(line: str) -> None:
-        nonlocal tables
-        tables += line.startswith("Creating a secondary index")
-        send("preparing", done=total * tables // wanted, total=total)
+        nonlocal done_tables
+        done_tables += line.startswith("Creating a secondary index")
+        send("preparing", done=total * done_tables // total_tables, total=total)
 
-    words = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
+    options = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
     for command in (["cleanup"] if settings["drop"] else []) + ["prepare"]:
         for schema in range(1, schemas + 1):
-            finish(sysbench(settings, command, *words, on_line=on_line, environment={"FSTUI_SCHEMA": str(schema)}))
+            finish(sysbench(settings, command, *options, on_line=on_line, environment={"FSTUI_SCHEMA": str(schema)}))
 
 
 def warm_up(settings: dict[str, Any]) -> None:
     reported_ns = 0
-    filled = bytes_of(settings) if settings["fill"] else 0
+    filled_bytes = bytes_of(settings) if settings["fill"] else 0
 
     def check() -> None:
         nonlocal reported_ns
         check_space()
         if clock() - reported_ns > PROGRESS_NS:
             reported_ns = clock()
-            send("preparing", done=filled, total=filled)
+            send("preparing", done=filled_bytes, total=filled_bytes)
 
-    words = (f"--threads={settings['threads']}", f"--time={max(1, round(settings['warmup_s']))}")
-    finish(sysbench(settings, "run", *words, *tables_of(settings)), check)
+    options = (f"--threads={settings['threads']}", f"--time={max(1, round(settings['warmup_s']))}")
+    finish(sysbench(settings, "run", *options, *tables_of(settings)), check)
 
 
 def file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
-    """Return the server's counters by kind of file; none if it does not report them."""
+    """Return the server's counters by kind of file; an empty dict if the server does not report them."""
     if not settings["waits"]:
         return {}
     try:
         rows = query(settings, settings["waits"])
     except Trouble:
         return {}
-    return sysbench_program.counted(rows, len(WAITS))
+    return sysbench_program.parse_counters(rows, len(WAITS))
 
 
-def grown(after: int | None, before: int | None) -> int | None:
+def increase(after: int | None, before: int | None) -> int | None:
     return None if after is None or before is None else max(0, after - before)
 
 
@@ -117,27 +117,37 @@ class Measurement:
     def run(self, commands: CommandLines) -> None:
         """Run sysbench until it ends or the engine stops it. Raises Trouble."""
         seconds = self.settings["seconds"]
-        words = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}", *tables_of(self.settings))
-        program = sysbench(self.settings, "run", *words, "--report-interval=1", "--histogram=on", on_line=self.on_line)
-        began = clock()
-        while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():
-            if commands.stop_wanted:
+        options = (
+            f"--threads={self.settings['threads']}",
+            f"--time={max(1, round(seconds))}",
+            *tables_of(self.settings),
+        )
+        program = sysbench(
+            self.settings, "run", *options, "--report-interval=1", "--histogram=on", on_line=self.on_line
+        )
+        start_ns = clock()
+        while True:
+            if commands.wait_until_readable(program.fd, timeout_s=0.25) and not program.read():
+                break  # the end of the output
+            if commands.stop_requested:
                 program.kill()
             elif self.silent_intervals >= FULL_INTERVALS and is_full():
                 program.kill()
                 raise Trouble(DISK_FULL)
-            elif clock() - began > (seconds + LATE_S) * 1e9:
+            elif clock() - start_ns > (seconds + END_TIMEOUT_S) * 1e9:
                 program.kill()
-                raise Trouble(f"sysbench was still running {LATE_S} s after its time: the server does not answer")
+                raise Trouble(
+                    f"sysbench was still running {END_TIMEOUT_S} s after its time: the server does not answer"
+                )
         status = program.finish()
-        if status and not commands.stop_wanted:
-            raise Trouble(reason(program.text, status))
+        if status and not commands.stop_requested:
+            raise Trouble(failure_reason(program.text, status))
         if self.started_ns:
             self.conclude(program.text)
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
 
     def conclude(self, text: list[str]) -> None:
-        """Send the final figures, and set the end of the step so that it has the rate that sysbench printed."""
+        """Send the final figures, and set the end of the step so that the step has the rate that sysbench printed."""
         self.ended_ns = clock()
         totals = sysbench_program.totals(text)
         if totals is None:
@@ -147,7 +157,7 @@ class Measurement:
         for first in range(0, len(histogram), HISTOGRAM_ROWS):
             send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
         waits = [
-            {"file": name, **dict(zip(WAITS, map(grown, numbers, self.waits_before[name]), strict=True))}
+            {"file": name, **dict(zip(WAITS, map(increase, numbers, self.waits_before[name]), strict=True))}
             for name, numbers in file_waits(self.settings).items()
             if name in self.waits_before
         ]
@@ -157,16 +167,17 @@ class Measurement:
 
 
 @contextlib.contextmanager
-def naming_full_disk() -> Iterator[None]:
-    """If the disk is full, add that to a Trouble that does not name an error of the kernel: PostgreSQL then ends
+def add_full_disk() -> Iterator[None]:
+    """If the disk is full, add this reason to a Trouble without an error of the kernel. On a full disk, PostgreSQL ends
     without an error, and sysbench 1.0 crashes."""
     try:
         yield
     except Trouble as trouble:
-        raise Trouble(f"{trouble}; {FULL}" if errno_in(str(trouble)) is None and is_full() else str(trouble)) from None
+        message = str(trouble)
+        raise Trouble(f"{message}; {FULL_REASON}" if errno_in(message) is None and is_full() else message) from None
 
 
-def lay_out(settings: dict[str, Any]) -> None:
+def make_files(settings: dict[str, Any]) -> None:
     for name, path in settings["tls"].items():
         with contextlib.suppress(FileExistsError):
             os.symlink(path, name)
@@ -176,8 +187,8 @@ def lay_out(settings: dict[str, Any]) -> None:
 
 
 def measure(settings: dict[str, Any]) -> None:
-    lay_out(settings)
-    with naming_full_disk():
+    make_files(settings)
+    with add_full_disk():
         if settings["fill"]:
             fill(settings)
         if settings["warmup_s"]:
@@ -193,10 +204,10 @@ def measure(settings: dict[str, Any]) -> None:
 
 
 def errno_in(message: str) -> int | None:
-    words = message.lower()
-    if "no space left" in words or "errcode: 28" in words or "is full" in words:
+    text = message.lower()
+    if "no space left" in text or "errcode: 28" in text or "is full" in text:
         return errno.ENOSPC
-    return errno.EIO if "input/output error" in words or "errcode: 5 " in words else None
+    return errno.EIO if "input/output error" in text or "errcode: 5 " in text else None
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Probe: the real ``sysbench fileio``, random writes to one file.
 
-Settings: those of the step, plus ``directory`` and its ``identity`` (the run's directory, which the probe enters),
-``path`` (a directory to make there for the test file) and ``facts``.
+Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
+``path`` (a directory to make in it for the test file) and ``facts``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,13 @@ from typing import Any
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
-from fstui.measure.probes.sysbench_program import LATE_S, RunningProgram, latency_ms, reason, reported
+from fstui.measure.probes.sysbench_program import (
+    END_TIMEOUT_S,
+    RunningProgram,
+    failure_reason,
+    latency_ms,
+    report_numbers,
+)
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 TIMES = "each write and each fsync is an event of its own in one histogram"
@@ -20,7 +26,7 @@ _FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_
 
 
 def totals(text: list[str]) -> dict[str, Any] | None:
-    figures, _ = reported(text)
+    figures, _ = report_numbers(text)
     if not figures.keys() >= set(_FIGURES.values()):
         return None
     numbers = {name: figures[printed] for name, printed in _FIGURES.items()}
@@ -48,7 +54,7 @@ def start(settings: dict[str, Any], action: str) -> RunningProgram:
 def prepare(settings: dict[str, Any]) -> None:
     program = start(settings, "prepare")
     if program.finish(check=exit_if_interrupted):
-        raise Trouble(reason(program.text))
+        raise Trouble(failure_reason(program.text))
     fd = os.open(os.path.join(settings["path"], "test_file.0"), os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
@@ -57,15 +63,16 @@ def prepare(settings: dict[str, Any]) -> None:
 def run(settings: dict[str, Any], commands: CommandLines) -> None:
     started_ns = clock()
     program = start(settings, "run")
-    # until the end of its output; look at the clock every 0.25 s
-    while not commands.wait_until_readable(program.fd, timeout_s=0.25) or program.read():
-        if commands.stop_wanted or clock() - started_ns > (settings["seconds"] + LATE_S) * 1e9:
+    while True:
+        if commands.wait_until_readable(program.fd, timeout_s=0.25) and not program.read():
+            break  # the end of the output
+        if commands.stop_requested or clock() - started_ns > (settings["seconds"] + END_TIMEOUT_S) * 1e9:
             program.kill()
-    if program.finish() and not commands.stop_wanted:
-        raise Trouble(reason(program.text))
+    if program.finish() and not commands.stop_requested:
+        raise Trouble(failure_reason(program.text))
     figures = totals(program.text)
     if figures is None:
-        if not commands.stop_wanted:
+        if not commands.stop_requested:
             raise Trouble("sysbench printed no report at its end")
         return
     writes = round(figures["writes_per_s"] * figures["total_time_s"])
@@ -87,7 +94,7 @@ def measure(settings: dict[str, Any]) -> None:
             run(settings, commands)
             commands.wait_for_end()
     finally:
-        # what cannot be removed here is removed with the run's directory
+        # remaining files are removed with the run's directory
         shutil.rmtree(settings["path"], ignore_errors=True)
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from fstui.measure.wire.stdio import Trouble, die_with_parent
 
-ANSWER_S = 10.0
-LATE_S = 20
+QUERY_TIMEOUT_S = 10.0
+END_TIMEOUT_S = 20
 """Time limit for the end of sysbench after its measured time."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 _QUERY = re.compile(r" for query '.*")
 _NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
-"""Longer numbers, or numbers with two points, are not from sysbench and do not match."""
+"""Longer numbers and numbers with two points do not match, because sysbench does not print such numbers."""
 _INTERVAL = re.compile(
     rf"\[ {_COUNT}s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
     rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
@@ -45,7 +45,7 @@ class RunningProgram:
         """``on_line``: called with each line as it arrives. If it returns True, the line is not kept in ``text``."""
         self.on_line = on_line
         self.text: list[str] = []
-        self._rest = b""
+        self._incomplete = b""
         self.process = subprocess.Popen(
             argv,
             cwd=directory,
@@ -62,9 +62,9 @@ class RunningProgram:
     def read(self) -> bool:
         """Read what the program has printed, or wait for output. Return False at the end of the output."""
         data = os.read(self.fd, 65536)
-        *lines, self._rest = (self._rest + data).split(b"\n")
-        if not data and self._rest:
-            lines, self._rest = [self._rest], b""
+        *lines, self._incomplete = (self._incomplete + data).split(b"\n")
+        if not data and self._incomplete:
+            lines, self._incomplete = [self._incomplete], b""
         for line in lines:
             text = line.decode(errors="replace")
             if self.on_line(text) is not True:
@@ -75,13 +75,16 @@ class RunningProgram:
         self.process.kill()
 
     def finish(self, limit_s: float = math.inf, check: Callable[[], object] = lambda: None) -> int:
-        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program if it
-        raises, and after ``limit_s``."""
-        until = time.monotonic() + limit_s
+        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program if
+        ``check`` raises, and after ``limit_s``."""
+        deadline_s = time.monotonic() + limit_s
         try:
-            while not select.select([self.fd], [], [], 0.05)[0] or self.read():
+            while True:
+                readable, _, _ = select.select([self.fd], [], [], 0.05)
+                if readable and not self.read():
+                    break  # the end of the output
                 check()
-                if time.monotonic() > until:
+                if time.monotonic() > deadline_s:
                     self.kill()
         except BaseException:
             self.kill()
@@ -97,38 +100,48 @@ def sysbench(
     script: str = "",
     environment: dict[str, str] | None = None,
 ) -> RunningProgram:
-    """Start sysbench. ``script``: one of fstui's scripts, instead of that of the workload.
+    """Start sysbench. ``script``: one of fstui's scripts, instead of the script of the workload.
 
     Reads from the settings ``sysbench`` (the program's path), ``connection`` (options), ``secrets`` (lines of a
     configuration file, which sysbench reads from a pipe), ``environment``, ``schemas`` and ``workload``.
     """
-    config, writer = os.pipe()
-    os.write(writer, settings["secrets"].encode())
-    os.close(writer)
+    config_fd, write_fd = os.pipe()
+    os.write(write_fd, settings["secrets"].encode())
+    os.close(write_fd)
     # all OLTP scripts make the same tables
     workload = "oltp_read_write" if command != "run" else settings["workload"]
-    own = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
+    variables = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
-    argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *options, command]
+    argv = [
+        settings["sysbench"],
+        script,
+        *settings["connection"],
+        f"--config-file=/dev/fd/{config_fd}",
+        *options,
+        command,
+    ]
     try:
-        return RunningProgram(argv, on_line, environment={**settings["environment"], **own}, fds=(config,))
+        return RunningProgram(argv, on_line, environment={**settings["environment"], **variables}, fds=(config_fd,))
     finally:
-        os.close(config)
+        os.close(config_fd)
 
 
 def query(
-    settings: dict[str, Any], *statements: str, limit_s: float = ANSWER_S, check: Callable[[], object] = lambda: None
+    settings: dict[str, Any],
+    *statements: str,
+    limit_s: float = QUERY_TIMEOUT_S,
+    check: Callable[[], object] = lambda: None,
 ) -> list[tuple[str, ...]]:
-    """Run SQL statements of one line each. Return the rows of all of them. Raises Trouble with the server's error."""
+    """Run SQL statements of one line each. Return the rows of all results. Raises Trouble with the server's error."""
     program = sysbench(settings, "query", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
     status = program.finish(limit_s, check)
     if status:
-        raise Trouble(reason(program.text, status))
+        raise Trouble(failure_reason(program.text, status))
     return [tuple(line.split("\t")[1:]) for line in program.text if line.startswith("row\t")]
 
 
-def reason(text: list[str], status: int = 1) -> str:
-    """Return the error in sysbench's output: that of the server in the last FATAL line, if any, without the query."""
+def failure_reason(text: list[str], status: int = 1) -> str:
+    """Return the server's error in the last FATAL line of sysbench's output, without the query, or the last line."""
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
     if not errors and status < 0:
@@ -137,7 +150,7 @@ def reason(text: list[str], status: int = 1) -> str:
 
 
 def interval(line: str) -> dict[str, float] | None:
-    """Return the fields of one line of ``--report-interval=1``; None for any other line."""
+    """Return the fields of a line of ``--report-interval=1``; None for any other line."""
     match = _INTERVAL.match(line)
     if match is None:
         return None
@@ -147,7 +160,7 @@ def interval(line: str) -> dict[str, float] | None:
 
 def totals(text: list[str]) -> dict[str, Any] | None:
     """Return the figures of the final report of an OLTP script; None if there is no report."""
-    totals, per_s = reported(text)
+    totals, per_s = report_numbers(text)
     if "transactions" not in per_s or "queries" not in per_s:
         return None
     ignored = {name.replace(" ", "_"): int(totals[name]) for name in ("ignored errors", "reconnects") if name in totals}
@@ -161,8 +174,8 @@ def totals(text: list[str]) -> dict[str, Any] | None:
     }
 
 
-def reported(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the numbers of a final report by name, and those per second by name: ``queries: 12 (3.40 per sec.)``."""
+def report_numbers(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
+    """Return by name the numbers of a final report, and the numbers per second: ``queries: 12 (3.40 per sec.)``."""
     lines = [match.groups() for line in reversed(text) if (match := _REPORTED.match(line))]
     numbers = {name: float(number) for name, number, _ in lines}
     return numbers, {name: float(number) for name, _, number in lines if number}
@@ -176,8 +189,8 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
     return [(float(match[1]), int(match[2])) for line in text if (match := _BUCKET.match(line))]
 
 
-def counted(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers, possibly negative, of each row by its name; None for an empty field. Skip incomplete rows."""
+def parse_counters(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
+    """Return the numbers of each row by its name. An empty field is None. Skip incomplete rows."""
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]
         for row in rows

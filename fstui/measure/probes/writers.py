@@ -1,11 +1,11 @@
 """The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
-The first process is the coordinator: it makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports
-the system call in which a silent writer is stuck. When stdin closes, it removes the file. A probe is a subclass of
-WriteLoop.
+The first process is the coordinator. It makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports
+the system call in which a silent writer is stuck. When stdin closes, the coordinator removes the file. A probe is a
+subclass of WriteLoop.
 
-Settings: those of the step, plus ``directory`` and its ``identity`` (the run's directory, which the probe enters),
-``path`` (the file to make there) and ``facts`` (whether to examine the sync path of this process first).
+Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
+``path`` (the file to make in it) and ``facts`` (whether to examine the sync path of this process first).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fstui.measure.wire import frames
 from fstui.measure.wire.stdio import (
     CallError,
     CommandLines,
-    calling,
+    checked_call,
     clock,
     run_probe,
     send,
@@ -34,27 +34,30 @@ from fstui.measure.wire.stdio import (
     write_frame,
 )
 
-POLL_NS = 125_000_000
-"""Time between two checks of a writer: was it stopped, and did it wait for a CPU? A divisor of HAND_OVER_NS."""
+POLL_INTERVAL_NS = 125_000_000
+"""Time between two checks whether a writer was stopped or waited for a CPU. A divisor of HAND_OVER_NS."""
 HAND_OVER_NS = 250_000_000
-"""Time between two hand-overs of samples. Each wakes up the engine, which may delay the next operation."""
+"""Time between two hand-overs of samples. Each hand-over wakes the engine, which may delay the next operation."""
 MAX_PENDING = 128
-"""Maximum number of frames that all writers together keep: half of what the pipe can hold."""
+"""Maximum number of frames that all writers together keep, half of the capacity of the pipe."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
 SILENT_NS = 500_000_000
-"""If a writer has not looked at the clock for this time, the system call that blocks it is reported."""
-WRITER_WORDS = 7
+"""If a writer has not read the clock for this time, the system call that blocks the writer is reported."""
+STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN = range(7)
+"""Indices of the numbers of a writer in ns: start, end, the delay by hand-overs, the last check of the clock, all waits
+for a CPU, the longest wait, and the time that a hypervisor took."""
+NUMBERS_PER_WRITER = 1 + STOLEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STEAL = 8
 Batch = Callable[[int, int], int]
-"""(until_ns, ops_left) → the time at which the last operation ended."""
+"""A function that does some operations: (until_ns, remaining_ops) → the end of the last operation."""
 
 
 class Starvation:
-    """The time in which this process was ready to run and had no CPU, so that an operation is slow on any storage.
+    """The time in which this process was ready to run but had no CPU. It makes an operation slow on any storage.
 
     The second field of /proc/self/schedstat is the time on a run queue, including throttling by a CPU quota
     (Documentation/scheduler/sched-stats.rst). The eighth field of a CPU in /proc/stat is the time for which the
@@ -62,22 +65,22 @@ class Starvation:
     """
 
     def __init__(self) -> None:
-        # held open: to open the file takes ten times as long as to read it, and the next operation waits for that
+        # kept open, because opening the file takes ten times as long as reading it and delays the next operation
         self._schedstat_fd = open_in_proc("self/schedstat")
-        self._first = self._latest = self._run_queue_ns()
-        self._stolen = stolen_ns()
-        self.longest_ns = UNKNOWN if self._first == UNKNOWN else 0
+        self._first_ns = self._latest_ns = self._run_queue_ns()
+        self._stolen_ns = stolen_ns()
+        self.longest_ns = UNKNOWN if self._first_ns == UNKNOWN else 0
         """The longest wait between two calls of ``update``. Only a single long wait explains a stall."""
 
     def update(self) -> None:
-        waited = self._run_queue_ns()
-        if UNKNOWN not in (waited, self._latest):
-            self.longest_ns = max(self.longest_ns, waited - self._latest)
-        self._latest = waited
+        waited_ns = self._run_queue_ns()
+        if UNKNOWN not in (waited_ns, self._latest_ns):
+            self.longest_ns = max(self.longest_ns, waited_ns - self._latest_ns)
+        self._latest_ns = waited_ns
 
     def waited_ns(self) -> int:
         self.update()
-        return UNKNOWN if UNKNOWN in (self._latest, self._first) else self._latest - self._first
+        return UNKNOWN if UNKNOWN in (self._latest_ns, self._first_ns) else self._latest_ns - self._first_ns
 
     def _run_queue_ns(self) -> int:
         words = os.pread(self._schedstat_fd, 128, 0).split() if self._schedstat_fd is not None else []
@@ -85,7 +88,8 @@ class Starvation:
 
     def stolen_ns(self) -> int:
         """Return the largest time that a CPU lost to the hypervisor."""
-        return max((now - before for now, before in zip(stolen_ns(), self._stolen, strict=False)), default=UNKNOWN)
+        pairs = zip(stolen_ns(), self._stolen_ns, strict=False)
+        return max((after_ns - before_ns for after_ns, before_ns in pairs), default=UNKNOWN)
 
 
 def stolen_ns() -> list[int]:
@@ -94,30 +98,31 @@ def stolen_ns() -> list[int]:
 
 
 class Shared:
-    """Memory that coordinator and writers share: a stop flag, and WRITER_WORDS numbers per writer."""
+    """Memory that coordinator and writers share: a stop flag, and the numbers of each writer."""
 
     def __init__(self, writers: int) -> None:
-        self.words = memoryview(mmap.mmap(-1, 8 * (1 + WRITER_WORDS * writers))).cast("q")
+        self.numbers = memoryview(mmap.mmap(-1, 8 * (1 + NUMBERS_PER_WRITER * writers))).cast("q")
 
     @property
     def stopping(self) -> bool:
-        return bool(self.words[0])
+        return bool(self.numbers[0])
 
     def stop(self) -> None:
-        self.words[0] = 1
+        self.numbers[0] = 1
 
     def state_of(self, writer: int) -> memoryview:
-        """Return the numbers of a writer: started_ns, ended_ns, delayed_ns, the last time that it looked at the clock,
-        and three times without a CPU: all waits, the longest wait, and the time that a hypervisor took."""
-        first = 1 + WRITER_WORDS * writer
-        return self.words[first : first + WRITER_WORDS]
+        """Return the numbers of a writer. Their indices are STARTED to STOLEN."""
+        first = 1 + NUMBERS_PER_WRITER * writer
+        return self.numbers[first : first + NUMBERS_PER_WRITER]
 
 
 class WriteLoop(ABC):
+    """A writer, which does operations until its time, its bytes or its number of operations are used up."""
+
     parts = 2
-    """2: an operation is a write and a sync; 1: it is a single call."""
-    making = "open"
-    """The call to report if the file cannot be made."""
+    """2: an operation is a write and a sync; 1: an operation is a single call."""
+    prepare_call = "open"
+    """The call to name if ``prepare`` fails."""
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         self.number = number
@@ -129,7 +134,7 @@ class WriteLoop(ABC):
         self.max_ops = sys.maxsize
         self.max_pending = MAX_PENDING // settings["writers"]
         self.pending: list[bytes] = []
-        self.apart: list[int] = []
+        self.paused_readings: list[int] = []
         """Clock readings of operations with pauses between them, since the last hand-over."""
         self.ops = self.started_ns = self.delayed_ns = 0
 
@@ -143,43 +148,42 @@ class WriteLoop(ABC):
         remove(settings["path"])
 
     @abstractmethod
-    def batch(self) -> Batch:
-        """Return a function that does some operations and keeps their times. It raises CallError."""
+    def batch_function(self) -> Batch:
+        """Return a function that does some operations and records their times. The function raises CallError."""
 
-    def report(self) -> None:  # noqa: B027  most writers have no figures
+    def send_figures(self) -> None:  # noqa: B027  most writers have no figures
         """Send figures. Called after each hand-over."""
 
     def run(self) -> None:
-        """Do operations until the time or the bytes are used up, or a stop. Raises CallError."""
-        batch, starvation = self.batch(), Starvation()
-        started = now = handed_over = clock()
-        self.state[0] = self.started_ns = started
+        """Do operations until ``is_over``. Raises CallError."""
+        batch, starvation = self.batch_function(), Starvation()
+        self.state[STARTED] = self.started_ns = now = handed_over_ns = clock()
         try:
-            while not self.over(now - started):
-                self.state[3] = now
-                look_at = now + POLL_NS
+            while not self.is_over(now - self.started_ns):
+                self.state[LAST_CHECK] = now
+                check_ns = now + POLL_INTERVAL_NS
                 if self.length_ns and self.ops >= self.min_ops:
-                    look_at = min(look_at, started + self.length_ns)
-                while now < look_at and self.ops < self.max_ops and not self.shared.stopping:
-                    now = batch(look_at, self.max_ops - self.ops)
+                    check_ns = min(check_ns, self.started_ns + self.length_ns)
+                while now < check_ns and self.ops < self.max_ops and not self.shared.stopping:
+                    now = batch(check_ns, self.max_ops - self.ops)
                     if len(self.pending) >= self.max_pending:
                         break
-                self.state[1] = now
+                self.state[ENDED] = now
                 starvation.update()
-                if now - handed_over >= HAND_OVER_NS or len(self.pending) >= self.max_pending:
+                if now - handed_over_ns >= HAND_OVER_NS or len(self.pending) >= self.max_pending:
                     self.hand_over()
-                    handed_over = now
+                    handed_over_ns = now
                 now = clock()
         except CallError:
-            self.state[1] = clock()  # include the time of the operation that failed
+            self.state[ENDED] = clock()  # include the time of the operation that failed
             raise
         finally:
-            self.state[4], self.state[6] = starvation.waited_ns(), starvation.stolen_ns()
-            self.state[5] = starvation.longest_ns
+            self.state[CPU_WAIT], self.state[STOLEN] = starvation.waited_ns(), starvation.stolen_ns()
+            self.state[LONGEST_CPU_WAIT] = starvation.longest_ns
             self.hand_over()
-            self.state[2] = self.delayed_ns
+            self.state[DELAYED] = self.delayed_ns
 
-    def over(self, elapsed_ns: int) -> bool:
+    def is_over(self, elapsed_ns: int) -> bool:
         was_orphaned = os.getppid() != self.coordinator
         if self.shared.stopping or self.ops >= self.max_ops or was_orphaned:
             return True
@@ -187,23 +191,24 @@ class WriteLoop(ABC):
             return False
         return self.ops >= self.min_ops or elapsed_ns >= self.length_ns + SLOW_STEP_EXTRA_NS
 
-    def keep(self, start_ns: int, marks: list[int]) -> None:
+    def record(self, start_ns: int, marks: list[int]) -> None:
+        """Record consecutive operations. ``marks``: the end of each part of each operation."""
         self.ops += len(marks) // self.parts
         # encode at once: until the hand-over, the numbers would not stay in the processor's cache
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
 
-    def keep_one_after_pause(self, start_ns: int, marks: list[int]) -> None:
-        """Keep an operation after a pause. It is sent with others, because each frame wakes the engine."""
+    def record_after_pause(self, start_ns: int, marks: list[int]) -> None:
+        """Record an operation after a pause. It is sent with other operations, because each frame wakes the engine."""
         self.ops += 1
-        self.apart += (start_ns, *marks)
+        self.paused_readings += (start_ns, *marks)
 
     def hand_over(self) -> None:
-        """Send what is pending. Count the time spent waiting for space in the pipe as delay."""
-        pending = [*self.pending, *frames.encode_samples_apart(self.number, self.parts, self.apart)]
-        self.pending, self.apart = [], []
+        """Send all pending samples. Count the time spent waiting for space in the pipe as delay."""
+        pending = [*self.pending, *frames.encode_samples_with_pauses(self.number, self.parts, self.paused_readings)]
+        self.pending, self.paused_readings = [], []
         for frame in pending:
             self.delayed_ns += write_frame(frame)
-        self.report()
+        self.send_figures()
 
 
 class BlockWriter(WriteLoop):
@@ -211,21 +216,21 @@ class BlockWriter(WriteLoop):
         super().__init__(settings, shared, number)
         self.block_bytes: int = settings["block_bytes"]
         self.offsets = offsets(settings, seed=number + 1)
-        most_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
-        self.max_ops = max(1, int(most_bytes // self.block_bytes)) if most_bytes else sys.maxsize
-        if enough := settings.get("enough_ops"):  # such a step must not take longer than planned
-            self.min_ops, self.max_ops = 0, min(self.max_ops, -(-enough // settings["writers"]))
+        max_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
+        self.max_ops = max(1, int(max_bytes // self.block_bytes)) if max_bytes else sys.maxsize
+        if enough_ops := settings.get("enough_ops"):  # such a step must not take longer than planned
+            self.min_ops, self.max_ops = 0, min(self.max_ops, -(-enough_ops // settings["writers"]))
 
 
 class Pipes(NamedTuple):
     """The pipes between coordinator and writers: the end to read from, the end to write to."""
 
     start: tuple[int, int]
-    """The coordinator closes it to start the writers."""
+    """The coordinator closes this pipe to start the writers."""
     ready: tuple[int, int]
-    """A writer writes a letter when it is ready, and closes it. One that fails before only closes it."""
+    """A writer that is ready writes a letter and closes the pipe. A writer that fails only closes the pipe."""
     lifeline: tuple[int, int]
-    """It is closed when all writers have ended."""
+    """This pipe is closed when all writers have ended."""
 
 
 def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, pipes: Pipes) -> int:
@@ -233,7 +238,7 @@ def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, p
     pid = os.fork()
     if pid:
         return pid
-    os.close(pipes.start[1])  # otherwise the pipe would stay open when the coordinator closes its end
+    os.close(pipes.start[1])  # so that the pipe is closed when the coordinator closes its end
     status = 1
     try:
         writer = make(number)
@@ -253,7 +258,7 @@ def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, p
 
 
 def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
-    """Fork the writers and wait for ``go`` and their ends. Returns False if one failed before ``ready``."""
+    """Fork the writers, start them at ``go``, and wait for their end. Return False if one failed before ``ready``."""
     writers = settings["writers"]
     shared = Shared(writers)
     pipes = Pipes(os.pipe(), os.pipe(), os.pipe())
@@ -262,8 +267,8 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     os.close(pipes.ready[1])
     os.close(pipes.lifeline[1])
     commands = CommandLines()
-    with os.fdopen(pipes.ready[0], "rb") as letters:
-        all_ready = len(letters.read()) == writers
+    with os.fdopen(pipes.ready[0], "rb") as ready:
+        all_ready = len(ready.read()) == writers
     if all_ready:
         send("ready")
     if not all_ready or not commands.wait_for("go"):
@@ -278,7 +283,7 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
 
 
 def reap(pids: list[int]) -> None:
-    """Wait for the writers to end, and report those that ended without reporting an error."""
+    """Wait for the writers to end, and report each writer that failed without sending an error."""
     for number, pid in enumerate(pids):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status:
@@ -287,39 +292,39 @@ def reap(pids: list[int]) -> None:
 
 
 def send_done(states: list[memoryview]) -> None:
-    started = [state[0] for state in states if state[0]]
-    ended = max(state[1] for state in states)
-    indexes = (("cpu_wait_ns", 4), ("longest_cpu_wait_ns", 5), ("stolen_ns", 6))
-    missed = {name: max(state[index] for state in states) for name, index in indexes}
+    starts_ns = [state[STARTED] for state in states if state[STARTED]]
+    end_ns = max(state[ENDED] for state in states)
+    indices = {"cpu_wait_ns": CPU_WAIT, "longest_cpu_wait_ns": LONGEST_CPU_WAIT, "stolen_ns": STOLEN}
+    cpu_waits = {name: max(state[index] for state in states) for name, index in indices.items()}
     send(
         "done",
-        start_ns=min(started, default=ended),
-        end_ns=ended,
-        delayed_ns=max(state[2] for state in states),
-        **{name: ns for name, ns in missed.items() if ns != UNKNOWN},
+        start_ns=min(starts_ns, default=end_ns),
+        end_ns=end_ns,
+        delayed_ns=max(state[DELAYED] for state in states),
+        **{name: ns for name, ns in cpu_waits.items() if ns != UNKNOWN},
     )
 
 
-def watch(pids: list[int], watched: int, shared: Shared, commands: CommandLines) -> None:
+def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines) -> None:
     """Wait until all writers have ended. Pass ``stop`` on to them, and report the system call of a silent writer."""
-    while not commands.wait_until_closed(watched, timeout_s=0.25):
-        if commands.stop_wanted:
+    while not commands.wait_until_closed(lifeline_fd, timeout_s=0.25):
+        if commands.stop_requested:
             shared.stop()
         now = clock()
         for number, pid in enumerate(pids):
-            last = shared.state_of(number)[3]
-            if last and now - last > SILENT_NS and (call := sync_path.call_of(pid)):
-                send("inflight", since_ns=last, call=call, writer=number)
+            last_check_ns = shared.state_of(number)[LAST_CHECK]
+            if last_check_ns and now - last_check_ns > SILENT_NS and (call := sync_path.blocking_call(pid)):
+                send("inflight", since_ns=last_check_ns, call=call, writer=number)
 
 
 def main(kind: type[WriteLoop], **fixed: Any) -> NoReturn:
-    """Run the probe. ``fixed``: settings that are the same in all its steps."""
-    run_probe(lambda settings: run(kind, {**fixed, **settings}), kind.making)
+    """Run the probe. ``fixed``: settings that all steps of the probe share."""
+    run_probe(lambda settings: run(kind, {**fixed, **settings}), kind.prepare_call)
 
 
 def run(kind: type[WriteLoop], settings: dict[str, Any]) -> None:
     if settings["facts"]:
-        send("facts", **calling("open", sync_path.facts, "."))
+        send("facts", **checked_call("open", sync_path.facts, "."))
     kind.prepare(settings)
     try:
         if measure(kind, settings):

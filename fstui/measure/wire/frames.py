@@ -88,7 +88,7 @@ def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int])
         yield _encode_frame(writer, parts, False, frame_start_ns, marks[first : first + _MARKS_PER_FRAME])
 
 
-def encode_samples_apart(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
+def encode_samples_with_pauses(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
     """Yield samples with pauses. ``readings``: the start and the marks of each operation."""
     readings_per_op = parts + 1
     max_readings = (_MARKS_PER_FRAME + 1) // readings_per_op * readings_per_op

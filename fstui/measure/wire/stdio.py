@@ -31,7 +31,7 @@ class Trouble(Exception):  # noqa: N818  reported to the user as it is
     """An error of a program that was started by a child program, as a sentence."""
 
 
-def calling(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
+def checked_call(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Call the function and turn an OSError into a CallError that names ``call``."""
     try:
         return function(*arguments)
@@ -43,10 +43,10 @@ def write_whole(fd: int, block: Any, offset: int) -> None:
     """Write the block in one call. Raises OSError, also for a short write."""
     written = os.pwrite(fd, block, offset)
     if written < len(block):
-        raise cut_short(fd, block, offset, written)
+        raise short_write_error(fd, block, offset, written)
 
 
-def cut_short(fd: int, block: Any, offset: int, written: int) -> OSError:
+def short_write_error(fd: int, block: Any, offset: int, written: int) -> OSError:
     """Return why a write was short. Write the rest, because the kernel reports the error only at the next write."""
     try:
         os.pwrite(fd, block[written:], offset + written)
@@ -93,7 +93,7 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
     send("error", call=failure.call, errno=failure.errno, message=str(failure), writer=writer)
 
 
-def interrupted() -> bool:
+def is_interrupted() -> bool:
     """Return whether stdin has input or is closed. While a probe does not wait for ``go``, input is ``stop``."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
@@ -102,7 +102,7 @@ def interrupted() -> bool:
 
 def exit_if_interrupted() -> None:
     """Raise SystemExit if the engine has closed stdin or sent ``stop``."""
-    if interrupted():
+    if is_interrupted():
         raise SystemExit(1)
 
 
@@ -128,7 +128,7 @@ def read_settings() -> dict[str, Any]:
 
 def enter_run_directory(settings: dict[str, Any]) -> None:
     """Change to the run's directory, to which all names in the settings are relative. Raises CallError."""
-    calling("chdir", enter, settings["directory"], settings["identity"])
+    checked_call("chdir", enter, settings["directory"], settings["identity"])
 
 
 def run_probe(
@@ -168,14 +168,14 @@ class CommandLines:
         self._closed = False
 
     @property
-    def stop_wanted(self) -> bool:
+    def stop_requested(self) -> bool:
         return self._closed or "stop" in self._received
 
     def wait_for(self, command: str) -> bool:
         """Wait for the command. Return False if ``stop`` or the end of stdin arrives instead."""
-        while command not in self._received and not self.stop_wanted:
+        while command not in self._received and not self.stop_requested:
             self._read()
-        return command in self._received and not self.stop_wanted
+        return command in self._received and not self.stop_requested
 
     def wait_for_end(self) -> None:
         """Wait until the engine has read the devices' counters and closes stdin, so that files may be removed."""
@@ -194,7 +194,7 @@ class CommandLines:
         return fd in readable
 
     def poll(self) -> None:
-        if not self._closed and interrupted():
+        if not self._closed and is_interrupted():
             self._read()
 
     def _read(self) -> None:

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.probes.dirty_flush import Flushes, Point
+from fstui.measure.probes.dirty_flush import FlushMeasurement, Point
 from fstui.measure.wire.stdio import CallError
 
 
 @pytest.fixture
-def flushes(tmp_path: Path) -> Iterator[Flushes]:
+def flushes(tmp_path: Path) -> Iterator[FlushMeasurement]:
     """Limit the file to half a block (RLIMIT_FSIZE), without the signal."""
     path = tmp_path / "data"
     path.touch()
     try:
-        made = Flushes({"file_bytes": 1 << 20, "seconds": 0.1, "path": str(path)})
+        made = FlushMeasurement({"file_bytes": 1 << 20, "seconds": 0.1, "path": str(path)})
     except CallError:
         pytest.skip("no O_DIRECT here")
     before, handler = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -30,13 +30,13 @@ def flushes(tmp_path: Path) -> Iterator[Flushes]:
     os.close(made.fd)
 
 
-def test_short_first_write_is_refused_before_the_clock_starts(flushes: Flushes) -> None:
+def test_short_first_write_is_refused_before_the_clock_starts(flushes: FlushMeasurement) -> None:
     with pytest.raises(CallError) as failed:
         flushes.try_direct()
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
 
 
-def test_amount_that_was_cut_short_is_not_timed(flushes: Flushes) -> None:
+def test_amount_that_was_cut_short_is_not_timed(flushes: FlushMeasurement) -> None:
     with pytest.raises(CallError) as failed:
         flushes.measure_once("sequential", Point(1 << 20))
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)

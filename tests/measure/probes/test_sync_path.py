@@ -17,7 +17,7 @@ import pytest
 from fstui.judge.facts.configuration import stub_signs
 from fstui.measure.children import command
 from fstui.measure.probes import sync_path
-from fstui.measure.probes.sync_path import dirty_check, dirty_kb, left_dirty
+from fstui.measure.probes.sync_path import count_left_dirty, dirty_check, dirty_kb
 from fstui.model.host import Process
 from tests.factories import dropping
 
@@ -108,19 +108,19 @@ def test_stub_library_leaves_pages_dirty(tmp_path: Path, way: str) -> None:
 
 
 def test_dirty_pages_are_not_checked_without_the_raw_call(tmp_path: Path) -> None:
-    assert left_dirty(str(tmp_path / "file"), {}, None) == {}
+    assert count_left_dirty(str(tmp_path / "file"), {}, None) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def test_pages_that_the_raw_call_leaves_dirty_are_no_sign(tmp_path: Path) -> None:
-    assert left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None) == {}
+    assert count_left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None) == {}
     assert list(tmp_path.iterdir()) == []
 
 
 def left_by(directory: Path, call: Any, raw: Any = os.fdatasync) -> int:
     """Return how many syncs left their page dirty, with this call in place of fsync."""
     skip_without_dirty_pages(facts(directory))
-    seen = left_dirty(str(directory / "file"), {"fsync": call}, raw)
+    seen = count_left_dirty(str(directory / "file"), {"fsync": call}, raw)
     return seen.get("fsync", (0, 0))[1]
 
 
@@ -131,8 +131,8 @@ def test_call_is_no_stub_if_the_raw_call_cleans_by_chance(tmp_path: Path) -> Non
 
 
 def test_second_dirty_page_is_searched_after_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sync_path, "MAX_S", 60.0)  # this process has far more mappings than a probe
-    monkeypatch.setattr(sync_path, "MAX_SEARCH_S", 60.0)
+    monkeypatch.setattr(sync_path, "TRIES_TIMEOUT_S", 60.0)  # this process has far more mappings than a probe
+    monkeypatch.setattr(sync_path, "SEARCH_TIMEOUT_S", 60.0)
     dropped = [True]
     assert left_by(tmp_path, lambda fd: os.fsync(fd) if not dropped else dropped.clear()) == 1
     calls = count(1)
@@ -144,7 +144,7 @@ def test_stuck_call_is_named() -> None:
     program = "import os\nwhile True: os.write(1, bytes(4096))"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as stuck:
         until = time.monotonic() + 60
-        while (call := sync_path.call_of(stuck.pid)) != "write" and time.monotonic() < until:
+        while (call := sync_path.blocking_call(stuck.pid)) != "write" and time.monotonic() < until:
             os.sched_yield()
         stuck.kill()
     assert call == "write"
@@ -153,7 +153,7 @@ def test_stuck_call_is_named() -> None:
 def test_ended_process_is_in_no_call() -> None:
     with subprocess.Popen(["true"]) as gone:
         pass
-    assert sync_path.call_of(gone.pid) is None
+    assert sync_path.blocking_call(gone.pid) is None
 
 
 SMAPS = """\

@@ -104,7 +104,7 @@ def test_no_page_of_a_batch_is_written_twice(block_bytes: int, direct: bool) -> 
     pages = [
         hash(bytes(block[at : at + 4096]))
         for _ in range(2)
-        for block in blocks.fresh()
+        for block in blocks.restamp()
         for at in range(0, block_bytes, 4096)
     ]
     assert len(set(pages)) == len(pages)

@@ -25,10 +25,10 @@ class Played(WriteLoop):
         self.handed_over_ns: list[int] = []
         monkeypatch.setattr(writers, "clock", lambda: self._now_ns)
 
-    def batch(self) -> Batch:
+    def batch_function(self) -> Batch:
         return self._batch
 
-    def _batch(self, until_ns: int, ops_left: int) -> int:
+    def _batch(self, until_ns: int, remaining_ops: int) -> int:
         self._now_ns += BATCH_NS
         self.ops += 1
         self.pending += self._frames
@@ -63,7 +63,7 @@ class SecondOfThree(WriteLoop):
     def fail(self) -> None:
         raise CallError("open", OSError(errno.EMFILE, "Too many open files"))
 
-    def batch(self) -> Batch:
+    def batch_function(self) -> Batch:
         raise AssertionError("no writer may begin")
 
 

@@ -17,7 +17,7 @@ from fstui.measure.wire.frames import (
     Samples,
     encode,
     encode_samples,
-    encode_samples_apart,
+    encode_samples_with_pauses,
 )
 
 TIMES = st.integers(min_value=0, max_value=2**62)
@@ -80,7 +80,7 @@ def test_samples_are_split_into_frames_of_pipe_buf(
 def test_pauses_between_operations_are_not_decoded(parts: int, times: list[int], places: list[int]) -> None:
     readings = times[: len(times) // (parts + 1) * (parts + 1)]
     ops = [readings[at : at + parts + 1] for at in range(0, len(readings), parts + 1)]
-    pieces = list(encode_samples_apart(7, parts, readings))
+    pieces = list(encode_samples_with_pauses(7, parts, readings))
     assert all(len(piece) <= PIPE_BUF for piece in pieces)
     back = [frame for frame in decoded(cut(b"".join(pieces), places)) if isinstance(frame, Samples)]
     assert [begin for samples in back for begin in samples.begins_ns] == [op[0] for op in ops]
@@ -136,8 +136,8 @@ def test_frame_is_at_most_pipe_buf() -> None:
         *encode_samples(0, 2, 0, [1, 2, 3]),
         *encode_samples(0, 1, 5, [4]),
         *encode_samples(0, 1, 0, [4, 3]),
-        *encode_samples_apart(0, 2, [0, 1, 2, 3]),
-        *encode_samples_apart(0, 1, [4, 3]),
+        *encode_samples_with_pauses(0, 2, [0, 1, 2, 3]),
+        *encode_samples_with_pauses(0, 1, [4, 3]),
         samples_frame(struct.pack("IBB2xqqq", 0, 2, 2, 0, 1, 2)),
         samples_frame(b"\0" * 9),
         samples_frame(b"\0\1" + b"\0" * 20),
