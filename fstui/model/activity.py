@@ -10,7 +10,7 @@ class ActiveWriter(Base, frozen=True, kw_only=True):
     name: str
     bytes_per_s: float
     mounts: tuple[str, ...] = ()
-    """Mount points on which it has files open for writing; empty if they cannot be read."""
+    """Mount points on which the process has files open for writing; empty if they cannot be read."""
 
 
 class RunningDatabase(Base, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ class Exposed(Base, frozen=True, kw_only=True):
     """In the page cache and not yet written. The kernel counts whole folios of up to 2 MiB, so the true amount may be
     smaller."""
     cached_bytes: Count
-    """Written to a disk whose volatile cache may still hold them."""
+    """Written to a disk, but possibly still in the disk's volatile cache."""
     oldest_s: Amount | None
     """Age of the oldest of these bytes; None if there are none."""
     at_least: bool
@@ -36,7 +36,7 @@ class Exposed(Base, frozen=True, kw_only=True):
 
 
 class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
-    """The processes of one server: a process, and those below it with the same name."""
+    """A process and its descendants with the same name, such as the processes of one server."""
 
     program: str
     pid: int
@@ -65,7 +65,7 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
 class FileAtRisk(Exposed, frozen=True, kw_only=True):
     programs: tuple[str, ...]
     path: str
-    """Its path in the program's namespace."""
+    """The path in the program's namespace."""
     device: str | None
     direct: bool
     """A program opened the file with O_DIRECT. Such writes are not counted."""

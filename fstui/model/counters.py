@@ -128,12 +128,11 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """FUA writes of all processes."""
     fua_writes_by_us: int | None
     requests: int | None
-    """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram), and if there were
-    so many requests that recording them would have slowed the step down."""
+    """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram), and if
+    recording all requests would have slowed the step down."""
     device_flush_ns: DeviceTimes | None = None
     """From the driver to the completion, without the filesystem. Of concurrent flushes, the first that was issued is
-    assumed to be the first that was completed. None if there were no flushes, or so many requests that they were not
-    recorded."""
+    assumed to be the first that was completed. None if there were no flushes, or too many requests to record."""
     device_write_ns: DeviceTimes | None = None
     """The same for writes."""
     lost: int = 0

@@ -1,4 +1,4 @@
-"""What a user declares about the lowest devices of a target: a virtual disk cannot tell which medium is below it."""
+"""What a user declares about the lowest devices of a target, for example the medium below a virtual disk."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class StepPreparing(Event, frozen=True, kw_only=True, tag=True):
     """Bytes of its file that are written, out of ``total``."""
     total: int
     silent_s: float = 0.0
-    """How long the probe has reported nothing; it grows if the storage hangs."""
+    """How long the probe has reported nothing. This time grows if the storage hangs."""
     server_s: float = 0.0
     """How long the database server has been starting."""
 

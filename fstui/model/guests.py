@@ -20,12 +20,12 @@ class GuestDisk(Base, frozen=True, kw_only=True):
     """A disk that the guest can write to."""
 
     name: str
-    """Its name for the hypervisor: ``scsi0``, ``virtio-disk0``."""
+    """The hypervisor's name of the disk: ``scsi0``, ``virtio-disk0``."""
     image: str
-    """The path of the file or device with its data; for a volume on a network, the hypervisor's name of it."""
+    """The path of the file or device with its data; for a volume on a network, the hypervisor's name of the volume."""
     format: str = ""
     cache: str = ""
-    """The cache mode: one of QEMU's five, or the words of another hypervisor; empty if unknown."""
+    """The cache mode: one of QEMU's five, or another hypervisor's own term; empty if unknown."""
     flush: GuestFlush = "unknown"
     because: str = ""
     """The settings that decide what happens to a flush, or why that is unknown."""

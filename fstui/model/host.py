@@ -61,4 +61,4 @@ class Inventory(Base, frozen=True, kw_only=True):
     unused: tuple[Node, ...] = ()
     """Block devices without a mounted filesystem."""
     guests: tuple[Guest, ...] = ()
-    """The virtual machines that run here, as of the last time that their processes were read."""
+    """The virtual machines that run here, as they were when their processes were last read."""

@@ -38,6 +38,6 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     """Facts that the server reported, one per line, or why it did not answer."""
     server_bytes: int = 0
     server_room_bytes: int = 0
-    """The most space in use there at any time."""
+    """The most space in use on that server at any time."""
     rate_limit: RateLimit = msgspec.field(default=UNLIMITED, name="restraint")
     command: str

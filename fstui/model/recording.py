@@ -17,9 +17,9 @@ SCHEMA = "fstui.what-happened/1"
 Cause = Literal[
     "filesystem", "io-limit", "discards", "device", "writer", "syncs", "reader", "itself", "memory", "cpu", "unknown"
 ]
-"""Why programs waited. filesystem: one without a block device below it (FUSE, NFS) did not answer; io-limit: of their
-cgroup; device: it became slow by itself; writer, syncs, reader: another program wrote, synced or read; itself: the
-program wrote much itself; memory, cpu: there was too little memory or CPU time."""
+"""Why programs waited. filesystem: a filesystem without a block device (FUSE, NFS) did not answer; io-limit: a limit of
+their cgroup; device: the device became slow by itself; writer, syncs, reader: another program wrote, synced or read;
+itself: the program wrote much itself; memory, cpu: there was too little memory or CPU time."""
 
 
 class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
@@ -211,7 +211,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     """Mean time of its writes and flushes. If requests are in flight and none was completed: how long they have taken
     so far."""
     cpu: float | None = None
-    """The share of the time in which a process waited for a CPU, for I/O, or for memory."""
+    """``cpu``, ``io``, ``memory``: the share of the time in which a process waited for it."""
     io: float | None = None
     memory: float | None = None
     dirty_bytes: int = 0
@@ -247,8 +247,8 @@ def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bo
 
 def span(start: float, end: float, *, dated: bool = False) -> str:
     """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``dated``."""
-    begin, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
-    today = begin.date() == last.date() == datetime.now().date()
-    day = "" if today and not dated else f"{begin:%Y-%m-%d} "
-    until = f"{last:%H:%M:%S}" if last.date() == begin.date() else f"{last:%Y-%m-%d %H:%M:%S}"
-    return f"{day}{begin:%H:%M:%S}–{until}"
+    first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
+    is_today = first.date() == last.date() == datetime.now().date()
+    day = "" if is_today and not dated else f"{first:%Y-%m-%d} "
+    last_text = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
+    return f"{day}{first:%H:%M:%S}–{last_text}"

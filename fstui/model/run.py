@@ -32,7 +32,7 @@ class Round(Base, frozen=True, kw_only=True):
     series: str
     """The same for all runs of the series."""
     side: Count
-    """The place of its directory on the command line, from 0."""
+    """The place of the side's directory on the command line, from 0."""
     number: Count
     """From 1."""
     of: Count

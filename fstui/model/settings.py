@@ -72,7 +72,7 @@ class Figures:
 
     @property
     def words(self) -> str:
-        """Text for its row instead of numbers; empty if there is none."""
+        """Text to show instead of numbers; empty if there is none."""
         return ""
 
     @property

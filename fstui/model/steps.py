@@ -57,7 +57,7 @@ class PendingOperation(Base, frozen=True, kw_only=True):
 
 
 class TimelinePoint(Base, frozen=True, kw_only=True):
-    """One interval of a step. The counters are those of the lowest devices, if they were read in it."""
+    """One interval of a step. The counters are those of the lowest devices, if they were read in the interval."""
 
     t_s: Amount
     ops: Count

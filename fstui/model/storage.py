@@ -129,7 +129,7 @@ class Target(Base, frozen=True, kw_only=True):
     silent_s: float | None = None
     """For how long statvfs(3) has not returned, because the server or the disk hangs; None if it has returned."""
     pseudo: bool = False
-    """It cannot hold files (proc, sysfs, cgroup …)."""
+    """The filesystem cannot hold files (proc, sysfs, cgroup …)."""
 
     @property
     def simulated(self) -> str | None:

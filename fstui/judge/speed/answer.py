@@ -86,13 +86,13 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
     if normal and verdict not in NOT_TRUSTED:
         return _normal(case, normal, yardsticks)
     if normal:
-        title, why = _IN_DOUBT, "they may have returned before the disk had written anything"
+        title, reason = _IN_DOUBT, "they may have returned before the disk had written anything"
         if verdict == "lost":
-            title, why = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
+            title, reason = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
         return _unknown(
             title,
-            f"The rate of the syncs is normal compared with {normal.name}, but {why}. So the speed of the disk itself "
-            "is not known.",
+            f"The rate of the syncs is normal compared with {normal.name}, but {reason}. So the speed of the disk "
+            "itself is not known.",
         )
     return _no_reference(case, verdict, yardsticks)
 

@@ -50,10 +50,10 @@ def _limits(case: Case, step: Step) -> Iterator[Reason]:
 
 def _is_reached(limit: Reading, step: Step) -> bool:
     """Return whether a limit of writes, such as ``253:0 wiops`` = ``100``, slows down the step."""
-    what = limit.what.rpartition(" ")[2]
-    if not limit.value.isdecimal() or what[:1] == "r" or not step.elapsed_s:
+    limit_name = limit.what.rpartition(" ")[2]
+    if not limit.value.isdecimal() or limit_name[:1] == "r" or not step.elapsed_s:
         return False
-    measured = step.rate_per_s if "iops" in what else step.bytes / step.elapsed_s
+    measured = step.rate_per_s if "iops" in limit_name else step.bytes / step.elapsed_s
     return measured / LIMIT_FACTOR <= int(limit.value) <= LIMIT_FACTOR * measured
 
 

@@ -83,10 +83,10 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
     largest = max(growths, key=lambda growth: growth.points[-1].bytes)
     extra = added_time(write, flushed)
     looks_growing = all(growth.looks_growing for growth in growths)
-    how = "and its growth is not the device's own" if looks_growing else "however much data is unsynced"
+    growth_text = "and its growth is not the device's own" if looks_growing else "however much data is unsynced"
     return Conclusion(
-        title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {how}",
-        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {how} ({largest.summary}), "
+        title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {growth_text}",
+        sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {growth_text} ({largest.summary}), "
         f"in {words.time_measured([largest.step])}. That is normal if the host's disk has power-loss protection, and a "
         "host that ignores flushes looks the same.",
         confidence="low",

@@ -68,7 +68,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}",
         sentence=f"{_flushes(deepest, per_sync)} to {where}"
-        f"{_evidence(case, deepest)}. {_idle_devices(deepest)}{unproven}This is based on "
+        f"{_attribution(case, deepest)}. {_idle_devices(deepest)}{unproven}This is based on "
         f"{words.time_judged(account.step for account in deepest)}; only a power cut proves more."
         f"{'' if unproven else case.lowest_devices.doubt(known=first.devices)}",
         verdict="consistent",
@@ -91,7 +91,7 @@ def _flushes(accounts: Sequence[FlushAccount], per_sync: str) -> str:
     return f"{syncs} syncs sent {per_sync} flushes each ({words.expected(expected)} expected)"
 
 
-def _evidence(case: Case, accounts: Sequence[FlushAccount]) -> str:
+def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
     """Return a clause: the flushes that the trace attributes to fstui, or else the bytes that arrived."""
     traced = [account.trace for account in accounts if account.arrival.trace and account.trace]
     if not traced:

@@ -55,8 +55,8 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
     ]
     if unexpected := [cut for cut in cuts if cut.figures.primary_is_durable and cut.figures.lost_on_primary]:
         yield _lost_despite_settings(unexpected)
-    if others := [cut for cut in cuts if cut not in unexpected]:
-        yield _loss_note(others)
+    if other_cuts := [cut for cut in cuts if cut not in unexpected]:
+        yield _loss_note(other_cuts)
 
 
 def _lost_despite_settings(cuts: Sequence[CutStep]) -> Conclusion:

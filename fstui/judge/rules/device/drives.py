@@ -86,9 +86,9 @@ def _is_consumer(node: Node) -> bool:
     medium = node.medium
     if medium is None or medium.class_ != "ssd":
         return False
-    known = medium.declared or node.value("grade") == "consumer"
+    is_known = medium.declared or node.value("grade") == "consumer"
     volatile = node.write_cache == "write back" and medium.write_cache in {"volatile", "unknown"}
-    return known and (volatile or bool(no_cache_reports(node)))
+    return is_known and (volatile or bool(no_cache_reports(node)))
 
 
 @rule(order=30)

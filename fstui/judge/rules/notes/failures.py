@@ -61,8 +61,8 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
 def _has_stopped(case: Case, step: Step, error: Failure) -> bool:
     """Return whether the filesystem has stopped. An EIO of a sync does not count: it is a loss, not only a stop."""
-    lost = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
-    return error.errno in _STOPPED_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not lost
+    is_loss = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
+    return error.errno in _STOPPED_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
 
 
 def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
@@ -82,25 +82,25 @@ def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
 
 
 def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
-    lost = error.errno == errno.EIO and (error.call in SYNC_CALLS or _writes_are_synced(case, step))
-    refused = error.call in SYNC_CALLS and error.errno not in _FULL_ERRNOS | {errno.EIO}
+    is_loss = error.errno == errno.EIO and (error.call in SYNC_CALLS or _writes_are_synced(case, step))
+    is_refusal = error.call in SYNC_CALLS and error.errno not in _FULL_ERRNOS | {errno.EIO}
     name = errno.errorcode.get(error.errno or 0, "an error")
     # Without an errno it was a short write: part of the data was written, and no error reported.
     outcome = f"failed with {name}" if error.errno is not None else "wrote only a part"
     return Conclusion(
         title=f"{error.call} {outcome}",
         sentence=f"In step {step.name}, {error.call} {outcome} after {counted(step.ops, 'operation')}, in "
-        f"{words.time_measured([step])}. {_consequence(error, lost=lost, refused=refused)}",
-        verdict="not-durable" if lost else "cannot-tell" if refused else None,
-        scope="storage" if lost or refused else "step",
+        f"{words.time_measured([step])}. {_consequence(error, is_loss=is_loss, is_refusal=is_refusal)}",
+        verdict="not-durable" if is_loss else "cannot-tell" if is_refusal else None,
+        scope="storage" if is_loss or is_refusal else "step",
         steps=[step],
         because=(f"{step.name}: {error.call}: {error.message}",),
         next=(_SAVE_DATA,) if error.errno == errno.EIO else (),
     )
 
 
-def _consequence(error: Failure, *, lost: bool, refused: bool) -> str:
-    if lost:
+def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
+    if is_loss:
         return "The kernel may have marked the pages clean: a second sync would succeed although the data is gone."
     if error.errno in _FULL_ERRNOS and error.call in SYNC_CALLS:
         return (
@@ -109,7 +109,7 @@ def _consequence(error: Failure, *, lost: bool, refused: bool) -> str:
         )
     if error.errno in _FULL_ERRNOS:
         return "The disk was full. Earlier syncs are not affected."
-    if refused:
+    if is_refusal:
         return "The sync was refused, and the program received the error. Other syncs say nothing about this one."
     return "The step ended there. Earlier syncs are not affected."
 

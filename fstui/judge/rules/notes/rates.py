@@ -96,15 +96,15 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
         if change:
             before, after, elapsed = rate(change.before_per_s), rate(change.after_per_s), seconds(change.start_s)
             fell = change.after_per_s < change.before_per_s
-            what = f"{'fell' if fell else 'rose'} from {before}/s to {after}/s after {size(change.bytes_before)}"
+            change_text = f"{'fell' if fell else 'rose'} from {before}/s to {after}/s after {size(change.bytes_before)}"
             meaning = (
                 "Burst credits, a fast cache on the drive or a log device may be used up: plan with the later rate."
                 if fell
                 else "A cause such as another writer, a rebuild or a limit may have ended."
             )
             yield Conclusion(
-                title=what,
-                sentence=f"{step.name} {what}, {elapsed} into {words.time_measured([step])}, and stayed there. "
+                title=change_text,
+                sentence=f"{step.name} {change_text}, {elapsed} into {words.time_measured([step])}, and stayed there. "
                 f"{meaning}",
                 scope="step",
                 steps=[step],

@@ -66,8 +66,8 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     To make the writes durable, add O_DSYNC, or call fdatasync after the write.
     """
-    unsynced = (written.step for written in case.steps.sync_steps if written.is_unsynced_direct and written.step.ops)
-    steps = [step for step in unsynced if not case.flushes.synced_by_flag(step)]
+    direct = [sync_step.step for sync_step in case.steps.sync_steps if sync_step.is_unsynced_direct]
+    steps = [step for step in direct if step.ops and not case.flushes.synced_by_flag(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(

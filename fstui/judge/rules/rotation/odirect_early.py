@@ -33,10 +33,10 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     paces = [pace for pace in case.rotation.direct_too_fast if pace.platters.no_cache]
     if paces:
         worst = fastest(paces)
-        stated = "was declared to have" if worst.platters.declared else "reports"
+        claim = "was declared to have" if worst.platters.declared else "reports"
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
-            sentence=f"{worst.early_answers}, although the disk {stated} no write cache. A layer "
+            sentence=f"{worst.early_answers}, although the disk {claim} no write cache. A layer "
             "below acknowledges early.",
             verdict="suspicious",
             confidence="high" if worst.times_limit > FAR_TOO_FAST and worst.platters.declared else "medium",

@@ -44,8 +44,8 @@ LOW_CONFIDENCE_ABOVE = 1.1
 @rule(order=10)
 def same_block_rotation(case: Case) -> Iterator[Conclusion]:
     if case.rotation.too_fast:
-        same = tuple(pace for pace in case.rotation.too_fast if pace.one_block)
-        yield _too_fast(case, same or case.rotation.too_fast)
+        same_block = tuple(pace for pace in case.rotation.too_fast if pace.one_block)
+        yield _too_fast(case, same_block or case.rotation.too_fast)
     elif case.rotation.same_block:
         yield _no_faster(case, fastest(case.rotation.same_block))
 
