@@ -27,6 +27,8 @@ _RUN_ID = re.compile("[0-9a-z]{1,32}")
 
 
 class FleetJob:
+    """One request to many hosts, and their answers."""
+
     def __init__(
         self,
         request: Request,
@@ -43,8 +45,9 @@ class FleetJob:
         self.directory = results.make_directory(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._places: dict[str, str] = {}
+        """The directory with fstui.pyz on each host; empty if the host has fstui."""
         self._to_copy: list[str] = []
-        self._began = time.monotonic()
+        self._began_s = time.monotonic()
         self._started_at = local_time().isoformat(timespec="seconds")
         self._on_answer = on_answer
         self._nodes = tuple(nodes)
@@ -67,14 +70,15 @@ class FleetJob:
             copy_command = local_command(request, remote.receive(request, mark, digest), self._file)
             commands = dict.fromkeys(self._to_copy, copy_command)
             self.fanout.run(commands, self._on_copy_answer, timeout_s=request.timeout_s)
-        scripts = {place: remote.run(request, mark, digest, place) for place in set(self._places.values())}
-        commands = {node: local_command(request, scripts[place]) for node, place in self._places.items()}
+        places = set(self._places.values())
+        by_place = {place: local_command(request, remote.run(request, mark, digest, place)) for place in places}
+        commands = {node: by_place[place] for node, place in self._places.items()}
         self.fanout.run(commands, self._on_run_answer, timeout_s=request.timeout_s)
         return self._save_fleet()
 
-    def _fail(self, node: str, words: str) -> None:
-        self._troubles[node] = words
-        self._on_answer(node, words)
+    def _fail(self, node: str, reason: str) -> None:
+        self._troubles[node] = reason
+        self._on_answer(node, reason)
 
     def _on_search_answer(self, node: str, answer: SshResult) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
@@ -119,7 +123,7 @@ class FleetJob:
             command=self._request.command,
             arguments=self._request.arguments,
             started_at=self._started_at,
-            elapsed_s=time.monotonic() - self._began,
+            elapsed_s=time.monotonic() - self._began_s,
             fanout=self._request.fanout,
             nodes=self._nodes,
             troubles=self._troubles | {node: _STOPPED for node in self._nodes if node not in answered},

@@ -139,11 +139,10 @@ class _Client(ExecClient):  # type: ignore[misc]
 
     def _close(self, abort: bool, timeout: bool) -> None:
         super()._close(abort, timeout)
-        code = self.popen.returncode
-        exit_code = None if timeout or (abort and not self._has_flooded) else code
-        answer = SshResult(
-            bytes(self._out), bytes(self._err), exit_code, time.monotonic() - (self.began_s or 0.0), self._has_flooded
-        )
+        has_ended = not timeout and (not abort or self._has_flooded)
+        exit_code = self.popen.returncode if has_ended else None
+        elapsed_s = time.monotonic() - (self.began_s or 0.0)
+        answer = SshResult(bytes(self._out), bytes(self._err), exit_code, elapsed_s, self._has_flooded)
         self._out, self._err = bytearray(), bytearray()
         self.worker.on_answer(self.key, answer)
 

@@ -42,7 +42,7 @@ def output_of(claims: Claims, command: Command) -> str | None:
 
 
 def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
-    """Return a reading that says what could not be read, and why."""
+    """Return the reading ``missing``: what could not be read, and why."""
     lines = [command_line(command) for command in commands]
     # if no command was run, the reading names the last one
     no_answer = "root only, or not asked yet" if commands[-1][0] in ROOT_ONLY else "not asked yet"

@@ -16,11 +16,11 @@ _LIMIT_BYTES = 64 << 20
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
     """Return all mounts in the order of mountinfo, also those that no path reaches, without unreadable lines."""
-    return _parsed(tree.data(MOUNTINFO, _LIMIT_BYTES) or b"")
+    return _parse(tree.data(MOUNTINFO, _LIMIT_BYTES) or b"")
 
 
 @lru_cache(maxsize=1)
-def _parsed(data: bytes) -> tuple[Mount, ...]:
+def _parse(data: bytes) -> tuple[Mount, ...]:
     """Parse thousands of mounts once: a survey reads them three times, and they seldom change."""
     return tuple(parse_mounts(data))
 

@@ -65,7 +65,7 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
         readings=description.readings,
         size_bytes=_size(tree, f"/sys/block/{name}"),
     )
-    # only what every user can read: the identity must not depend on who runs fstui
+    # before the answers of tools are added, because the identity must not depend on which user runs fstui
     identity = _identity(description, node)
     node, roles = reader.with_answers(node, description.roles)
     sync, because = sync_of(node)

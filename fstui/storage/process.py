@@ -44,12 +44,12 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
 
 def mapped_stubs(pid: int) -> tuple[Reading, ...]:
     """Return libraries that stub syncs in the memory map of that process; none if it may not be read."""
-    return tuple(_mapped(Tree(), str(pid)))
+    return tuple(_mapped_stubs(Tree(), str(pid)))
 
 
 def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
-    stubs = [*_mapped(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
+    stubs = [*_mapped_stubs(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
     if system_wide:  # another process may have another root directory, so this file may not apply to it
         stubs += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     cgroups = tree.text(f"/proc/{pid}/cgroup") or ""
@@ -62,7 +62,7 @@ def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     )
 
 
-def _mapped(tree: Tree, pid: str) -> list[Reading]:
+def _mapped_stubs(tree: Tree, pid: str) -> list[Reading]:
     path = f"/proc/{pid}/maps"
     return _stubs(path, mapped_files(tree.text(path, _MAPS_BYTES) or ""))
 

@@ -83,7 +83,7 @@ class Graph:
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
         self._nodes: dict[str, Node] = {}
         self._identities: dict[str, str] = {}
-        self._open: set[str] = set()
+        self._unfinished: set[str] = set()
         """Layers that are being built. If such a layer is requested again, it is below itself (a cycle)."""
 
     def stack(self, node_id: str) -> tuple[Node, ...]:
@@ -99,9 +99,12 @@ class Graph:
         return tuple(layers.values())
 
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
-        """Return a hash of serials, kinds, caches, mount options, or of a pool's name and id; no answers of tools."""
+        """Return a hash of the layers' identities and the mount options.
+
+        The layers below a pool are left out, because only tools report them.
+        """
         pools = [node for node in stack if kind(node.kind).members_from_tools]
-        members = {below.id for node in pools for below in self.stack(node.id)[1:]}
+        members = {member.id for pool in pools for member in self.stack(pool.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in members]
         text = "\n".join([*parts, ",".join(options)])
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
@@ -110,16 +113,16 @@ class Graph:
         """Return the finished layer with that id; None if it is being built (a cycle) or is too deep."""
         if node_id in self._nodes:
             return self._nodes[node_id]
-        if node_id in self._open or len(self._open) >= MAX_DEPTH:
+        if node_id in self._unfinished or len(self._unfinished) >= MAX_DEPTH:
             return None
-        self._open.add(node_id)
-        draft = self._draft(node_id)
+        self._unfinished.add(node_id)
+        draft = self._read_draft(node_id)
         below = tuple(node for name in draft.below if (node := self.node(name)) is not None)
-        self._open.discard(node_id)
-        self._nodes[node_id] = self._finished(draft, below)
+        self._unfinished.discard(node_id)
+        self._nodes[node_id] = self._finish(draft, below)
         return self._nodes[node_id]
 
-    def _draft(self, node_id: str) -> Node:
+    def _read_draft(self, node_id: str) -> Node:
         if node_id in self._other_layers:
             other = self._other_layers[node_id]
             # the identity of the loop device above has the path of the file already
@@ -134,7 +137,7 @@ class Graph:
             self._other_layers.setdefault(other.id, _with_roles(other, roles))
         return _with_roles(node, roles)
 
-    def _finished(self, draft: Node, nodes_below: tuple[Node, ...]) -> Node:
+    def _finish(self, draft: Node, nodes_below: tuple[Node, ...]) -> Node:
         is_lowest = not nodes_below and draft.layer != "filesystem"
         node = msgspec.structs.replace(draft, below=tuple(node.id for node in nodes_below), lowest=is_lowest)
         if is_lowest:
@@ -152,7 +155,7 @@ class Graph:
         below = [lower for child in node.below for lower in self.stack(child)]
         # no flush from above is expected below a layer that keeps each write
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
-        safe = {node.id for lower in keeping for node in self.stack(lower.id)}
+        safe = {protected.id for lower in keeping for protected in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
 
 

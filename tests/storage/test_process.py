@@ -133,7 +133,8 @@ def disk(tmp_path: Path) -> Path:
 
 def test_writers_and_their_bytes(disk: Path) -> None:
     with another(disk / "one") as one, another(disk / "two") as two:
-        one.write(4096)
+        for process in (one, two):  # so that both have made their files
+            process.write(4096)
         before = read_write_counts()
         one.write(1 << 20)
         with another(disk / "new") as new:

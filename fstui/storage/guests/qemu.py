@@ -153,7 +153,7 @@ def monitor_path(arguments: Sequence[tuple[str, str]]) -> str:
 
 
 def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
-    """Return the disks, updated by the answers to ``query-block`` and ``query-named-block-nodes``, with new ones."""
+    """Return the disks, updated and completed by the answers to ``query-block`` and ``query-named-block-nodes``."""
     no_flush = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
     by_name = {disk.name: disk for disk in disks}
     for backend in backends:
@@ -165,13 +165,12 @@ def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Seq
         parts = str(backend.get("qdev") or backend["device"]).split("/")
         name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
         name = next((disk.name for disk in disks if name == disk.name or image == disk.image), name)
+        defined = by_name.get(name)
         # for a disk with -snapshot and a pass-through disk, the cache mode in the answer has no effect
-        if name in by_name and (by_name[name].flush == "discarded" or by_name[name].cache == PASS_THROUGH):
+        if defined is not None and (defined.flush == "discarded" or defined.cache == PASS_THROUGH):
             continue
-        cache = inserted["cache"]
-        node = BlockNode(
-            image, by_name[name].format if name in by_name else str(inserted["drv"]), cache["direct"], no_flush[image]
-        )
+        cache, format_ = inserted["cache"], defined.format if defined else str(inserted["drv"])
+        node = BlockNode(image, format_, cache["direct"], no_flush[image])
         by_name |= {disk.name: disk for disk in _disk_of_node(name, node, cache["writeback"])}
     return list(by_name.values())
 
@@ -199,11 +198,11 @@ def _group(arguments: Sequence[tuple[str, str]]) -> tuple[dict[str, Options], di
 
 def _set(text: str, drives: dict[str, Options], devices: list[Options]) -> None:
     """Apply ``-set GROUP.ID.KEY=VALUE``. An id may contain dots."""
-    place, _, value = text.partition("=")
-    group, _, rest = place.partition(".")
+    target, _, value = text.partition("=")
+    group, _, id_and_key = target.partition(".")
     groups = {"drive": list(drives.values()), "device": devices}
     for options in groups.get(group, []):
-        if (key := rest.removeprefix(f"{options.get('id')}.")) != rest:
+        if (key := id_and_key.removeprefix(f"{options.get('id')}.")) != id_and_key:
             options[key] = value
 
 
@@ -227,7 +226,7 @@ def _disk_of_drive(
     """Return the disk of ``-drive``; none for a CD-ROM."""
     if drive.get("media") == "cdrom":
         return []
-    # cache= sets defaults; cache.direct= and the like replace them, and the device's write-cache replaces writeback
+    # cache= sets defaults. cache.direct= and the like replace them, and the device's write-cache replaces writeback
     writeback, direct, no_flush = _CACHE.get(str(drive.get("cache", "writeback")), (True, False, False))
     options = _nested({key: value for key, value in drive.items() if key not in ("cache", "file")})
     child = options.pop("file", {})
@@ -266,11 +265,8 @@ def _lowest_node(
     options = nodes.get(node) if isinstance(node, str) else node
     if not isinstance(options, dict) or depth > MAX_DEPTH:
         return BlockNode(str(node), format_, is_defined=False)
-    cache_options = options.get("cache")
-    cache = {
-        **(NO_CACHE if isinstance(node, str) else cache),
-        **(cache_options if isinstance(cache_options, dict) else {}),
-    }
+    inherited, own = NO_CACHE if isinstance(node, str) else cache, options.get("cache")
+    cache = {**inherited, **own} if isinstance(own, dict) else inherited
     name = options.get("filename")
     child = next((options[key] for key in _BELOW if options.get(key)), None)
     if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name

@@ -77,8 +77,8 @@ def has_cache(node: Node) -> bool | None:
 
 def has_protected_cache(node: Node) -> bool:
     """Return whether the write cache (of a controller, an array, or a drive with capacitors) survives a power cut."""
-    array = node.value("grade") == "array"
-    return array or has_controller_cache(node) or (node.medium is not None and node.medium.write_cache == "plp")
+    is_array = node.value("grade") == "array"
+    return is_array or has_controller_cache(node) or (node.medium is not None and node.medium.write_cache == "plp")
 
 
 def is_safe_drive(node: Node) -> bool:

@@ -87,14 +87,14 @@ class DiskReader(DeviceReader):
         is_unknown = "/virtual/block/" in path or (path and link_name is None)
         disk_readings = (
             _cache_type(tree, directory, name),
-            *(_features(tree, directory) if name.startswith("vd") else ()),
+            *(_feature_readings(tree, directory) if name.startswith("vd") else ()),
             tree.reading("zoned", f"{directory}/queue/zoned", unless=("none",)),
             Reading(what="ID_ATA_WRITE_CACHE_ENABLED", value=cache_enabled, path=database) if cache_enabled else None,
             *_form_and_rate(tree, directory, name, properties.get("ID_ATA_ROTATION_RATE_RPM"), database),
             *links.readings(tree, path, link_name),
             tree.reading("transport", f"{directory}/device/transport") if link_name == "nvme" else None,
             tree.reading("card", f"{directory}/device/type") if link_name == "mmc" else None,
-            *_on_vmbus(path, directory),
+            *_vmbus_readings(path, directory),
             Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row else None,
             next((reading for reading in firmware if reading and models.find_fault(model, reading.value)), None),
         )
@@ -116,7 +116,7 @@ class DiskReader(DeviceReader):
         return with_readings(node, (*caches.cache_readings(node, claims), *health.health_readings(node, claims))), roles
 
 
-def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
+def _feature_readings(tree: Tree, directory: str) -> tuple[Reading, ...]:
     """Return whether the host offers a flush, and whether it lets the guest switch the cache of the disk."""
     path = f"{directory}/device/features"
     bits = tree.word(path) or ""
@@ -126,7 +126,7 @@ def _features(tree: Tree, directory: str) -> tuple[Reading, ...]:
     return tuple(Reading(what=what, value=value, path=path) for what, value in (("features", bits), *named_bits))
 
 
-def _on_vmbus(path: str, directory: str) -> tuple[Reading, ...]:
+def _vmbus_readings(path: str, directory: str) -> tuple[Reading, ...]:
     """Return Hyper-V's id of the controller, and the LUN. They identify Azure's kinds of disk."""
     match = _VMBUS.search(path)
     values = zip(("vmbus_id", "lun"), match.groups(), strict=True) if match else ()

@@ -23,8 +23,8 @@ GROUPS = ("mirror", "raidz", "draid", "replacing", "spare", "indirect")
 """The beginnings of the names of vdevs that are neither a disk nor a file."""
 _SECTIONS = {"logs": "slog", "cache": "l2arc", "spares": "spare", "special": "special", "dedup": "special"}
 _HEALTHY = frozenset({"ONLINE", "AVAIL", "INUSE"})
-_STATUS = r"^\t( *)(\S+)(?: +(\S+))?(?: +(\S+) +(\S+) +(\S+))?(?: {2}(.*))?"
-"""A line of the list of vdevs: indentation, name, state, three numbers of errors, a note."""
+_VDEV = r"\t(?P<indent> *)(?P<name>\S+)(?: +(?P<state>\S+))?(?: +(?P<read>\S+) +(?P<write>\S+) +(?P<checksum>\S+))?"
+"""The beginning of a line of the list of vdevs, with three numbers of errors."""
 
 
 class Vdev(NamedTuple):
@@ -62,12 +62,12 @@ def _status(command: str, output: str) -> PoolStatus:
     vdevs: list[Vdev] = []
     trouble: tuple[Reading, ...] = ()
     role: str | None = None
-    for match in filter(None, (re.match(_STATUS, line) for line in config.split("\n"))):
-        depth = len(match[1]) // 2
-        if match[2] == "NAME":
+    for match in filter(None, (re.match(_VDEV, line) for line in config.split("\n"))):
+        depth, name = len(match["indent"]) // 2, match["name"]
+        if name == "NAME":
             continue
-        if depth == 0 and match[2] in _SECTIONS and not match[3]:  # sections have the same depth as the pool itself
-            role = _SECTIONS[match[2]]
+        if depth == 0 and name in _SECTIONS and not match["state"]:  # sections have the same depth as the pool itself
+            role = _SECTIONS[name]
         elif depth == 0:  # the pool itself
             trouble = _trouble(match, command)
         else:
@@ -75,7 +75,7 @@ def _status(command: str, output: str) -> PoolStatus:
             siblings = vdevs
             for _ in range(depth - 1):
                 siblings = siblings[-1].children if siblings else siblings
-            siblings.append(Vdev(match[2], role, _trouble(match, command), []))
+            siblings.append(Vdev(name, role, _trouble(match, command), []))
     state = fields.get("state", "")
     if state and state not in _HEALTHY and not trouble:
         trouble = (Reading(what="state", value=state, path=command),)
@@ -87,15 +87,11 @@ def _status(command: str, output: str) -> PoolStatus:
 
 def _trouble(match: re.Match[str], path: str) -> tuple[Reading, ...]:
     """Return the state of a vdev if it is not healthy, and its errors."""
-    is_unhealthy, counts = match[3] and match[3] not in _HEALTHY, match.group(4, 5, 6)
-    has_errors = any(count not in (None, "0", "-") for count in counts)
-    errors = "read {} write {} checksum {}".format(*counts)
-    return without_none(
-        [
-            Reading(what="state", value=match[3], path=path) if is_unhealthy else None,
-            Reading(what="errors", value=errors, path=path) if has_errors else None,
-        ]
-    )
+    state, counts = match["state"], match.group("read", "write", "checksum")
+    trouble = [Reading(what="state", value=state, path=path)] if state and state not in _HEALTHY else []
+    if any(count not in (None, "0", "-") for count in counts):
+        trouble.append(Reading(what="errors", value="read {} write {} checksum {}".format(*counts), path=path))
+    return tuple(trouble)
 
 
 class Pools:
