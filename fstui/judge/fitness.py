@@ -51,8 +51,7 @@ def products() -> tuple[Product, ...]:
 
 
 def product_fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product whose operation was measured. Yield none if the configuration breaks syncs or
-    fstui limited the rate."""
+    """Yield the answer for each product whose operation was measured, if syncs work and fstui set no rate limit."""
     if case.configuration.breaks_sync or case.evidence.rate_limit:
         return
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
@@ -91,9 +90,7 @@ def _is_log(sync_step: SyncStep) -> bool:
 
 
 def _is_append(call: Call) -> Callable[[SyncStep], bool]:
-    return lambda sync_step: (
-        (sync_step.settings.offsets, sync_step.settings.sync, sync_step.direct) == ("append", call, False)
-    )
+    return lambda step: (step.settings.offsets, step.settings.sync, step.direct) == ("append", call, False)
 
 
 def _is_overwrite(sync_step: SyncStep) -> bool:
@@ -104,11 +101,8 @@ _OPERATIONS: dict[Operation, tuple[int, Callable[[SyncStep], bool]]] = {
     "log": (2300, _is_log),
     "append": (4096, _is_append("fdatasync")),
     "append-fsync": (4096, _is_append("fsync")),
-    "overwrite": (
-        8192,
-        lambda sync_step: _is_overwrite(sync_step) and sync_step.settings.offsets == "same" and not sync_step.direct,
-    ),
-    "direct": (4096, lambda sync_step: _is_overwrite(sync_step) and sync_step.direct),
+    "overwrite": (8192, lambda step: _is_overwrite(step) and step.settings.offsets == "same" and not step.direct),
+    "direct": (4096, lambda step: _is_overwrite(step) and step.direct),
 }
 """For each operation: the bytes of a block, and a function that returns whether a step is this operation."""
 

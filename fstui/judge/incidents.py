@@ -78,7 +78,7 @@ class Records(NamedTuple):
     """By program and device: the median over all windows of a window's median sync time."""
 
 
-def records_of(records: Iterable[Record]) -> Records:
+def collect_records(records: Iterable[Record]) -> Records:
     seconds, windows = [], []
     for record in records:
         if isinstance(record, Second):
@@ -196,11 +196,10 @@ class IncidentFacts:
         for window in minute_before:
             for row in window.waits:
                 self.usual_syncs_per_s[row.program] += row.syncs / before_s
-        main = max(
-            self.waited_s, key=lambda key: (key[0] in self.usual_syncs_per_s, self.waited_s[key]), default=("", "")
-        )
-        rows = (wait.row for wait in reversed(waits) if wait.row and (wait.row.program, wait.row.file) == main)
-        self.row = next(rows, None)
+        waited_s, usual = self.waited_s, self.usual_syncs_per_s
+        longest_key = max(waited_s, key=lambda key: (key[0] in usual, waited_s[key]), default=("", ""))
+        rows = [wait.row for wait in waits if wait.row and (wait.row.program, wait.row.file) == longest_key]
+        self.row = rows[-1] if rows else None
         """The last row of the program and file that waited longest. Programs that also synced in the minute before take
         precedence, because a new program may be the cause."""
         self.devices = frozenset(self.row.below if self.row else waits[0].place)
@@ -210,16 +209,14 @@ class IncidentFacts:
         self.counters = [counters for counters in all_counters if counters.device in self.devices]
         until_end = [window for window in records.windows if window.at - window.elapsed_s < end]
         self.windows = [window for window in until_end if window.at > start]
-        self.earlier = [window for window in until_end if window.at > start - WRITEBACK_DELAY_S]
+        self.writing_windows = [window for window in until_end if window.at > start - WRITEBACK_DELAY_S]
         """``windows`` and earlier windows, because the kernel writes data to the device after a program wrote it."""
         self.rows = [row for window in self.windows for row in window.waits if not row.kernel]
         self.own_rows = [row for row in self.rows if self.row and row.program == self.row.program]
         self.memory_share = pressure(self.seconds, MEMORY)
         latencies = {name: latency for name in self.devices if (latency := _latency(self.seconds, name))}
-        rise = {
-            name: latency.median_ms / max(records.typical_write_ms.get(name, 1.0), 0.1)
-            for name, latency in latencies.items()
-        }
+        typical_ms = records.typical_write_ms
+        rise = {name: latency.median_ms / max(typical_ms.get(name, 1.0), 0.1) for name, latency in latencies.items()}
         self.device = max(rise, key=lambda name: rise[name], default="")
         slowest = latencies.get(self.device)
         self.median_ms = slowest.median_ms if slowest else None
@@ -235,11 +232,8 @@ class IncidentFacts:
 
     @property
     def is_device_slow(self) -> bool:
-        if self.median_ms is None:
-            return False
-        return self.median_ms >= (
-            SLOW_DEVICE_MS if self.typical_ms is None else max(MIN_SLOW_MS, SLOW_FACTOR * self.typical_ms)
-        )
+        limit_ms = SLOW_DEVICE_MS if self.typical_ms is None else max(MIN_SLOW_MS, SLOW_FACTOR * self.typical_ms)
+        return self.median_ms is not None and self.median_ms >= limit_ms
 
     @property
     def cpu_share(self) -> float | None:
@@ -351,7 +345,7 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
     own = facts.row.program if facts.row else ""
-    movers = _movers(facts.earlier)
+    movers = _movers(facts.writing_windows)
     writers = [mover for mover in movers if facts.devices.intersection(mover.devices)]
     writer = max(writers, key=lambda mover: mover.written, default=None)
     if writer and _is_much(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
@@ -393,7 +387,7 @@ def _per_s(amount: int, mover: Mover, facts: IncidentFacts) -> str:
     """Return a rate over the windows in which the process was recorded, because it transferred much."""
     active_s = sum(
         window.elapsed_s
-        for window in facts.earlier
+        for window in facts.writing_windows
         if any(process.pid == mover.pid for process in window.processes or ())
     )
     return f"{size(amount / (active_s or 1.0))}/s"

@@ -107,7 +107,7 @@ def published(operation: Operation | None, media: Iterable[MediumClass] = ()) ->
     )
 
 
-def class_of(media: frozenset[MediumClass]) -> PublishedClass | None:
+def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
     """Return the published class of these media, or None if one of them is unknown or has few references."""
     classes = comparable(media)
     references = [reference for reference in _durable() if reference.medium in classes]
@@ -183,12 +183,9 @@ def find_placements(run: Run) -> tuple[Placement, ...]:
         Placement(operation, per_s, block_bytes, media, published(operation, media), own_references(case, operation))
         for operation, (block_bytes, per_s) in rates(case).items()
     )
-    return tuple(
-        sorted(
-            (placement for placement in all_placements if placement.own or placement.published),
-            key=lambda placement: (placement.operation == "O_DIRECT", -len(placement.own), -len(placement.published)),
-        )
-    )
+    matches = [placement for placement in all_placements if placement.own or placement.published]
+    matches.sort(key=lambda placement: (-len(placement.own), -len(placement.published)))
+    return tuple(sorted(matches, key=lambda placement: placement.operation == "O_DIRECT"))
 
 
 def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:

@@ -191,7 +191,7 @@ async def read_overview(start: float, end: float, cell_s: float) -> list[Bucket]
 
 
 def _read_overview(start: float, end: float, cell_s: float) -> list[Bucket]:
-    records = incidents.records_of(recording.read(start, end + MAX_WINDOW_S).records)
+    records = incidents.collect_records(recording.read(start, end + MAX_WINDOW_S).records)
     return incidents.buckets(records, start, end, cell_s)
 
 
@@ -201,7 +201,7 @@ async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:
 
 
 def _read_moment(time_s: float) -> tuple[Second | None, Window | None]:
-    records = incidents.records_of(recording.read(time_s, time_s + MAX_WINDOW_S).records)
+    records = incidents.collect_records(recording.read(time_s, time_s + MAX_WINDOW_S).records)
     second = next((second for second in records.seconds if second.at - second.elapsed_s <= time_s), None)
     return second, next((window for window in records.windows if window.at - window.elapsed_s <= time_s), None)
 
@@ -220,7 +220,7 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
     headers = [record for record in source.records if isinstance(record, Header)]
     whole = source.extent or (source.records[0].at, source.records[-1].at)
     start, end = period or whole
-    records = incidents.records_of(source.records)
+    records = incidents.collect_records(source.records)
     worst = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
     gaps = tuple(gap for gap in _gaps(source.records) if gap.start < end and gap.end > start)
     inside = Records(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fstui.judge import judge
-from fstui.judge.references import class_of
+from fstui.judge.references import published_class
 from fstui.judge.speed.stalls import CPU_SHARE, LONGEST_PAUSE
 from fstui.judge.speed.yardsticks import SLOW_FACTOR
 from fstui.measure.latency import STALL_NS
@@ -304,7 +304,7 @@ def _describe_stall(row: Waiting, watched: Watched, synced_targets: Sequence[Tar
 
 
 def _compare_with_class(mount: str, name: str, times: DeviceTimes, media: frozenset[MediumClass]) -> Speed:
-    device_class = class_of(media)
+    device_class = published_class(media)
     if device_class is None:
         return Speed(title="no reference to compare with", sentence="Too few rates of such devices are published.")
     reference_ns = 1e9 / device_class.slowest_per_s

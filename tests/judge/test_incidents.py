@@ -11,7 +11,7 @@ from tests.factories.recorded import BEGIN, ETCD, LENGTH_S, RSYNC, at, between, 
 
 
 def found(records: list[Record]) -> list[Incident]:
-    return incidents.incidents(incidents.records_of(records), BEGIN, BEGIN + LENGTH_S, 9)
+    return incidents.incidents(incidents.collect_records(records), BEGIN, BEGIN + LENGTH_S, 9)
 
 
 def only(records: list[Record]) -> Incident:
@@ -191,25 +191,25 @@ def test_without_a_trace_a_slow_device_is_reported() -> None:
 
 
 def test_the_timeline_has_a_bounded_number_of_rows() -> None:
-    rows = incidents.buckets(incidents.records_of(calm()), BEGIN, BEGIN + LENGTH_S)
+    rows = incidents.buckets(incidents.collect_records(calm()), BEGIN, BEGIN + LENGTH_S)
     assert 0 < len(rows) <= incidents.MAX_BUCKETS
     assert (rows[0].start, rows[-1].end) == (BEGIN, BEGIN + LENGTH_S)
 
 
 def test_a_bucket_shows_the_slowest_device_and_the_longest_wait() -> None:
     records: list[Record] = [second(5, disk(), disk(30.0, name="vdb")), window(9, ETCD, stalled(ms=700))]
-    (row,) = incidents.buckets(incidents.records_of(records), BEGIN, BEGIN + 10)
+    (row,) = incidents.buckets(incidents.collect_records(records), BEGIN, BEGIN + 10)
     assert (row.device, row.latency_ms, row.longest_ms, row.program) == ("vdb", 30.0, 700, "etcd")
 
 
 def test_a_window_partly_outside_is_in_the_nearest_row() -> None:
     records: list[Record] = [second(1, disk()), window(9, ETCD, stalled(ms=700))]
-    rows = incidents.buckets(incidents.records_of(records), BEGIN, BEGIN + 2)
+    rows = incidents.buckets(incidents.collect_records(records), BEGIN, BEGIN + 2)
     assert [row.longest_ms for row in rows] == [700]
 
 
 def test_without_records_a_timeline_is_empty() -> None:
-    assert incidents.buckets(incidents.records_of([]), BEGIN, BEGIN + 10) == []
+    assert incidents.buckets(incidents.collect_records([]), BEGIN, BEGIN + 10) == []
 
 
 def test_pressure_is_unknown_without_psi() -> None:

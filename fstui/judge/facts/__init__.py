@@ -52,7 +52,7 @@ class Case:
     def lowest_devices(self) -> LowestDevices:
         """The devices that hold the data, and which of these devices were observed to do work."""
         working_ids = self.rotation.working_devices
-        if self.flushes.complete_at_lowest:
+        if self.flushes.complete_lowest_account:
             growing = (growth for growth in self.flush_growth if not growth.shows_no_work)
             working_ids = working_ids.union(*(growth.working_devices for growth in growing))
         return LowestDevices(self.host, self.stack, working_ids)

@@ -11,13 +11,14 @@ flushes as expected, they arrived. If fstui requested too few, flushes of other 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Literal, NamedTuple
 
 from fstui.judge import words
 from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.traced import TRACE, TracedFlushes
+from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, ratio, size
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -171,9 +172,7 @@ class FlushAccount(NamedTuple):
     @property
     def reached_devices(self) -> tuple[Node, ...]:
         """The devices that counted a flush or a byte. A cache may have answered in place of the other devices."""
-        all_counters = ((node.id, flush_counters(node, self.step)) for node in self.devices)
-        idle = {name for name, own in all_counters if own and own.flushes == 0 and own.written_bytes == 0}
-        return tuple(node for node in self.devices if node.id not in idle) or self.devices
+        return self._devices_except(lambda counters: counters.flushes == 0 and counters.written_bytes == 0)
 
     @property
     def flush_line(self) -> str:
@@ -205,20 +204,24 @@ class FlushAccount(NamedTuple):
 
     @property
     def _lacking_devices(self) -> tuple[Node, ...]:
-        if self.expected is None:
+        expected = self.expected
+        if expected is None:
             return self.devices
-        all_counters = ((device.id, flush_counters(device, self.step)) for device in self.devices)
-        enough = {
-            name
-            for name, own in all_counters
-            if own and own.flushes is not None and not self._too_few(own.flushes, self.expected)
-        }
-        return tuple(device for device in self.devices if device.id not in enough) or self.devices
+        return self._devices_except(
+            lambda counters: counters.flushes is not None and not self._too_few(counters.flushes, expected)
+        )
+
+    def _devices_except(self, excludes: Callable[[DeviceCounters], bool]) -> tuple[Node, ...]:
+        """Return the devices whose counters are not excluded; all devices if none is left."""
+        all_counters = ((device, flush_counters(device, self.step)) for device in self.devices)
+        return (
+            tuple(device for device, counters in all_counters if not (counters and excludes(counters))) or self.devices
+        )
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
         """Return whether too few arrived. The expected number is exact if ``low == high`` or ``low == 1``."""
-        exact = expected.low in (1, expected.high)
-        tolerated = max(1, MISSING_TOLERANCE * self.syncs) if exact else (1 - ENOUGH_SHARE) * self.syncs
+        is_exact = expected.low in (1, expected.high)
+        tolerated = max(1, MISSING_TOLERANCE * self.syncs) if is_exact else (1 - ENOUGH_SHARE) * self.syncs
         return arrived < expected.low * (self.syncs - tolerated)
 
 

@@ -50,7 +50,7 @@ class _Expectation(NamedTuple):
     """The fewest bytes that must arrive, and the most that may."""
 
 
-def accounts_of(stack: Stack, sync_step: SyncStep, other_writers: OtherWriters) -> LevelAccounts:
+def compute_accounts(stack: Stack, sync_step: SyncStep, other_writers: OtherWriters) -> LevelAccounts:
     """Return the accounts of one step; empty if a filesystem has devices that are not in the stack.
 
     A step without syncs is expected to send no flush. Its bytes have to arrive only if it wrote with O_DIRECT.
@@ -80,16 +80,15 @@ def _expect_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tuple[str,
     for filesystem in filesystems.values():
         share = Range(1, 1) if len(filesystems) == 1 else Range(0, 1)
         devices = [device for device in level.devices if filesystem in stack.backing_filesystems(device)]
-        loops = all(kind(device.kind).flush_is_fsync for device in devices)
+        flush_is_fsync = all(kind(device.kind).flush_is_fsync for device in devices)
         # if a device counts flushes and their number is still unknown, a layer above the device may hold some back
         may_hold_back = above.counted is None and any(device.counted for device in level.devices)
-        certain = Range(0, share.high) if may_hold_back else share
-        flushes = _forwarded(above, filesystem, certain, len(devices)) if loops else None
+        certain_share = Range(0, share.high) if may_hold_back else share
+        flushes = _forwarded(above, filesystem, certain_share, len(devices)) if flush_is_fsync else None
         # a disk next to a loop device may hold a part of the data
-        gets_fewer_bytes = kind(filesystem.kind).may_compress(filesystem) or not all(
-            map(stack.backing_filesystems, level.devices)
-        )
-        least_bytes = 0 if gets_fewer_bytes else above.expected_bytes.low * share.low
+        is_shared = not all(map(stack.backing_filesystems, level.devices))
+        may_shrink = kind(filesystem.kind).may_compress(filesystem)
+        least_bytes = 0 if is_shared or may_shrink else above.expected_bytes.low * share.low
         yield filesystem.id, _Expectation(flushes, Range(least_bytes, inf))
 
 

@@ -10,7 +10,7 @@ from fstui.judge import words
 from fstui.judge.facts.account import ENOUGH_SHARE, SURPLUS_TOLERANCE, FlushAccount, fewest_bytes, fewest_flushes
 from fstui.judge.facts.composition import flush_counters
 from fstui.judge.facts.configuration import Configuration
-from fstui.judge.facts.flushes import LevelAccounts, accounts_of
+from fstui.judge.facts.flushes import LevelAccounts, compute_accounts
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
 from fstui.judge.facts.steps import Steps, SyncStep
@@ -48,7 +48,7 @@ class RunFlushes:
 
     def compute_accounts(self, sync_step: SyncStep) -> LevelAccounts:
         """Compute the accounts of a step that is not in the run, such as commits treated as syncs."""
-        return accounts_of(self._stack, sync_step, self._other_writers)
+        return compute_accounts(self._stack, sync_step, self._other_writers)
 
     @cached_property
     def synced(self) -> tuple[LevelAccounts, ...]:
@@ -97,7 +97,7 @@ class RunFlushes:
         return _missing_bytes(steps)
 
     @cached_property
-    def withheld(self) -> tuple[WithheldFlushes, ...]:
+    def withheld_pairs(self) -> tuple[WithheldFlushes, ...]:
         """Each pair of layers of which only the upper one received fstui's flushes, according to the trace."""
         if not self._stack.levels:
             return ()
@@ -144,7 +144,7 @@ class RunFlushes:
         return next(reversed(self._stack.levels), None)
 
     @cached_property
-    def complete_at_lowest(self) -> FlushAccount | None:
+    def complete_lowest_account(self) -> FlushAccount | None:
         """The account of the lowest level, in a step that is complete there by the counters."""
         return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
 
@@ -158,7 +158,7 @@ class RunFlushes:
         accounts = next((accounts for accounts in self.synced if accounts[0].step is step), ())
         return tuple(account for account in accounts if account.expected and account.counted)
 
-    def as_expected(self, step: Step) -> bool:
+    def has_expected_flushes(self, step: Step) -> bool:
         accounts = self.counting_levels(step)
         return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
@@ -185,8 +185,8 @@ class RunFlushes:
                 return True
         return False
 
-    def where_to_look(self, level: Level) -> str:
-        """Return what the user can do next if flushes or bytes are missing at that level."""
+    def advice(self, level: Level) -> str:
+        """Return what the user can do if flushes or bytes are missing at that level."""
         depth = next((depth for depth, other in enumerate(self._stack.levels) if other is level), 0)
         if not depth:
             return words.LOOK_FOR_FILTER
@@ -221,7 +221,7 @@ class RunFlushes:
         return min(missing, key=lambda account: account.per_sync, default=None)
 
     def _missing_turns(self, sync_step: SyncStep) -> tuple[FlushAccount | None, ...]:
-        """Return for each turn of a step the account that lacks flushes; None for a turn with enough."""
+        """Return, for each turn of a step, the account that lacks flushes, or None if the turn has enough flushes."""
         return tuple(_topmost_missing(self.compute_accounts(turn)) for turn in sync_step.turns)
 
 

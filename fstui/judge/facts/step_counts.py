@@ -95,14 +95,12 @@ class StepCounts:
         return counts
 
     def _level(self, step: Step | Snapshot) -> Level | None:
-        missing_flushes = self._case.commits.missing_flushes
-        levels_of_commits = (commits.account.level for commits in missing_flushes if commits.step is step)
-        return next(levels_of_commits, self._case.flushes.level)
+        missing = (commits for commits in self._case.commits.missing_flushes if commits.step is step)
+        return next((commits.account.level for commits in missing), self._case.flushes.level)
 
     def _accounts(self, step: Step | Snapshot) -> tuple[FlushAccount, ...]:
         sync_step = self._case.steps.as_sync_step(step) if isinstance(step, Step) else None
-        has_syncs = sync_step is not None and sync_step.call and sync_step.syncs
-        return self._case.flushes.accounts(sync_step) if sync_step and has_syncs else ()
+        return self._case.flushes.accounts(sync_step) if sync_step and sync_step.call and sync_step.syncs else ()
 
     def _traced_flushes(self, step: Step | Snapshot, level: Level) -> Range | None:
         """Return fstui's own flushes and FUA writes if the trace tells them apart; only at the topmost level."""

@@ -62,9 +62,8 @@ def traced_flushes(
     quantity: Quantity = "fua" if sync_step.writes_fua and level.claims_fua is not False else "flushes"
     by_caller = kind(level.filesystem.kind).caller_sends_flushes(level.filesystem, sync_step.sync)
     own = _composition(stack, level, sync_step.step, traces, _own_requests)
-    possible = _composition(
-        stack, level, sync_step.step, traces, _possibly_own_requests if by_caller else _all_requests
-    )
+    possible_requests = _possibly_own_requests if by_caller else _all_requests
+    possible = _composition(stack, level, sync_step.step, traces, possible_requests)
     devices = own.counting_layers(quantity)
     device_traces = [traces[_traced_device(stack, node).id] for node in devices]
     return TracedFlushes(
@@ -119,17 +118,13 @@ def _traces_by_device(step: Step) -> dict[str, DeviceTrace]:
 
 
 def _composition(
-    stack: Stack,
-    level: Level,
-    step: Step,
-    traces: Mapping[str, DeviceTrace],
-    count_requests: Callable[[DeviceTrace], int],
+    stack: Stack, level: Level, step: Step, traces: Mapping[str, DeviceTrace], requests_in: Callable[[DeviceTrace], int]
 ) -> Composition:
-    """Return a composition of the requests that ``count_requests`` counts in the trace of a device."""
+    """Return a composition of the requests that ``requests_in`` counts in the trace of a device."""
 
     def trace_count(node: Node) -> int | None:
         trace = traces.get(_traced_device(stack, node).id)
-        return count_requests(trace) if trace else None
+        return requests_in(trace) if trace else None
 
     return Composition(stack, level, step, trace_count)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
-from fstui.judge.references import NEVER_SYNCED, PublishedClass, class_of, comparable, operation_of, published
+from fstui.judge.references import NEVER_SYNCED, PublishedClass, comparable, operation_of, published, published_class
 from fstui.judge.speed.reasons import limits_reached
 from fstui.judge.speed.stalls import without_cpu_ns
 from fstui.model.quantities import count, counted, duration_ns, rate, rotation
@@ -134,7 +134,7 @@ def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
     only_slow = [
         _yardstick(f"a {rotation(SLOWEST_RPM)} disk", filter(_is_long, steps), partial(_compare_to_limits, case))
     ]
-    if known_class := class_of(case.commit_media):
+    if known_class := published_class(case.commit_media):
         yardsticks.append(_yardstick(known_class.name, unpaced, partial(_compare_to_class, case, known_class)))
     elif fastest_step := fastest_small_step(case):
         name = f"the {ETCD_MIN_PER_S}/s that etcd requires"

@@ -182,5 +182,5 @@ def test_memory_is_not_named_as_unverified() -> None:
 def test_nothing_is_verified_while_other_processes_flush() -> None:
     noisy = step(flushes=3.0, share=2.0, changes={"trace": (traced(us=2000, others=4000),)})
     case = Case(evidence(on_disk(), noisy, growing("sda")[1], idle=busy("sda", 900)))
-    assert case.flushes.proof and case.flushes.proof.depth and case.flushes.complete_at_lowest is None
+    assert case.flushes.proof and case.flushes.proof.depth and case.flushes.complete_lowest_account is None
     assert not case.lowest_devices.verified

@@ -90,7 +90,7 @@ def test_lost_event_leaves_only_the_counters() -> None:
 
 def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:
     case = Case(evidence(storage, seen(*found, flushes=0, **how)))
-    return [pair.because for pair in case.flushes.withheld]
+    return [pair.because for pair in case.flushes.withheld_pairs]
 
 
 def test_layer_that_passed_nothing_on_is_named() -> None:
@@ -107,7 +107,7 @@ def test_layer_without_data_is_not_expected_to_receive_flushes() -> None:
     snapshot = target(filesystem(below=("dm-0",)), block("dm-0", "dm-snapshot", "sda", "sdb"), disk(), disk("sdb"))
     found = (traced("dm-0", us=SYNCS), traced("sda"), traced("sdb", us=SYNCS))
     done = step(flushes={"sda": 0, "sdb": 1}, share={"sda": 0, "sdb": 2}, changes={"trace": found})
-    assert Case(evidence(snapshot, done)).flushes.withheld == ()
+    assert Case(evidence(snapshot, done)).flushes.withheld_pairs == ()
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
         verdict="not-durable",
         steps=[account.step for account in missing],
         because=[account.byte_line for account in missing],
-        next=(case.flushes.where_to_look(worst.level), _LOOK_FOR_CACHE),
+        next=(case.flushes.advice(worst.level), _LOOK_FOR_CACHE),
     )
 
 

@@ -51,13 +51,13 @@ def flush_cost(case: Case) -> Iterator[Conclusion]:
     if not growths or case.steps.mounted_sync:  # with -o sync, no data is left for the flush
         return
     growing = [growth for growth in growths if not growth.shows_no_work]
-    lowest = case.flushes.complete_at_lowest
+    lowest = case.flushes.complete_lowest_account
     if growing and lowest:
         yield _growing(case, growing, words.devices(lowest.devices))
     elif not growing and case.host.virtualization and not (case.rotation.platters_wait or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
         is_cheap = write and flushed and flushed.ns - write.ns < CHEAP_BELOW * write.ns
-        if write and flushed and is_cheap and case.flushes.as_expected(flushed.step):
+        if write and flushed and is_cheap and case.flushes.has_expected_flushes(flushed.step):
             yield _flat(case, growths, write, flushed)
 
 

@@ -80,7 +80,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         ),
         next=(
             *_remedies(filesystem),
-            case.flushes.where_to_look(worst.level),
+            case.flushes.advice(worst.level),
             "Repeat on another filesystem of the same disk. If flushes are missing there too, look at its driver.",
         ),
     )
@@ -112,7 +112,7 @@ def _dropped_by(case: Case, account: FlushAccount) -> str:
 
 
 def _withholding_layers(case: Case) -> list[WithheldFlushes]:
-    return [pair for pair in case.flushes.withheld if pair.below.write_cache != "write through"]
+    return [pair for pair in case.flushes.withheld_pairs if pair.below.write_cache != "write through"]
 
 
 def _cache_lines(account: FlushAccount) -> Iterator[str]:

@@ -54,7 +54,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     devices, write, flushed = case.stack.commit_devices, case.costs.write, case.costs.synced
     if not devices or not all(map(_is_consumer, devices)) or flushed is None:
         return
-    if not case.flushes.as_expected(flushed.step):
+    if not case.flushes.has_expected_flushes(flushed.step):
         return
     steps, flush_clause = [flushed.step], ""
     has_cache = any(node.write_cache == "write back" for node in devices)

@@ -76,7 +76,7 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
 
 def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
     title, sentence = _loss(figures)
-    arrived = None if case.flushes.missing_flushes else case.flushes.complete_at_lowest
+    arrived = None if case.flushes.missing_flushes else case.flushes.complete_lowest_account
     advice = _NOT_DURABLE
     if arrived:
         where = words.devices(arrived.devices)

@@ -71,7 +71,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
 def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     worst = fastest(paces)
     step, platter = worst.step, worst.platters
-    certain = worst.times_limit > FAR_TOO_FAST and case.flushes.as_expected(step) and platter.declared
+    certain = worst.times_limit > FAR_TOO_FAST and case.flushes.has_expected_flushes(step) and platter.declared
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
@@ -96,7 +96,7 @@ def _rewritten(pace: Pace) -> str:
 
 def _who_answers(case: Case, worst: Pace) -> str:
     accounts = case.flushes.counting_levels(worst.step)
-    if not case.flushes.as_expected(worst.step) or not accounts[-1].per_sync:
+    if not case.flushes.has_expected_flushes(worst.step) or not accounts[-1].per_sync:
         disks = words.devices(worst.platters.devices)
         return f"Either a non-volatile cache in {disks} or in a layer above answers, or {disks} acknowledges too early."
     where = words.devices(accounts[-1].devices)
