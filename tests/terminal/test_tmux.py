@@ -58,8 +58,10 @@ def freezable(tmp_path: Path, target: Path) -> Iterator[Path]:
     subprocess.run(["mount", "-o", "loop", str(image), str(target)], check=True)
     yield target
     subprocess.run(["fsfreeze", "-u", str(target)], check=False, stderr=subprocess.DEVNULL)
-    _wait(lambda: not any(path.name.startswith(".fstui-") for path in target.iterdir()) or _cleaned())
-    unmount(target)
+    try:
+        _wait(lambda: not any(path.name.startswith(".fstui-") for path in target.iterdir()) or _cleaned())
+    finally:
+        unmount(target)
 
 
 def is_clean(terminal: Tmux) -> bool:
