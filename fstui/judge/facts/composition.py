@@ -21,7 +21,7 @@ from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, How, Member
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
-"""``flushes``: empty flushes. ``fua``: FUA writes, each of which a device without FUA counts as a flush. ``bytes``:
+"""``flushes``: empty flushes. ``fua``: FUA writes; a device without FUA counts each FUA write as a flush. ``bytes``:
 bytes written."""
 TraceCount = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace shows at a layer; None for a layer without a trace."""
@@ -44,7 +44,7 @@ class Edge(NamedTuple):
 
 
 class Composition:
-    """The counters of the layers below one filesystem, down to the next filesystem or the lowest devices, combined."""
+    """Combined counters of the layers between one filesystem and the next filesystem or the lowest devices."""
 
     def __init__(
         self, stack: Stack, level: Level, step: Step | Snapshot, trace_count: TraceCount = lambda _: None

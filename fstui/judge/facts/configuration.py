@@ -91,11 +91,13 @@ class Configuration:
 
 def stub_signs(process: Process) -> Iterator[str]:
     """Yield a line for each sign that something answers the syncs of this process instead of the kernel."""
-    all_left_dirty = sum(left_dirty for _, left_dirty in process.left_dirty.values())
+    total_left_dirty = sum(left_dirty for _, left_dirty in process.left_dirty.values())
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
     for call, (tried, left_dirty) in process.left_dirty.items():
-        if left_dirty and all_left_dirty >= _MIN_DIRTY_SYNCS:  # a single one may be due to a write that just completed
+        if (
+            left_dirty and total_left_dirty >= _MIN_DIRTY_SYNCS
+        ):  # a single one may be due to a write that just completed
             yield f"{call}: {left_dirty} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
         yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"
@@ -201,10 +203,8 @@ def _cache_outcome(devices: Sequence[Node]) -> str:
     if caches_on:
         return "protected_cache"
     # a host that does not offer flushes may have a cache
-    all_caches_off = (
-        devices and len(caches_off) == len(devices) and not any(off_reading(node, "F_FLUSH") for node in caches_off)
-    )
-    return "no_cache" if all_caches_off else "unknown_cache"
+    offers_flushes = not any(off_reading(node, "F_FLUSH") for node in caches_off)
+    return "no_cache" if devices and len(caches_off) == len(devices) and offers_flushes else "unknown_cache"
 
 
 def _behind_server(node: Node) -> bool:

@@ -45,14 +45,12 @@ class FlushGrowth(NamedTuple):
     @property
     def looks_growing(self) -> bool:
         """Whether the largest amount took ``GROWTH_FACTOR`` times as long, even without evidence from the devices."""
-        *smaller, _, last = self.points
-        return last.sync_ns >= GROWTH_FACTOR * max(point.sync_ns for point in smaller)
+        return self.points[-1].sync_ns >= GROWTH_FACTOR * max(point.sync_ns for point in self._smaller)
 
     @property
     def shows_no_work(self) -> bool:
         """Whether one of the two largest amounts shows no work by the device."""
-        *smaller, _, _ = self.points
-        return self.device_flat or not all(self._has_grown(point, smaller) for point in self.points[-_LARGEST:])
+        return self.device_flat or not all(map(self._has_grown, self._largest))
 
     @property
     def device_flat(self) -> bool:
@@ -72,7 +70,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def flushed_devices(self) -> set[str]:
-        return {device for point in self.points[-_LARGEST:] for device in point.flush_ms or {}}
+        return {device for point in self._largest for device in point.flush_ms or {}}
 
     @property
     def working_devices(self) -> set[str]:
@@ -91,7 +89,7 @@ class FlushGrowth(NamedTuple):
     @property
     def because(self) -> str:
         times = ", ".join(f"{_amount_text(point)} {duration_ns(point.sync_ns)}" for point in self.points)
-        shares = [point.arrived_share for point in self.points[-_LARGEST:] if point.arrived_share is not None]
+        shares = [point.arrived_share for point in self._largest if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
         last_times = sorted((self.points[-1].flush_ms or {}).items())
         device_times = ", ".join(f"{device} {ms:g} ms" for device, ms in last_times)
@@ -101,26 +99,33 @@ class FlushGrowth(NamedTuple):
         return f"{self.pattern}: {times}{arrived}{by_counters}{by_trace}"
 
     @property
+    def _largest(self) -> tuple[GrowthPoint, ...]:
+        return self.points[-_LARGEST:]
+
+    @property
+    def _smaller(self) -> tuple[GrowthPoint, ...]:
+        return self.points[:-_LARGEST]
+
+    @property
     def _longest_traced_ns(self) -> int | None:
         latencies = (trace.device_flush_ns for trace in self.step.trace or ())
         return max((latency.max for latency in latencies if latency), default=None)
 
     def _works(self, device: str) -> bool:
-        first, *_ = self.points
-        *smaller, _, _ = ((point.flush_ms or {}).get(device, 0.0) for point in self.points)
-        for point in self.points[-_LARGEST:]:
+        smaller_ms = [(point.flush_ms or {}).get(device, 0.0) for point in self._smaller]
+        for point in self._largest:
             own_ms = (point.flush_ms or {}).get(device, 0.0)
-            extra_ms = max(MIN_DEVICE_MS, MIN_DEVICE_SHARE * (point.sync_ns - first.sync_ns) / 1e6)
-            if own_ms < GROWTH_FACTOR * max(smaller) or own_ms - smaller[0] < extra_ms:
+            extra_ms = max(MIN_DEVICE_MS, MIN_DEVICE_SHARE * (point.sync_ns - self.points[0].sync_ns) / 1e6)
+            if own_ms < GROWTH_FACTOR * max(smaller_ms) or own_ms - smaller_ms[0] < extra_ms:
                 return False
         return True
 
-    def _has_grown(self, point: GrowthPoint, smaller: list[GrowthPoint]) -> bool:
+    def _has_grown(self, point: GrowthPoint) -> bool:
         first = self.points[0]
         extra_ns = point.sync_ns - first.sync_ns
-        is_arrived = point.arrived_share is not None and point.arrived_share >= MIN_ARRIVED_SHARE
-        took_longer = point.sync_ns >= GROWTH_FACTOR * max(other.sync_ns for other in smaller)
-        return is_arrived and took_longer and point.bytes - first.bytes <= FASTEST_BYTES_PER_NS * extra_ns
+        has_arrived = point.arrived_share is not None and point.arrived_share >= MIN_ARRIVED_SHARE
+        took_longer = point.sync_ns >= GROWTH_FACTOR * max(other.sync_ns for other in self._smaller)
+        return has_arrived and took_longer and point.bytes - first.bytes <= FASTEST_BYTES_PER_NS * extra_ns
 
 
 def flush_growth(step: Step) -> Iterator[FlushGrowth]:
@@ -144,9 +149,9 @@ class LowestDevices:
     according to its model or the user's declaration, needs no such evidence.
     """
 
-    def __init__(self, host: Host, stack: Stack, working_devices: frozenset[str]) -> None:
-        """``working``: ids of the devices whose own time shows that a flush does work there."""
-        self._host, self._stack, self._working_devices = host, stack, working_devices
+    def __init__(self, host: Host, stack: Stack, working_ids: frozenset[str]) -> None:
+        """``working_ids``: ids of the devices whose own time shows that a flush does work there."""
+        self._host, self._stack, self._working_ids = host, stack, working_ids
         self.all = stack.holding_devices
 
     @cached_property
@@ -176,5 +181,5 @@ class LowestDevices:
     def _is_verified(self, node: Node) -> bool:
         """Return whether the device does work or is known to be safe. In a guest, neither can be verified, because the
         host's memory may do the work and the reported medium may be wrong."""
-        works = node.id in self._working_devices and is_attached_here(node)
+        works = node.id in self._working_ids and is_attached_here(node)
         return self._host.virtualization is None and (works or is_safe_drive(node))

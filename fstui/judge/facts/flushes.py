@@ -42,7 +42,7 @@ _PAGE_BYTES = 4096
 
 
 class _Expectation(NamedTuple):
-    """What a filesystem is expected to send in a step."""
+    """The flushes and bytes that a filesystem is expected to send in a step."""
 
     flushes: ExpectedFlushes | None
     """Flushes per sync; None if unknown."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.judge.facts.stack import Stack
-from fstui.model.counters import Idle
+from fstui.model.counters import DeviceCounters, Idle
 from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 
@@ -33,21 +33,15 @@ class OtherWriters:
         """Return the flushes per second of other processes at these devices together; None if not measured."""
         if self._idle is None:
             return None
-        ids = {device.id for device in devices}
-        flushes = [
-            counters.flushes
-            for counters in self._idle.counters
-            if counters.device in ids and counters.flushes is not None
-        ]
+        all_flushes = [counters.flushes for counters in self._counters_of(devices)]
+        flushes = [number for number in all_flushes if number is not None]
         return sum(flushes) / self._idle.elapsed_s if flushes else None
 
     def bytes_per_s(self, devices: Iterable[Node]) -> float:
         """Return the bytes per second that other processes wrote to all these devices together; 0 if not measured."""
         if self._idle is None:
             return 0.0
-        ids = {device.id for device in devices}
-        written = (counters.written_bytes or 0 for counters in self._idle.counters if counters.device in ids)
-        return sum(written) / self._idle.elapsed_s
+        return sum(counters.written_bytes or 0 for counters in self._counters_of(devices)) / self._idle.elapsed_s
 
     @cached_property
     def busy_shares(self) -> tuple[tuple[str, float], ...]:
@@ -68,3 +62,7 @@ class OtherWriters:
             if self._stack.ends_level(counters.device) and (counters.flushes or counters.writes)
         ]
         return tuple(sorted(devices, key=lambda busy: -busy.flushes_per_s))
+
+    def _counters_of(self, devices: Iterable[Node]) -> list[DeviceCounters]:
+        ids = {device.id for device in devices}
+        return [counters for counters in self._idle.counters if counters.device in ids] if self._idle else []

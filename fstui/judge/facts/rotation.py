@@ -70,7 +70,7 @@ class Platters(NamedTuple):
     devices: tuple[Node, ...]
     because: tuple[str, ...]
     assumed: bool
-    no_cache: bool
+    has_no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
     writes: WritePlacement = "in place"
     """The fastest method by which one of the drives may write."""
@@ -100,7 +100,7 @@ class Pace(NamedTuple):
     offsets: str
 
     @property
-    def one_block(self) -> bool:
+    def is_one_block(self) -> bool:
         return self.offsets == "same"
 
     @property
@@ -112,7 +112,7 @@ class Pace(NamedTuple):
         acknowledged. Such a write takes nearly a whole revolution, but the limit allows for half a revolution.
         """
         waits_for_block = self.platters.writes == "in place"
-        return self.platters.writes_per_s * (1 if self.one_block or not waits_for_block else 2)
+        return self.platters.writes_per_s * (1 if self.is_one_block or not waits_for_block else 2)
 
     @property
     def times_limit(self) -> float:
@@ -121,8 +121,8 @@ class Pace(NamedTuple):
     @property
     def allowance(self) -> str:
         """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
-        is_plain = self.one_block or self.platters.writes != "in place"
-        half = "" if is_plain else f" at {self.offsets} offsets, half a revolution per write"
+        is_halved = not self.is_one_block and self.platters.writes == "in place"
+        half = f" at {self.offsets} offsets, half a revolution per write" if is_halved else ""
         return f"{self.platters.text} allows {rate(self.limit_per_s)}/s{half}"
 
     @property
@@ -156,23 +156,23 @@ class Rotation:
         if not disks or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
             return None
         speeds = [_speed(disk, self._host) for disk in disks]
-        known = [speed for speed in speeds if speed is not None]
-        if not self._written_in_place or len(known) < len(speeds):
+        known_speeds = [speed for speed in speeds if speed is not None]
+        if not self._written_in_place or len(known_speeds) < len(speeds):
             return None
         media = [disk.medium for disk in disks]
         return Platters(
-            rpm=max(speed for speed, _ in known),
+            rpm=max(speed for speed, _ in known_speeds),
             devices=disks,
-            because=tuple(because for _, because in known),
+            because=tuple(because for _, because in known_speeds),
             assumed=any(medium is None or rpm(medium) is None for medium in media),
-            no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
+            has_no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
             writes=max((write_placement(disk) for disk in disks), key=("in place", "log", "flash").index),
         )
 
     @cached_property
     def same_block(self) -> tuple[Pace, ...]:
         """The steps that rewrote and synced one block in place at full speed."""
-        return tuple(pace for pace in self._paces if pace.one_block and pace.platters.writes == "in place")
+        return tuple(pace for pace in self._paces if pace.is_one_block and pace.platters.writes == "in place")
 
     @cached_property
     def too_fast(self) -> tuple[Pace, ...]:
@@ -208,7 +208,7 @@ class Rotation:
 
     @property
     def switch_cache_off(self) -> tuple[str, ...]:
-        if self.platters is None or self.platters.no_cache:
+        if self.platters is None or self.platters.has_no_cache:
             return ()
         if self._host.virtualization:
             return ("On the host, switch the drive's write cache off ('hdparm -W 0 DEVICE'), then run again.",)

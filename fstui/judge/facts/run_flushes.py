@@ -24,14 +24,14 @@ _INTERRUPTED_SHARE = 0.8
 
 
 class Proof(NamedTuple):
-    """Steps whose flushes were counted, and the number of levels, from the top, at which they are proven to arrive."""
+    """Steps whose flushes were counted, and the number of levels, from the top, at which these flushes arrived."""
 
     steps: tuple[LevelAccounts, ...]
     depth: int
 
     @property
     def noisy(self) -> bool:
-        """Whether the flushes of other processes cannot be told apart at the topmost level."""
+        """Whether flushes at the topmost level may be those of other processes."""
         return any(accounts[0].outcome == "noisy" for accounts in self.steps)
 
 
@@ -98,7 +98,7 @@ class RunFlushes:
 
     @cached_property
     def withheld_pairs(self) -> tuple[WithheldFlushes, ...]:
-        """Each pair of layers of which only the upper one received fstui's flushes, according to the trace."""
+        """Pairs of an upper layer that received fstui's flushes and a lower layer that did not, by the trace."""
         if not self._stack.levels:
             return ()
         top = self._stack.levels[0]

@@ -184,8 +184,8 @@ class Stack:
         needed = [
             child
             for child, forwarded in zip(self.children(node), self._forwarded(node), strict=True)
-            if forwarded.bytes != "never" or (is_stale and forwarded.flushes != "never")
-            if node.below_roles.get(child.id) not in row.dispensable_roles
+            if (forwarded.bytes != "never" or (is_stale and forwarded.flushes != "never"))
+            and node.below_roles.get(child.id) not in row.dispensable_roles
         ]
         fatal = {child.id: self._fatal_layers(child, lost, is_stale=is_stale) for child in needed}
         single_ids = [child.id for child in needed if node.below_roles.get(child.id) in _AUXILIARY_ROLES]

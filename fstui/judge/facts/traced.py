@@ -55,7 +55,7 @@ def traced_flushes(
     topmost = [node for node in stack.children(level.filesystem) if node in level.path]
     traced_ids = {_traced_device(stack, node).id for node in topmost}
     is_complete = bool(topmost) and traced_ids <= traces.keys()
-    is_distinct = len(traced_ids) == len(topmost)  # two partitions cannot be told apart in the trace of their disk
+    is_distinct = len(traced_ids) == len(topmost)  # the trace of a disk does not distinguish partitions
     forwards = all(stack.drops_flushes(level, device) is False for device in level.devices)
     if expected is None or sync_step.sync is None or not (is_complete and is_distinct and forwards):
         return None

@@ -30,7 +30,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
     `cache=unsafe`. To be certain, run a power-cut test.
     """
-    paces = [pace for pace in case.rotation.direct_too_fast if pace.platters.no_cache]
+    paces = [pace for pace in case.rotation.direct_too_fast if pace.platters.has_no_cache]
     if paces:
         worst = fastest(paces)
         claim = "was declared to have" if worst.platters.declared else "reports"
@@ -93,7 +93,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
 
 
 def _compared_with_synced(case: Case, pace: Pace) -> str:
-    offsets = "same" if pace.one_block else "random"
+    offsets = "same" if pace.is_one_block else "random"
     synced = [
         sync_step
         for sync_step in case.steps.synced

@@ -44,7 +44,7 @@ LOW_CONFIDENCE_ABOVE = 1.1
 @rule(order=10)
 def same_block_rotation(case: Case) -> Iterator[Conclusion]:
     if case.rotation.too_fast:
-        same_block = tuple(pace for pace in case.rotation.too_fast if pace.one_block)
+        same_block = tuple(pace for pace in case.rotation.too_fast if pace.is_one_block)
         yield _too_fast(case, same_block or case.rotation.too_fast)
     elif case.rotation.same_block:
         yield _no_faster(case, fastest(case.rotation.same_block))
@@ -89,7 +89,7 @@ def _rewritten(pace: Pace) -> str:
     block = size(pace.step.bytes / max(pace.step.ops, 1))
     return (
         f"One {block} block was rewritten and"
-        if pace.one_block
+        if pace.is_one_block
         else f"{block} blocks ({pace.step.name}) were written and"
     )
 
