@@ -75,10 +75,10 @@ def headline(fleet: Fleet) -> str:
     requested, silent = len(fleet.about.nodes), len(fleet.about.troubles)
     verdicts = Counter(host.verdict for host in fleet.results if host.verdict)
     tally = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
-    slow = sum(host.speed in TOO_SLOW for host in fleet.results)
-    words = ", ".join(filter(None, [tally, f"{slow} slow" if slow else ""]))
+    slow_hosts = sum(host.speed in TOO_SLOW for host in fleet.results)
+    outcome = ", ".join(filter(None, [tally, f"{slow_hosts} slow" if slow_hosts else ""]))
     answered = f"{requested - silent} of {counted(requested, 'host')} answered"
-    return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {words}' if words else ''}"
+    return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {outcome}' if outcome else ''}"
 
 
 def _sections(fleet: Fleet) -> Iterator[Section]:
@@ -91,25 +91,25 @@ def _sections(fleet: Fleet) -> Iterator[Section]:
         yield Section("Slower or faster than their peers", lines=_odd_lines(outlying_rates(hosts)))
         yield from _groups(hosts)
     yield Section("Measured at the same time on shared storage", lines=tuple(_shared(fleet)))
-    yield Section("Did not answer", lines=by_reason(fleet.about.troubles))
-    yield Section("Answered, but did not succeed", lines=by_reason(fleet.about.remarks))
+    yield Section("Did not answer", lines=reason_lines(fleet.about.troubles))
+    yield Section("Answered, but did not succeed", lines=reason_lines(fleet.about.remarks))
 
 
 def _run_table(hosts: Sequence[HostResult]) -> Section:
     ratios = ratio_to_peers(hosts)
     ranked = sorted(hosts, key=_severity)
-    shown = ranked[:MAX_ROWS]
+    worst = ranked[:MAX_ROWS]
     header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FINDING")
-    more = len(ranked) - len(shown)
-    lines = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
-    rows = tuple(_row(host, ratios) for host in shown)
-    return Section("", header, rows, lines)
+    more = len(ranked) - len(worst)
+    note = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
+    rows = tuple(_row(host, ratios) for host in worst)
+    return Section("", header, rows, note)
 
 
 def _severity(host: HostResult) -> tuple[int, int, str]:
     """Return the sort key: the worst host comes first."""
-    slow = list(SPEEDS).index(host.speed) if host.speed else len(SPEEDS)
-    return host.rank, slow, host.node
+    speed_rank = list(SPEEDS).index(host.speed) if host.speed else len(SPEEDS)
+    return host.rank, speed_rank, host.node
 
 
 def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[Cell | str, ...]:
@@ -165,7 +165,7 @@ def _group(group: HostGroup) -> Section:
     return Section(title, header, rows)
 
 
-def by_reason(troubles: dict[str, str]) -> tuple[str, ...]:
+def reason_lines(troubles: dict[str, str]) -> tuple[str, ...]:
     nodes: dict[str, list[str]] = {}
     for node, reason in troubles.items():
         nodes.setdefault(reason, []).append(node)
@@ -303,4 +303,4 @@ def _only_in(period: str, fleet: Fleet, other: Fleet) -> Iterator[Section]:
     in_other = {host.node for host in other.results}
     if only := list(dict.fromkeys(host.node for host in fleet.results if host.node not in in_other)):
         yield Section("", lines=(f"only {period}: {folded(only)}",))
-    yield Section(f"{period}, no answer", lines=by_reason(fleet.about.troubles)[:MAX_ROWS])
+    yield Section(f"{period}, no answer", lines=reason_lines(fleet.about.troubles)[:MAX_ROWS])

@@ -7,16 +7,14 @@ commits of ZFS datasets and NFS mounts are counted in other files, whose paths a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.tree import MAX_DIGITS, Tree
-
-SECTOR_BYTES = 512
-"""stat counts in sectors of 512 bytes, whatever the device's block size."""
+from fstui.storage.layers.kinds import by_kind
+from fstui.storage.tree import MAX_DIGITS, SECTOR_BYTES, Tree
 
 
 def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
@@ -26,7 +24,9 @@ def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
     distinct_nodes = {node.id: node for node in nodes}.values()
     devices = [node for node in distinct_nodes if node.layer == "block"]
     counters = [_device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in devices]
-    counters += _filesystems(tree, [node for node in distinct_nodes if node.layer == "filesystem"])
+    filesystems = [node for node in distinct_nodes if node.layer == "filesystem"]
+    for name, nodes_of_kind in by_kind(filesystems).items():
+        counters += kind(name).counters(tree, nodes_of_kind)
     return Counters(
         monotonic_ns=began_ns,
         until_ns=time.monotonic_ns(),
@@ -58,15 +58,6 @@ def _device(node: Node, stat: bytes | None) -> DeviceCounters | None:
         busy_ms=fields[9] if len(fields) >= 10 else None,
         in_flight=fields[8],
     )
-
-
-def _filesystems(tree: Tree, nodes: Sequence[Node]) -> Iterator[DeviceCounters]:
-    """Yield the counters that filesystems keep: commits of intent logs, calls to servers."""
-    by_kind: dict[str, list[Node]] = {}
-    for node in nodes:
-        by_kind.setdefault(node.kind, []).append(node)
-    for name, nodes_of_kind in by_kind.items():
-        yield from kind(name).counters(tree, nodes_of_kind)
 
 
 def _numbers(stat: bytes) -> list[int]:

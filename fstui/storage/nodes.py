@@ -12,12 +12,10 @@ from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
 from fstui.storage.layers.kinds import kind, sync_of
 from fstui.storage.layers.readers import LayerDescription, Readers, without_none
-from fstui.storage.tree import Tree, integer
+from fstui.storage.tree import SECTOR_BYTES, Tree, integer
 
-SECTOR_BYTES = 512
 FLUSH_FIELDS = 17
 """Number of fields of ``stat`` since Linux 5.5. The last two are the completed flushes and their milliseconds."""
-
 
 # any other text means unknown
 _WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {

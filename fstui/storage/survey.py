@@ -10,7 +10,6 @@ import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -25,6 +24,7 @@ from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import is_read_only
+from fstui.storage.layers.kinds import by_kind
 from fstui.storage.layers.readers import Readers, Sources
 from fstui.storage.nodes import device_node, filesystem_node, is_pseudo, types_without_device, worth_listing
 from fstui.storage.process import read_process
@@ -208,12 +208,8 @@ def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, .
     root = os.geteuid() == 0 if root is None else root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
-    by_kind: dict[str, list[Node]] = {}
-    for node in nodes.values():
-        by_kind.setdefault(node.kind, []).append(node)
-    sources: dict[str, list[str]] = {}
-    for target in inventory.filesystems:
-        sources.setdefault(target.fstype, []).append(target.source)
-    by_row = (kind(name).commands(nodes_of_kind, sources.get(name, ())) for name, nodes_of_kind in by_kind.items())
-    distinct = dict.fromkeys(chain.from_iterable(by_row))
+    distinct: dict[Command, None] = {}
+    for name, nodes_of_kind in by_kind(nodes.values()).items():
+        sources = [target.source for target in inventory.filesystems if target.fstype == name]
+        distinct |= dict.fromkeys(kind(name).commands(nodes_of_kind, sources))
     return tuple(command for command in distinct if root or command[0] not in ROOT_ONLY)

@@ -15,6 +15,8 @@ from pathlib import Path
 from fstui.model.storage import Reading
 
 SMALL_BYTES = 65536
+SECTOR_BYTES = 512
+"""sysfs counts in sectors of 512 bytes, whatever the block size of a device is."""
 MAX_DIGITS = 15
 _MAX_LINKS = 8
 

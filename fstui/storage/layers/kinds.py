@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -222,6 +222,13 @@ def kind(name: str) -> LayerKind:
         or rows.get(name.partition(".")[0])
         or LayerKind(name=name, layer="block", known=False, may_cache=True, may_reduce_bytes=True)
     )
+
+
+def by_kind(nodes: Iterable[Node]) -> Mapping[str, list[Node]]:
+    groups: dict[str, list[Node]] = {}
+    for node in nodes:
+        groups.setdefault(node.kind, []).append(node)
+    return groups
 
 
 @cache

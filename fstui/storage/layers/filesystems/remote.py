@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 
 from fstui.model.counters import DeviceCounters
-from fstui.model.storage import Node, Reading
+from fstui.model.storage import Layer, Node, Reading
 from fstui.proc import MOUNTINFO, Mount, unescape
 from fstui.storage.layers.facts import off_reading
 from fstui.storage.layers.kinds import LayerKind, SkippedSync, kind
@@ -104,6 +104,10 @@ def _number_at(numbers: Mapping[bytes, list[bytes]], name: bytes, index: int) ->
 
 
 class Remote(LayerKind, frozen=True, kw_only=True):
+    layer: Layer = "filesystem"
+    remote: bool = True
+    needs_device: bool = False
+
     def skipped_sync(self, node: Node) -> SkippedSync | None:
         if (not_strict := off_reading(node, "strict_sync")) is None:
             return None
@@ -123,35 +127,21 @@ class Nfs(Remote, frozen=True, kw_only=True):
         return [counts.get(node.name, DeviceCounters(device=node.id)) for node in counted]
 
 
-_served = partial(Remote, layer="filesystem", remote=True, needs_device=False)
-_of_host = partial(_served, answered_by="the host", across_network=False)
+_of_host = partial(Remote, answered_by="the host", across_network=False)
 _fuse = partial(
-    _served,
+    Remote,
     because="a sync goes to a program; if it does not implement fsync, the call succeeds",
     answered_by="a program of this host",
     across_network=False,
     advice=_FUSE,
 )
+_NFS_SYNC = "a sync requests a commit; an async export acknowledges it at once, which cannot be seen here"
+_CIFS_SYNC = "a sync requests a flush from the server; what the server does cannot be seen from here"
 
 KINDS = (
-    *(
-        Nfs(
-            name=name,
-            layer="filesystem",
-            remote=True,
-            needs_device=False,
-            because="a sync requests a commit; an async export acknowledges it at once, which cannot be seen here",
-            sync_ends_traced=True,
-        )
-        for name in ("nfs", "nfs4")
-    ),
-    *(
-        _served(
-            name=name, because="a sync requests a flush from the server; what the server does cannot be seen from here"
-        )
-        for name in ("cifs", "smb3")
-    ),
-    *(_served(name=name) for name in _OTHER_TYPES),
+    *(Nfs(name=name, because=_NFS_SYNC, sync_ends_traced=True) for name in _NFS),
+    *(Remote(name=name, because=_CIFS_SYNC) for name in _CIFS),
+    *(Remote(name=name) for name in _OTHER_TYPES),
     _of_host(name="virtiofs", because="a sync goes to virtiofsd on the host"),
     *(_of_host(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
     *(_fuse(name=name) for name in ("fuse", "fuseblk")),

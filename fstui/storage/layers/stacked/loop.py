@@ -18,6 +18,7 @@ from fstui.storage.claims import Command
 from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, Sources, without_none
+from fstui.storage.tree import SECTOR_BYTES
 
 _MEMFD = "/memfd:"
 """The beginning of the path of a file in memory (memfd_create(2)), which has no name in any directory."""
@@ -29,7 +30,6 @@ _STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\
 """What ``stat_command`` prints."""
 _ABSENT = "No such file or directory"
 """The message of stat(1) in the C locale."""
-_SECTOR = 512
 _ANONYMOUS = "0:"
 """The beginning of the device numbers of filesystems without a block device, such as tmpfs. A subvolume of btrfs and a
 layer of an overlay have such a number of their own, and mountinfo shows a different number for them. So a difference
@@ -151,7 +151,12 @@ class LoopReader(DeviceReader):
         if answer is not None and answer.error is not None and answer.error.endswith(_ABSENT):
             return True
         match, sectors = self._stat(path), self.tree.integer(f"/sys/block/{name}/size")
-        if match is not None and match[5] is not None and sectors is not None and int(match[5]) < sectors * _SECTOR:
+        if (
+            match is not None
+            and match[5] is not None
+            and sectors is not None
+            and int(match[5]) < sectors * SECTOR_BYTES
+        ):
             return True
         mount = self.sources.mount_of_path(path)
         mount_of_loop = self.sources.mount_of_device(self.tree.word(f"/sys/block/{name}/dev") or "")
