@@ -423,7 +423,7 @@ class PreparedMachine:
     def survey(self) -> Inventory:
         return self.inventory
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         return False
 
     async def with_space(self, inventory: Inventory) -> Inventory:
