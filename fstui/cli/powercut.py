@@ -23,9 +23,9 @@ from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
 from fstui.powercut.campaign import CUT_KINDS
 from fstui.powercut.log import READER_GONE, BadLog
-from fstui.powercut.verification import Declared
+from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
-from fstui.powercut.writing import PreparedCut, Writing
+from fstui.powercut.writing import PreparedCut, WriterProcess
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.runs import power_cut
@@ -102,25 +102,25 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
 
 async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
     _print_plan(cut)
-    writing = await Writing.start(cut)
+    writing = await WriterProcess.start(cut)
     interruption.on_signal(
         lambda: writing.stop(f"stopped by {interruption.signal.name}" if interruption.signal else "stopped")
     )
     try:
-        await writing.ready()
+        await writing.wait_until_ready()
     except Refused as refusal:
         if interruption.exit_code is None:
             raise
         say(f"fstui: {refusal}")
         return interruption.exit_code
     say("writing; now pull the power plug of this host. Ctrl-C gives up.")
-    end = await writing.ended()
-    why = "its storage failed" if end.failed else "ended without a power cut"
+    end = await writing.wait_for_end()
+    why = "its storage failed" if end.has_failed else "ended without a power cut"
     say(f"fstui: {why}: {end.reason}. The records stay in {cut.header.directory}")
     say("until they are verified. 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code
-    return BROKEN_PIPE if end.reason == READER_GONE else FAILED if end.failed else 0
+    return BROKEN_PIPE if end.reason == READER_GONE else FAILED if end.has_failed else 0
 
 
 def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
@@ -197,11 +197,13 @@ def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict |
     if sys.stdin is None or is_terminal(sys.stdin):
         raise Refused("give it the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
-    declared = Declared(cut["storage_was_cut"], cut["unmountable"] or cut["unmountable_old"], cut["kind"])
+    declared = CutDeclaration(cut["storage_was_cut"], cut["unmountable"] or cut["unmountable_old"], cut["kind"])
     return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
 
 
-async def _verify(cut: tuple[str, bytes, Declared], format_: str, output: Path | None, fail_on: Verdict | None) -> int:
+async def _verify(
+    cut: tuple[str, bytes, CutDeclaration], format_: str, output: Path | None, fail_on: Verdict | None
+) -> int:
     session, interruption = Session.local(), Interruption()
 
     async def work() -> int:
@@ -257,14 +259,14 @@ class _WitnessDisplay:
             return
         self._introduced = True
         say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
-        if self._witness.on_the_same_host:
+        if self._witness.is_on_same_host:
             say("! the writer runs on this host, so this log loses its power, too. Run the witness on another host.")
 
     def _concluded(self, trouble: str, interrupted: bool) -> int:
         if self._redraws:
             print(file=sys.stderr)
         self._introduce()
-        view, log, path = self._witness.view(), self._witness.log, str(self._witness.path)
+        view, log, path = self._witness.state(), self._witness.log, str(self._witness.path)
         saved = f"{count(self._witness.durable)} acknowledgements are saved in {path}"
         if trouble:
             say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
@@ -275,16 +277,16 @@ class _WitnessDisplay:
                 + ("." if log else ": the writer sent nothing. See ssh's message above.")
             )
             return INTERRUPTED if interrupted else FAILED
-        if log.failed:
-            say(f"The writer's storage {log.ended}. {saved}.")
+        if log.has_failed:
+            say(f"The writer's storage {log.end_reason}. {saved}.")
             say(f"Did it lose its power? fstui powercut verify DIR --storage-was-cut < {path}")
-        elif log.ended is not None:
-            say(f"The writer ended by itself: {log.ended}. The power was not cut while it wrote; {saved}.")
+        elif log.end_reason is not None:
+            say(f"The writer ended by itself: {log.end_reason}. The power was not cut while it wrote; {saved}.")
         elif interrupted:
             say(f"Stopped by you, {seconds(view.since_line_s)} after the last sign of life. {saved}.")
         else:
             say(f"The connection broke before the writer ended: its power or the network failed. {saved}.")
-        if log.ended is None:
+        if log.end_reason is None:
             say(f"When the host is up again: ssh HOST fstui powercut verify DIR < {path}")
         return INTERRUPTED if interrupted else 0
 

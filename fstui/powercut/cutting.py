@@ -293,8 +293,8 @@ class CutCampaign:
         has_exited = writer_end.code in range(ssh.NO_CONNECTION)  # a smaller status is that of the writer, not of ssh
         if log is None and not spoiled and has_exited:
             self._finish("refused", _failure(writer_end))
-        elif log is not None and log.ended is not None:
-            self._finish("no-cut", f"the writer ended by itself before the cut: {log.ended}")
+        elif log is not None and log.end_reason is not None:
+            self._finish("no-cut", f"the writer ended by itself before the cut: {log.end_reason}")
         else:
             self._finish("no-cut", spoiled or f"the connection broke before the off command: {_failure(writer_end)}")
 

@@ -3,7 +3,7 @@
 The first line is the header, a JSON object with ``"fstui": "powercut/1"``. Then, in any order:
 
 ``ack WRITER SEQUENCE MS``  the sync of this record returned, MS milliseconds after the header
-``alive MS``                once a second, even if the storage hangs; if it is missing, the connection is dead
+``alive MS``                once a second, even if the storage hangs; if this line is missing, the connection is dead
 ``end MS REASON``           the writer stopped by itself, so no power was cut while it wrote; or its storage failed
                             (``failed: …``)
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 FORMAT = "powercut/1"
 READER_GONE = "the reader of its acknowledgements has gone"
-"""The reason of a writer that ends because its connection broke. Its host is still running."""
+"""Why a writer ended if its connection broke, although its host is still running."""
 MAX_HEADER, MAX_LINE = 4 << 20, 4096
 """Bytes. The header contains the whole stack; the reason of an end is one sentence."""
 FAILURE_PREFIX = "failed: "
@@ -41,14 +41,16 @@ class Ack(NamedTuple):
 
 class Ending(NamedTuple):
     reason: str
-    failed: bool = False
+    has_failed: bool = False
     """The storage returned an error."""
 
 
 class AckSeries:
+    """The acknowledgements of one writer."""
+
     def __init__(self, first: int) -> None:
         self.first = first
-        """The sequence number of the first one. The others follow without a gap."""
+        """The sequence number of the first acknowledgement. The others follow without a gap."""
         self.at_ms = array("q")
 
     @property
@@ -64,13 +66,13 @@ class Log:
         self.header = header
         self.writers: dict[int, AckSeries] = {}
         self.newest_ack: Ack | None = None
-        self.ended: str | None = None
+        self.end_reason: str | None = None
         self.last_ms = 0
 
     @property
-    def failed(self) -> bool:
+    def has_failed(self) -> bool:
         """Whether the storage returned an error, as after a power cut of the disk alone."""
-        return self.ended is not None and self.ended.startswith(FAILURE_PREFIX)
+        return self.end_reason is not None and self.end_reason.startswith(FAILURE_PREFIX)
 
     @property
     def acknowledged(self) -> int:
@@ -86,7 +88,7 @@ class Log:
                     _number(at_ms)
                 case [b"end", at_ms, *reason] if len(line) <= MAX_LINE:
                     _number(at_ms)
-                    self.ended = b" ".join(reason).decode(errors="backslashreplace")
+                    self.end_reason = b" ".join(reason).decode(errors="backslashreplace")
                 case _:
                     raise ValueError
         except ValueError:
@@ -149,7 +151,7 @@ class LineBuffer:
         """The data after the last newline."""
 
     def feed(self, data: bytes, max_bytes: int) -> Iterator[bytes]:
-        """Yield the complete lines. Raises BadLog if the incomplete one is longer than ``max_bytes`` bytes."""
+        """Yield the complete lines. Raises BadLog if the incomplete line has more than ``max_bytes`` bytes."""
         *lines, self.rest = (self.rest + data).split(b"\n")
         yield from lines
         if len(self.rest) > max_bytes:

@@ -1,4 +1,4 @@
-"""The files of one writer: prepared before the first acknowledgement, then written and synced record by record."""
+"""The files of one writer. They are prepared before the first acknowledgement, then written and synced by record."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ FLAGS: dict[Sync, int] = {
     "O_DIRECT+O_DSYNC": os.O_DIRECT | os.O_DSYNC,
 }
 SYNCS: dict[Sync, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
-PUT_ROW = "INSERT OR REPLACE INTO records VALUES (?, ?)"
-_PLAIN = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+PUT_STATEMENT = "INSERT OR REPLACE INTO records VALUES (?, ?)"
+_BASE_FLAGS = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 def sync_directory(path: str) -> None:
@@ -42,7 +42,7 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
         if stream.uses_server:
             RecordServer(servers[stream.writes], home, run, stream).make()
         else:
-            (fill_database if stream.writes == "sqlite" else fill)(stream, home, run)
+            (fill_database if stream.writes == "sqlite" else fill_file)(stream, home, run)
         sync_directory(home)
     sync_directory(".")
     sync_directory("..")
@@ -50,15 +50,15 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
     return status.st_dev, status.st_ino
 
 
-def fill(stream: Stream, home: str, run: str) -> None:
-    """Write the records that are overwritten later. For other write methods, check that a file can be opened."""
-    fd = checked_call("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600)
+def fill_file(stream: Stream, home: str, run: str) -> None:
+    """Write the records that will be overwritten. For other write methods, check that a file can be opened."""
+    fd = checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.overwrites:
             for sequence in range(stream.records_per_file):
                 checked_call("pwrite", write_whole, fd, stream.pack(run, sequence), stream.position(sequence)[1])
             checked_call("fsync", os.fsync, fd)
-        os.close(checked_call("open", os.open, f"{home}/0", _PLAIN | FLAGS[stream.sync]))
+        os.close(checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | FLAGS[stream.sync]))
         if not stream.overwrites:
             checked_call("unlink", os.unlink, f"{home}/0")
     finally:
@@ -71,7 +71,7 @@ class WriterFiles:
         self.stream = stream
         self.home = f"w{stream.writer}"
         self.home_fd = checked_call("open", os.open, self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        self.flags = _PLAIN | FLAGS[stream.sync]
+        self.flags = _BASE_FLAGS | FLAGS[stream.sync]
         if stream.writes == "append":
             self.flags |= os.O_APPEND
         self.suffix = ".new" if stream.writes == "rename" else ""
@@ -81,7 +81,7 @@ class WriterFiles:
         self.fd = -1
 
     def put(self, sequence: int) -> None:
-        """Write and sync a record. The previous one must have been acknowledged. Raises CallError."""
+        """Write and sync a record. The previous record must have been acknowledged. Raises CallError."""
         self.remove_old(sequence - 1)
         number, offset = self.stream.position(sequence)
         starts_file = number != self.number
@@ -113,15 +113,15 @@ class WriterFiles:
 
 
 def fill_database(stream: Stream, home: str, run: str) -> None:
-    os.close(checked_call("open", os.open, f"{home}/0", _PLAIN | os.O_CREAT | os.O_EXCL, 0o600))
-    with in_sqlite() as sqlite3:
+    os.close(checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
+    with sqlite_module() as sqlite3:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
         database.execute("BEGIN")
         rows = (
             (stream.position(sequence)[1], stream.pack(run, sequence)) for sequence in range(stream.records_per_file)
         )
-        database.executemany(PUT_ROW, rows)
+        database.executemany(PUT_STATEMENT, rows)
         database.execute("COMMIT")
         database.close()
 
@@ -133,21 +133,23 @@ class RecordDatabase:
     def __init__(self, run: str, stream: Stream) -> None:
         self.run = run
         self.stream = stream
-        with in_sqlite() as sqlite3:
+        with sqlite_module() as sqlite3:
             self.connection = sqlite3.connect(f"file:w{stream.writer}/0?mode=rw", uri=True, isolation_level=None)
             for pragma in ("locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=FULL"):
                 self.connection.execute(f"PRAGMA {pragma}")
 
     def put(self, sequence: int) -> None:
-        with in_sqlite():
-            self.connection.execute(PUT_ROW, (self.stream.position(sequence)[1], self.stream.pack(self.run, sequence)))
+        with sqlite_module():
+            self.connection.execute(
+                PUT_STATEMENT, (self.stream.position(sequence)[1], self.stream.pack(self.run, sequence))
+            )
 
 
 Output = WriterFiles | RecordDatabase | RecordServer
 
 
 @contextmanager
-def in_sqlite() -> Iterator[Any]:
+def sqlite_module() -> Iterator[Any]:
     """Yield the module sqlite3, which some Pythons lack. Turn its errors into CallError."""
     try:
         import sqlite3  # noqa: PLC0415

@@ -52,13 +52,13 @@ NEEDS_A_PERSON = (
 
 
 class PowerCutPlan(Base, frozen=True, kw_only=True):
-    """The work of the writer, known before the first byte is written."""
+    """The work of the writers."""
 
     scenario: ScenarioRef
     """The settings in the form of a run document."""
     settings: PowerCut
     streams: tuple[Stream, ...]
-    """They run at the same time."""
+    """The streams of the writers, which run at the same time."""
 
     @property
     def ways(self) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     chosen_ways = product(
         msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...])
     )
-    # a database chooses the sync itself, so its records get only one way
+    # a database chooses the sync method itself, so its records get only one combination
     ways: list[tuple[Sync, Writes]] = [
         ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in chosen_ways
     ]

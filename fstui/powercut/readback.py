@@ -1,4 +1,4 @@
-"""Child: reads the records of a power-cut test back, and changes nothing. It is abandoned if the storage hangs.
+"""Child: reads the records of a power-cut test back, and changes nothing. The parent abandons it if the storage hangs.
 
 stdin: one JSON line: ``directory``, ``run``, ``streams``, ``last`` (the newest acknowledged sequence number by writer),
 ``servers`` (see ``fstui.powercut.server``), and ``copies``: the directory for copies of databases with its identity, or
@@ -7,9 +7,9 @@ stdout: JSON lines: ``error`` if the records cannot be read; ``found`` (whether 
 (why the writer stopped by itself); then for each writer its counts, ``oldest`` (its oldest lost record) and
 ``not_recovered`` (why its database server did not start again).
 
-An acknowledged record must exist, or, in an overwritten file, a newer one in its place. One write per writer may have
-been in flight, so the place after the newest record may be torn or unreadable. It counts as ``in_flight``. The missing
-file of a writer that does not sync the directory counts as ``unpromised``.
+An acknowledged record must exist, or, in an overwritten file, a newer record in its place. One write per writer may
+have been in flight, so the record in the place after the newest record may be torn or unreadable. It counts as
+``in_flight``. The missing file of a writer that does not sync the directory counts as ``unpromised``.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, Record, Stream, 
 from fstui.powercut.server import NoAnswer, RecordServer
 
 SQLITE_DAMAGED = (1, 11, 26)
-"""SQLITE_ERROR (it has no such table), SQLITE_CORRUPT, SQLITE_NOTADB: errors of the content of a database."""
+"""SQLITE_ERROR (no such table), SQLITE_CORRUPT, SQLITE_NOTADB: errors that the content of a database causes."""
 SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
-"""Files with the process id of the server that the cut ended: another process may have it now."""
+"""Files with the process id of the server that the cut ended. Another process may have this id now."""
 WHOLE_FILE = -1
-"""The offset that ``Files.read`` yields with the only record of a file that could not be read."""
+"""The offset that ``StoredRecords.read_file`` yields if the file could not be read."""
 COPY_BYTES = 1 << 20
 MAX_ENDED_BYTES = 1000
 
 
 def open_to_read(path: str) -> int:
-    """Open the file, bypassing the page cache if possible, because the question is what the disk contains."""
+    """Open the file, if possible without the page cache, because the test is about the content of the disk."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         return os.open(path, flags | os.O_DIRECT)
@@ -58,7 +58,7 @@ def open_to_read(path: str) -> int:
         return fd
 
 
-class Files:
+class StoredRecords:
     """Reads the files of one writer block by block."""
 
     def __init__(self, home: str, run: str, stream: Stream) -> None:
@@ -71,26 +71,26 @@ class Files:
         self._records: dict[int, dict[int, Record]] = {}
         """The records that were read: number of the file → offset → record."""
 
-    def numbers(self) -> list[int]:
+    def file_numbers(self) -> list[int]:
         try:
             return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
         except OSError:
             return []
 
-    def records_of(self, number: int) -> dict[int, Record]:
+    def file_records(self, number: int) -> dict[int, Record]:
         """Return the records of a file by their offsets. Each file is read once."""
         if number not in self._records:
-            self._records[number] = dict(self.read(number))
+            self._records[number] = dict(self.read_file(number))
         return self._records[number]
 
-    def at(self, number: int, offset: int) -> Record:
-        records = self.records_of(number)
+    def record_at(self, number: int, offset: int) -> Record:
+        records = self.file_records(number)
         return records.get(WHOLE_FILE) or records.get(offset, Record("missing"))
 
-    def intact(self) -> Iterator[int]:
-        """Yield the sequence numbers of the writer's intact records in their own places."""
-        for number in self.numbers():
-            for offset, record in self.records_of(number).items():
+    def intact_sequences(self) -> Iterator[int]:
+        """Yield the sequence numbers of the writer's intact records that are in their own places."""
+        for number in self.file_numbers():
+            for offset, record in self.file_records(number).items():
                 if record.kind == "intact" and self.belongs_to(record, number, offset):
                     yield record.sequence
 
@@ -98,7 +98,7 @@ class Files:
         in_place = self.stream.position(record.sequence) == (number, offset)
         return in_place and (record.run, record.writer) == (self.run, self.stream.writer)
 
-    def read(self, number: int) -> Iterator[tuple[int, Record]]:
+    def read_file(self, number: int) -> Iterator[tuple[int, Record]]:
         """Yield the offset and the record of each block, or only one record with the offset WHOLE_FILE."""
         try:
             fd = open_to_read(f"{self.home}/{number}")
@@ -110,33 +110,32 @@ class Files:
             return
         try:
             size = os.fstat(fd).st_size if stat.S_ISREG(os.fstat(fd).st_mode) else 0
-            for offset in range(
-                0, min(size, self.stream.records_per_file * self.stream.block_bytes), self.stream.block_bytes
-            ):
-                yield offset, self.block(fd, offset)
+            block_bytes = self.stream.block_bytes
+            for offset in range(0, min(size, self.stream.records_per_file * block_bytes), block_bytes):
+                yield offset, self.read_block(fd, offset)
         finally:
             os.close(fd)
 
-    def block(self, fd: int, offset: int) -> Record:
+    def read_block(self, fd: int, offset: int) -> Record:
         try:
             try:
-                got = os.preadv(fd, [self.buffer], offset)
+                length = os.preadv(fd, [self.buffer], offset)
             except OSError as error:
                 if error.errno != errno.EINVAL:
                     raise
                 fcntl.fcntl(fd, fcntl.F_SETFL, 0)  # this filesystem accepts O_DIRECT only in open(2)
-                got = os.preadv(fd, [self.buffer], offset)
+                length = os.preadv(fd, [self.buffer], offset)
         except OSError:
             return Record("unreadable")
-        return unpack(memoryview(self.buffer)[:got])
+        return unpack(memoryview(self.buffer)[:length])
 
 
-class RecoveredRows(Files):
+class RecoveredRows(StoredRecords):
     """Reads the rows of a database in a copy, because a database that recovers writes to its files."""
 
-    def read(self, number: int) -> Iterator[tuple[int, Record]]:
+    def read_file(self, number: int) -> Iterator[tuple[int, Record]]:
         try:
-            rows = self.rows(number)
+            rows = self.read_rows(number)
         except CallError as error:
             yield WHOLE_FILE, Record("no file" if error.errno == errno.ENOENT else "unreadable")
             return
@@ -149,16 +148,16 @@ class RecoveredRows(Files):
             if isinstance(place, int) and isinstance(block, bytes):
                 yield place, unpack(block[: self.stream.block_bytes])
 
-    def rows(self, number: int) -> list[tuple[Any, Any]] | None:
+    def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
         """Return the rows; None if the database is damaged. Raises CallError if its files cannot be read.
 
-        Any other error is one of this host, and proves nothing about the disk.
+        Any other error is a fault of this host, and proves nothing about the disk.
         """
         raise NotImplementedError
 
 
 class RecoveredDatabase(RecoveredRows):
-    def rows(self, number: int) -> list[tuple[Any, Any]] | None:
+    def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
         import sqlite3  # noqa: PLC0415  some Pythons lack it
 
         copy_file(f"{self.home}/{number}", "copy", self.stream.max_stored_bytes)
@@ -178,10 +177,10 @@ class RecoveredServer(RecoveredRows):
         super().__init__(home, run, stream)
         self.settings = settings
 
-    def numbers(self) -> list[int]:
+    def file_numbers(self) -> list[int]:
         return [0]
 
-    def rows(self, number: int) -> list[tuple[Any, Any]] | None:
+    def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
         copy_tree(self.home, "copy")
         server = RecordServer(self.settings, "copy", self.run, self.stream)
         try:
@@ -193,11 +192,11 @@ class RecoveredServer(RecoveredRows):
             self.not_recovered = f"{trouble}. The end of its log: {server.last_lines()}"
         finally:
             server.kill()
-        self.try_new()
+        self.check_server()
         return None
 
-    def try_new(self) -> None:
-        """Raise Trouble if a server with new data does not work either: then nothing is known about the old data."""
+    def check_server(self) -> None:
+        """Raise Trouble if a server with new data does not work either, because the old data may then be intact."""
         os.mkdir("new", 0o700)
         server = RecordServer(self.settings, "new", self.run, self.stream)
         try:
@@ -219,17 +218,17 @@ def remove_copies() -> None:
             os.unlink(path)
 
 
-def copy_tree(source: str, to: str) -> None:
-    """Copy the data of a server: directories and regular files, with their owners. Raises as ``copy_file`` does."""
+def copy_tree(source: str, target: str) -> None:
+    """Copy the data of a server: directories and regular files, with their owners. Raises the errors of copy_file."""
     checked_call("stat", os.stat, source)
     for path, _, names in os.walk(source, onerror=_raise):
-        made = to + path[len(source) :]
-        os.mkdir(made, 0o700)
-        keep_owner(path, made)
+        copy = target + path[len(source) :]
+        os.mkdir(copy, 0o700)
+        keep_owner(path, copy)
         for name in names:
             if name not in SERVER_LOCKS and stat.S_ISREG(os.lstat(f"{path}/{name}").st_mode):
-                copy_file(f"{path}/{name}", f"{made}/{name}")
-                keep_owner(f"{path}/{name}", f"{made}/{name}")
+                copy_file(f"{path}/{name}", f"{copy}/{name}")
+                keep_owner(f"{path}/{name}", f"{copy}/{name}")
 
 
 def keep_owner(source: str, copy: str) -> None:
@@ -242,18 +241,18 @@ def _raise(error: OSError) -> None:
     raise CallError("read", error)
 
 
-def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
+def copy_file(source: str, target: str, max_bytes: int | None = None) -> None:
     """Copy a regular file. Raises CallError if it cannot be read; Trouble, OSError if it cannot be copied."""
     fd = checked_call("open", os.open, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode) or (max_bytes is not None and status.st_size > max_bytes):
             raise CallError("open", OSError(errno.EINVAL, "it is not a file of a writer", source))
-        room = os.statvfs(".")
-        if status.st_size > room.f_bavail * room.f_frsize:
+        space = os.statvfs(".")
+        if status.st_size > space.f_bavail * space.f_frsize:
             raise Trouble(f"{os.getcwd()} has no room for a copy of the database; set TMPDIR to another directory")
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-        with open(to, "xb") as copy:
+        with open(target, "xb") as copy:
             while data := checked_call("read", os.read, fd, COPY_BYTES):
                 copy.write(data)
     finally:
@@ -261,26 +260,28 @@ def copy_file(source: str, to: str, max_bytes: int | None = None) -> None:
 
 
 class WriterComparison:
+    """Compares the records of one writer with its acknowledgements."""
+
     def __init__(self, directory: str, run: str, stream: Stream, last: int, servers: dict[str, Any]) -> None:
         self.run = run
         self.stream = stream
-        self.last = last
+        self.last_acknowledged = last
         home = f"{directory}/w{stream.writer}"
-        self.files = (
+        self.records = (
             RecoveredServer(home, run, stream, servers[stream.writes])
             if stream.uses_server
-            else (RecoveredDatabase if stream.writes == "sqlite" else Files)(home, run, stream)
+            else (RecoveredDatabase if stream.writes == "sqlite" else StoredRecords)(home, run, stream)
         )
-        self.newest = max(self.files.intact(), default=-1)
+        self.newest_sequence = max(self.records.intact_sequences(), default=-1)
         self.present: set[int] = set()
         self.lost: dict[int, str] = {}
         self.newer = self.in_flight = self.unpromised = 0
 
     def compare(self) -> None:
-        for sequence in self.expected():
+        for sequence in self.expected_sequences():
             number, offset = self.stream.position(sequence)
-            record = self.files.at(number, offset)
-            kind = self.kind(record, sequence)
+            record = self.records.record_at(number, offset)
+            kind = self.find_kind(record, sequence)
             if kind == "present":
                 self.present.add(sequence)
                 self.newer += record.sequence > sequence
@@ -291,34 +292,28 @@ class WriterComparison:
             else:
                 self.lost[sequence] = "missing" if kind == "no file" else kind
 
-    def expected(self) -> range:
+    def expected_sequences(self) -> range:
         """Return the acknowledged sequence numbers that no newer record has overwritten or removed."""
-        stream = self.stream
+        stream, end = self.stream, self.last_acknowledged + 1
         if stream.overwrites:
-            return range(max(stream.first_sequence, self.last - stream.records_per_file + 1), self.last + 1)
-        newest_file = max(self.last, self.newest) // stream.records_per_file
+            return range(max(stream.first_sequence, end - stream.records_per_file), end)
+        newest_file = max(self.last_acknowledged, self.newest_sequence) // stream.records_per_file
         oldest = max(0, newest_file - stream.kept_files + 1) * stream.records_per_file
-        return range(oldest, self.last + 1)
+        return range(oldest, end)
 
-    def kind(self, record: Record, sequence: int) -> str:
+    def find_kind(self, record: Record, sequence: int) -> str:
         """Return what was found in the place of a record: ``present``, a kind of loss, or ``no file``."""
         if record.kind != "intact":
             return "missing" if record.kind == "empty" else record.kind
         if record.run != self.run or record.writer != self.stream.writer:
             return "misplaced"
-        if (
-            self.stream.overwrites
-            and record.sequence % self.stream.records_per_file == sequence % self.stream.records_per_file
-        ):
+        if self.stream.overwrites and self.stream.position(record.sequence) == self.stream.position(sequence):
             return "present" if record.sequence >= sequence else "stale"
         return "present" if record.sequence == sequence else "misplaced"
 
     def was_in_flight(self, sequence: int) -> bool:
-        next_one = max(self.last, self.newest) + 1
-        return (
-            self.stream.overwrites
-            and next_one % self.stream.records_per_file == sequence % self.stream.records_per_file
-        )
+        next_sequence = max(self.last_acknowledged, self.newest_sequence) + 1
+        return self.stream.overwrites and self.stream.position(next_sequence) == self.stream.position(sequence)
 
     def say(self) -> None:
         newest_present = max(self.present, default=-1)
@@ -332,7 +327,7 @@ class WriterComparison:
             unpromised=self.unpromised,
             reordered=sum(sequence < newest_present for sequence in self.lost),
             oldest=min(self.lost, default=None),
-            not_recovered=self.files.not_recovered,
+            not_recovered=self.records.not_recovered,
             **{kind: kinds[kind] for kind in LOSS_KINDS},
         )
 

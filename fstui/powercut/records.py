@@ -31,7 +31,7 @@ from typing import Literal, NamedTuple, get_args
 PREFIX = ".fstui-powercut-"
 """Prefix of the name of the test's directory; the run id follows."""
 END_REASON_FILE = "ended"
-"""A file in that directory, with the reason why the writer stopped by itself: no power was cut while it wrote."""
+"""A file in the test's directory with the reason why the writer stopped by itself, so that no power was cut."""
 MAGIC = b"fstuiPC1"
 _HEAD = struct.Struct("<8s8sIIQQ")
 _CRC = struct.Struct("<I")
@@ -58,7 +58,7 @@ BY_DATABASE = ("sqlite", *SERVERS)
 """Write methods whose records a database syncs."""
 LOSS_KINDS = ("missing", "stale", "torn", "misplaced", "unreadable")
 RecordKind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
-"""What was found in the place of a record. With the last three kinds, no block could be read there."""
+"""What was found in the place of a record. With the last three kinds, no block could be read in that place."""
 
 
 class Record(NamedTuple):
@@ -79,11 +79,11 @@ class Stream(NamedTuple):
     block_bytes: int
     records_per_file: int
     kept_files: int
-    """How many of the newest files are never removed. One more exists for a moment."""
+    """How many of the newest files are never removed. One more file exists for a short time."""
 
     @classmethod
     def make(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
-        """Return the stream. ``file_bytes``: of the overwritten file, an appended file, or all new files together."""
+        """``file_bytes``: the size of the overwritten file, of an appended file, or of all new files together."""
         records = max(2, file_bytes // block_bytes)
         is_file_per_record = writes.startswith("create") or writes == "rename"
         return cls(
@@ -126,7 +126,7 @@ class Stream(NamedTuple):
 
     @property
     def max_stored_bytes(self) -> int:
-        # one more, because a new file is started before the oldest is removed
+        # one more file, because a new file is started before the oldest is removed
         files = self.kept_files if self.overwrites else self.kept_files + 1
         # the log twice, because the pages of the table are larger than its rows
         database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.uses_server else 0
@@ -145,7 +145,7 @@ class Stream(NamedTuple):
 
 
 def unpack(block: bytes | memoryview) -> Record:
-    """Return what the block contains. A mixture of two records is torn, and so is any foreign data."""
+    """Return what the block contains. A mixture of two records is torn, and so is any data that is not a record."""
     if len(block) < _BODY_OFFSET or bytes(block[: len(MAGIC)]) != MAGIC:
         return Record("torn" if any(block) else "empty")
     _, run, writer, length, sequence, _ = _HEAD.unpack_from(block)

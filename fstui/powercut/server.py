@@ -1,4 +1,4 @@
-"""The database server of one writer. Its data is in the writer's directory. Each record is a row, committed by itself.
+"""The database server of one writer, with its data in the writer's directory. Each record is a row and a transaction.
 
 The settings come from ``databases.record_server``: ``user``, ``prepare``, ``argv``, ``socket``, ``ready`` and
 ``signal`` as in ``measure.helpers.serve``; ``client``, the command line of sysbench with ``{home}`` for the data
@@ -28,10 +28,10 @@ from fstui.measure.helpers.server_process import (
 from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
-START_S = 180.0
-"""Time limit for the start, the end and each preparing command of a server. It is long, for slow disks."""
+SERVER_TIMEOUT_S = 180.0
+"""Time limit for the start, the end and each preparing command of a server. It is long, because disks may be slow."""
 MNT_DETACH = 2
-LAST_LINES, MAX_LOG = 6, 800
+MAX_LOG_LINES, MAX_LOG_CHARS = 6, 800
 
 
 class NoAnswer(Trouble):
@@ -54,15 +54,15 @@ class RecordServer:
 
     def wait(self, _seconds: float) -> None:
         if time.monotonic() > self.deadline:
-            raise NoAnswer(f"no answer within {START_S:.0f} s")
+            raise NoAnswer(f"no answer within {SERVER_TIMEOUT_S:.0f} s")
         if is_full():
             raise NoAnswer(FULL_REASON)
         time.sleep(START_POLL_S)
 
     def make(self) -> None:
-        """Make the data with the rows that are overwritten later, end the server, and sync the filesystem."""
+        """Make the data with the rows that will be overwritten, end the server, and sync the filesystem."""
         for step in self.settings["prepare"]:
-            self.deadline = time.monotonic() + START_S
+            self.deadline = time.monotonic() + SERVER_TIMEOUT_S
             self.server.prepare(step)
         self.start(*self.settings["create"])
         self.execute("BEGIN")
@@ -76,16 +76,16 @@ class RecordServer:
     def start(self, *statements: str) -> None:
         with suppress(FileNotFoundError):
             os.unlink(f"{self.home}/{self.settings['socket']}")
-        self.deadline = time.monotonic() + START_S
+        self.deadline = time.monotonic() + SERVER_TIMEOUT_S
         self.server.start(
             self.settings["argv"], lambda: self.server.is_ready(self.settings["socket"], self.settings["ready"])
         )
         script = f"{self.home}.lua"
         with open(script, "w", encoding="utf-8") as file:
             file.write(self.settings["script"])
-        words = [word.format(home=self.home, script=script) for word in self.settings["client"]]
+        argv = [word.format(home=self.home, script=script) for word in self.settings["client"]]
         self.client = subprocess.Popen(
-            [*setpriv_command(None), *words],
+            [*setpriv_command(None), *argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -103,7 +103,7 @@ class RecordServer:
         self.execute("UPDATE records SET block = '{1}' WHERE place = {0}".format(*self.row(sequence)))
 
     def rows(self) -> list[tuple[int, bytes]]:
-        return [(int(place), decoded(block)) for place, block in self.execute("SELECT place, block FROM records")]
+        return [(int(place), decode_block(block)) for place, block in self.execute("SELECT place, block FROM records")]
 
     def execute(self, statement: str) -> list[list[str]]:
         """Execute a statement, and commit it unless a transaction was begun. Return its rows."""
@@ -119,16 +119,16 @@ class RecordServer:
                 return rows
             if word == "row":
                 rows.append(fields)
-            elif word.startswith(("FATAL:", "ALERT:")):  # the first one has the server's error
+            elif word.startswith(("FATAL:", "ALERT:")):  # the first of these lines has the server's error
                 fatal = fatal or word.partition(" ")[2].partition(" for query '")[0]
         raise Trouble(fatal or "its client ended")
 
     def end(self) -> None:
-        """End the server so that its data contains all that was committed."""
+        """End the server, so that the data in its directory contains everything that was committed."""
         self.disconnect()
         assert self.server.process is not None
         self.server.signal(self.settings["signal"])
-        self.deadline = time.monotonic() + START_S
+        self.deadline = time.monotonic() + SERVER_TIMEOUT_S
         while self.server.process.poll() is None:
             self.wait(START_POLL_S)
 
@@ -155,14 +155,14 @@ class RecordServer:
     def last_lines(self) -> str:
         try:
             with open(self.server.log, "rb") as log:
-                lines = log.read().decode(errors="backslashreplace").splitlines()[-LAST_LINES:]
+                lines = log.read().decode(errors="backslashreplace").splitlines()[-MAX_LOG_LINES:]
         except OSError:
             return ""
-        return " | ".join(" ".join(line.split()) for line in lines)[-MAX_LOG:]
+        return " | ".join(" ".join(line.split()) for line in lines)[-MAX_LOG_CHARS:]
 
 
-def decoded(block: str) -> bytes:
-    """Return the bytes of a row. Text that is not hexadecimal stays as it is, and then counts as torn."""
+def decode_block(block: str) -> bytes:
+    """Return the bytes of a row. Text that is not hexadecimal is not decoded, and so counts as torn."""
     try:
         return bytes.fromhex(block)
     except ValueError:

@@ -34,20 +34,20 @@ from fstui.powercut.records import BY_DATABASE, LOSS_KINDS, PREFIX
 from fstui.state.workspace import NotInspected, TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
-READ_S = 30.0
-REAP_S = 0.5
-_COUNTED = ("checked", "present", "newer", "in_flight", "unpromised", "reordered", *LOSS_KINDS)
+READ_TIMEOUT_S = 30.0
+REAP_TIMEOUT_S = 0.5
+_COUNT_NAMES = ("checked", "present", "newer", "in_flight", "unpromised", "reordered", *LOSS_KINDS)
 
 
-class Witnessed(NamedTuple):
+class WitnessLog(NamedTuple):
     log: Log
     header: PowerCutHeader
     cut_off: bool
-    """The log ended within a line, which was ignored."""
+    """Whether the log ended within a line, which was ignored."""
 
 
-class Declared(NamedTuple):
-    """What the user declares about the cut. ``unmountable``: the filesystem cannot be mounted since then."""
+class CutDeclaration(NamedTuple):
+    """What the user declares about the cut. ``unmountable``: since the cut, the filesystem cannot be mounted."""
 
     storage_was_cut: bool = False
     unmountable: bool = False
@@ -55,26 +55,28 @@ class Declared(NamedTuple):
 
 
 class ReadBack:
+    """What the child that reads the records reported."""
+
     def __init__(self) -> None:
-        self.answered = False
+        self.has_answered = False
         self.error: str | None = "the program that reads them has ended"
         """Why the records could not be read; None if they could."""
-        self.found = False
-        self.ended: str | None = None
-        """Why the writer stopped, if it stopped by itself."""
+        self.directory_exists = False
+        self.end_reason: str | None = None
+        """Why the writer stopped by itself; None if it did not."""
         self.read_only = False
         self.writers: dict[int, dict[str, Any]] = {}
-        self.left: str | None = None
+        self.leftover: str | None = None
         """Why the directory for copies of databases could not be removed."""
 
     def add(self, line: dict[str, Any]) -> None:
-        self.answered = True
+        self.has_answered = True
         if "writer" in line:
             self.writers[line["writer"]] = line
         elif "error" in line:
             self.error = line["error"]
         else:
-            self.error, self.found, self.ended = None, line["found"], line["ended"]
+            self.error, self.directory_exists, self.end_reason = None, line["found"], line["ended"]
 
 
 class RecordsHost(Protocol):
@@ -85,58 +87,58 @@ class RecordsHost(Protocol):
         """Resolve a directory. Raises Refused."""
 
 
-class Verified(NamedTuple):
+class Verification(NamedTuple):
     run: Run
     saved_to: str | None = None
-    """The path of the run, if this cut was verified before and its records have been removed since."""
+    """The path of the saved run, if this cut was verified earlier and its records have been removed."""
 
 
 async def verify(
     directory: str,
-    witnessed: Witnessed,
+    witness_log: WitnessLog,
     earlier: EarlierCuts,
     machine: RecordsHost,
-    declared: Declared,
+    declared: CutDeclaration,
     *,
     servers: Mapping[str, Any],
-) -> Verified:
+) -> Verification:
     """Return the judged run of this cut, not yet saved. Raises Refused with a sentence for the user."""
     began = time.monotonic()
-    header = witnessed.header
+    header = witness_log.header
     if declared.unmountable:
         await _check_unmountable(directory, header, machine)
-        read, target = ReadBack(), header.target
+        readback, target = ReadBack(), header.target
     else:
-        inspected = await _inspected(directory, machine)
+        inspected = await _inspect(directory, machine)
         inventory = machine.survey()
         now = target_of(inspected.path, inventory)
         _check_host(header, inventory.host, declared)
-        read = await _records(inspected, witnessed, servers)
-        if earlier.same_cut and not read.found:
-            return Verified(earlier.same_cut.run, str(earlier.same_cut.path))
-        if not read.found:
+        readback = await _read_records(inspected, witness_log, servers)
+        if earlier.same_cut and not readback.directory_exists:
+            return Verification(earlier.same_cut.run, str(earlier.same_cut.path))
+        if not readback.directory_exists:
             _check_filesystem(header, now, inspected)
-        read.read_only = "ro" in now.mount_options
-        target = _with_state_of(header.target, now)
-    step = _step(witnessed, _figures(witnessed, read, declared, earlier.survived_cuts))
+        readback.read_only = "ro" in now.mount_options
+        target = _with_current_state(header.target, now)
+    step = _step(witness_log, _figures(witness_log, readback, declared, earlier.survived_cuts))
     run = msgspec.structs.replace(
         _run(step, header, target, machine.survey().host),
         elapsed_s=round(time.monotonic() - began, 3),
-        left_behind=(read.left,) if read.left else (),
+        left_behind=(readback.leftover,) if readback.leftover else (),
     )
-    return Verified(with_digest(run.with_judgement(judge(run))))
+    return Verification(with_digest(run.with_judgement(judge(run))))
 
 
 async def read_file(file: str) -> bytes:
-    """Read the log file in a child process, because its disk may hang, too. Raises Refused."""
+    """Read the log file in a child process, because the disk of the log may hang, too. Raises Refused."""
     path = Path(os.path.expanduser(file))  # noqa: ASYNC240, PTH111  does not access the disk
     try:
-        return await in_child(Path.read_bytes, path, timeout_s=READ_S, where=file)
+        return await in_child(Path.read_bytes, path, timeout_s=READ_TIMEOUT_S, where=file)
     except OSError as error:
         raise Refused(f"cannot read {file}: {error.strerror}") from None
 
 
-def read_log(data: bytes) -> Witnessed:
+def read_log(data: bytes) -> WitnessLog:
     """Parse the witness's log. Raises Refused if it is empty, damaged, or contains no acknowledgement."""
     try:
         log = parse(data)
@@ -149,7 +151,7 @@ def read_log(data: bytes) -> Witnessed:
             "the witness's log contains no acknowledgement, so there is nothing to verify. "
             "Cut the power after the witness has shown acknowledgements."
         )
-    return Witnessed(log, header, cut_off=not data.endswith(b"\n"))
+    return WitnessLog(log, header, cut_off=not data.endswith(b"\n"))
 
 
 def _check_complete(log: Log, header: PowerCutHeader) -> None:
@@ -160,7 +162,7 @@ def _check_complete(log: Log, header: PowerCutHeader) -> None:
             raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
 
 
-async def _inspected(directory: str, machine: RecordsHost) -> TargetDirectory:
+async def _inspect(directory: str, machine: RecordsHost) -> TargetDirectory:
     try:
         return await machine.inspect(directory)
     except Refused as refusal:
@@ -176,17 +178,17 @@ async def _check_unmountable(directory: str, header: PowerCutHeader, machine: Re
         raise Refused(f"{refusal} If its filesystem hangs, unmount it (umount -l) and verify again.") from None
     except Refused:
         return
-    read = await _read_back(inspected, header, {}, {})
-    if not read.answered:
+    readback = await _read_back(inspected, header, {}, {})
+    if not readback.has_answered:
         raise Refused(
             f"{inspected.path} may contain the records: the program that looks for them was killed. Nothing was saved. "
             "Verify again."
         )
-    if read.found:
+    if readback.directory_exists:
         raise Refused(f"{inspected.path} is mounted and contains the records: verify without --mount-fails")
 
 
-def _check_host(header: PowerCutHeader, host: Host, declared: Declared) -> None:
+def _check_host(header: PowerCutHeader, host: Host, declared: CutDeclaration) -> None:
     if header.host.hostname != host.hostname and not declared.storage_was_cut:
         raise Refused(
             f"the log is from {header.host.hostname}, and this host is {host.hostname}. Verify there. If the disk was "
@@ -196,9 +198,9 @@ def _check_host(header: PowerCutHeader, host: Host, declared: Declared) -> None:
 
 def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDirectory) -> None:
     then = header.target
-    # If the cut lost a mkfs, the filesystem from before the mkfs is back, with another f_fsid.
+    # if the cut undid a mkfs, the filesystem from before the mkfs is back, with another f_fsid
     if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
-        if _within(now) == _within(then):
+        if _path_in_filesystem(now) == _path_in_filesystem(then):
             return
         raise Refused(
             f"{inspected.path} does not contain the records, which were written to {then.path} on {then.mount_point}. "
@@ -211,30 +213,30 @@ def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDire
     )
 
 
-def _within(target: Target) -> str:
+def _path_in_filesystem(target: Target) -> str:
     """Return the path of the directory in its filesystem, as far as mounts show it."""
     return os.path.relpath(target.path, target.mount_point)
 
 
-async def _records(inspected: TargetDirectory, witnessed: Witnessed, servers: Mapping[str, Any]) -> ReadBack:
-    log, header, _ = witnessed
+async def _read_records(inspected: TargetDirectory, witness_log: WitnessLog, servers: Mapping[str, Any]) -> ReadBack:
+    log, header, _ = witness_log
     last = {number: writer.last for number, writer in log.writers.items()}
-    read = await _read_back(inspected, header, last, servers)
-    if read.error is not None:
+    readback = await _read_back(inspected, header, last, servers)
+    if readback.error is not None:
         raise Refused(
-            f"{inspected.path}: the records cannot be read: {read.error}. Verify as the user that wrote them. If the "
-            "filesystem is damaged, repair it (fsck) and verify again, or add --mount-fails if that is impossible."
+            f"{inspected.path}: the records cannot be read: {readback.error}. Verify as the user that wrote them. If "
+            "the filesystem is damaged, repair it (fsck) and verify again, or add --mount-fails if that is impossible."
         )
-    if read.found and read.writers.keys() != log.writers.keys():
+    if readback.directory_exists and readback.writers.keys() != log.writers.keys():
         raise Refused("the records could not be read completely, and nothing was saved. Verify again.")
-    return read
+    return readback
 
 
 async def _read_back(
     inspected: TargetDirectory, header: PowerCutHeader, last: dict[int, int], servers: Mapping[str, Any]
 ) -> ReadBack:
-    """Read the records in a child, which is killed on cancellation. ``last``: the newest record of each writer."""
-    read = ReadBack()
+    """Read the records in a child, which is killed on cancellation. ``last``: the last record of each writer."""
+    readback = ReadBack()
     copied = any(stream.writes in BY_DATABASE and stream.writer in last for stream in header.streams)
     # a database writes to its files when it recovers, so it recovers a copy
     copies = await Workspace.make_temporary() if copied else None
@@ -251,19 +253,21 @@ async def _read_back(
         try:
             child.send(json.dumps(request))
             while line := await child.read_line():
-                read.add(json.loads(line))
+                readback.add(json.loads(line))
         finally:
-            if await child.reap(REAP_S) is None:
+            if await child.reap(REAP_TIMEOUT_S) is None:
                 child.abandon()
     finally:
-        read.left = await copies.remove() if copies else None
-    return read
+        readback.leftover = await copies.remove() if copies else None
+    return readback
 
 
-def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_before: int) -> PowerCutFigures:
-    log, header, cut_off = witnessed
+def _figures(
+    witness_log: WitnessLog, readback: ReadBack, declared: CutDeclaration, cuts_before: int
+) -> PowerCutFigures:
+    log, header, cut_off = witness_log
     now = proc.boot_id()
-    oldest = [(writer, counts["oldest"]) for writer, counts in read.writers.items() if counts["oldest"] is not None]
+    oldest = [(writer, counts["oldest"]) for writer, counts in readback.writers.items() if counts["oldest"] is not None]
     ages_ms = [log.last_ms - log.writers[writer].time_ms(sequence) for writer, sequence in oldest]
     return PowerCutFigures(
         cut=header.run,
@@ -273,33 +277,33 @@ def _figures(witnessed: Witnessed, read: ReadBack, declared: Declared, cuts_befo
         rebooted=bool(now and header.boot) and now != header.boot,
         storage_was_cut=declared.storage_was_cut,
         unmountable=declared.unmountable,
-        gone=not read.found and not declared.unmountable,
-        ended=read.ended or (None if log.failed and declared.storage_was_cut else log.ended),
-        read_only=read.read_only,
+        gone=not readback.directory_exists and not declared.unmountable,
+        ended=readback.end_reason or (None if log.has_failed and declared.storage_was_cut else log.end_reason),
+        read_only=readback.read_only,
         log_cut_off=cut_off,
         acknowledged=log.acknowledged,
         oldest_lost_s=max(ages_ms, default=0) / 1e3,
-        by_claim=_by_claim(log, header, read),
-        not_recovered=" ".join(filter(None, (counts["not_recovered"] for counts in read.writers.values()))),
-        **{name: sum(counts[name] for counts in read.writers.values()) for name in _COUNTED},
+        by_claim=_by_claim(log, header, readback),
+        not_recovered=" ".join(filter(None, (counts["not_recovered"] for counts in readback.writers.values()))),
+        **{name: sum(counts[name] for counts in readback.writers.values()) for name in _COUNT_NAMES},
     )
 
 
-def _by_claim(log: Log, header: PowerCutHeader, read: ReadBack) -> dict[str, dict[str, int]]:
+def _by_claim(log: Log, header: PowerCutHeader, readback: ReadBack) -> dict[str, dict[str, int]]:
     """Return the counts of each combination of sync and write method."""
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
         sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())
         writer = log.writers.get(stream.writer)
         sums["acknowledged"] += len(writer.at_ms) if writer else 0
-        if counts := read.writers.get(stream.writer):
+        if counts := readback.writers.get(stream.writer):
             sums["checked"] += counts["checked"]
             sums["lost"] += sum(counts[name] for name in LOSS_KINDS)
     return {claim: dict(sums) for claim, sums in claims.items()}
 
 
-def _step(witnessed: Witnessed, measured: PowerCutFigures) -> Step:
-    log, header, _ = witnessed
+def _step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
+    log, header, _ = witness_log
     elapsed_s = log.last_ms / 1e3
     return Step(
         name="power cut",
@@ -326,7 +330,7 @@ def _run(step: Step, header: PowerCutHeader, target: Target, host: Host) -> Run:
     )
 
 
-def _with_state_of(then: Target, now: Target) -> Target:
+def _with_current_state(then: Target, now: Target) -> Target:
     """Return the stack as it was before the cut, with the current faults of its layers."""
     states = {node.id: node.state for node in now.stack}
     stack = tuple(msgspec.structs.replace(node, state=states.get(node.id, ())) for node in then.stack)

@@ -19,10 +19,10 @@ from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, MAX_LINE, Ack, BadLog, LineBuffer, Log, parse_header
 from fstui.state.files import open_user_file, sync_directory
 
-SYNC_S = 0.2
+SYNC_INTERVAL_S = 0.2
 SILENCE_TIMEOUT_S = 3.0
-"""After this time without a line, the power or the network is gone: the writer prints a line every second."""
-RATE_S = 2.0
+"""After this time without a line, power or network have failed, because the writer prints a line every second."""
+RATE_PERIOD_S = 2.0
 """The displayed rate is an average over this time."""
 _READ_BYTES = 1 << 16
 
@@ -52,45 +52,47 @@ class Witness:
         self.durable = 0
         self._lines = LineBuffer()
         self._dirty = False
-        """Whether something was written since the last sync."""
+        """Whether data was written since the last sync."""
         now = time.monotonic()
-        self._synced_at = self._line_at = now
+        self._synced_at = self._last_line_at = now
         self.acknowledged_at = now
         """When the last acknowledgement arrived (time.monotonic)."""
-        self._recent: list[tuple[float, int]] = [(now, 0)]
+        self._counts: list[tuple[float, int]] = [(now, 0)]
 
-    def listen(self, source: int, every_s: float) -> Iterator[WitnessState]:
+    def listen(self, source: int, interval_s: float) -> Iterator[WitnessState]:
         """Read until the connection ends, and yield the state at least this often. Raises BadLog, LogNotWritten."""
         shown_at = 0.0
         while True:
-            readable, _, _ = select.select([source], [], [], min(SYNC_S, every_s))
+            readable, _, _ = select.select([source], [], [], min(SYNC_INTERVAL_S, interval_s))
             if readable:
                 data = os.read(source, _READ_BYTES)
                 if not data:
                     return
                 self._receive(data)
             now = time.monotonic()
-            if self._dirty and now - self._synced_at >= SYNC_S:
+            if self._dirty and now - self._synced_at >= SYNC_INTERVAL_S:
                 self.sync()
-            if now - shown_at >= every_s:
+            if now - shown_at >= interval_s:
                 shown_at = now
-                yield self.view()
+                yield self.state()
 
     @property
-    def on_the_same_host(self) -> bool:
-        """Whether the writer runs on this host, so that the witness would lose its power, too."""
+    def is_on_same_host(self) -> bool:
+        """Whether the writer runs on this host, so that the power cut would also end the witness."""
         return self.header is not None and bool(proc.boot_id()) and self.header.boot == proc.boot_id()
 
-    def view(self) -> WitnessState:
+    def state(self) -> WitnessState:
         now = time.monotonic()
         acknowledged = self.log.acknowledged if self.log else 0
-        self._recent.append((now, acknowledged))
-        while len(self._recent) > 2 and now - self._recent[1][0] >= RATE_S:
-            self._recent.pop(0)
-        since, before = self._recent[0]
-        rate = (acknowledged - before) / (now - since) if now > since else 0.0
+        self._counts.append((now, acknowledged))
+        while len(self._counts) > 2 and now - self._counts[1][0] >= RATE_PERIOD_S:
+            self._counts.pop(0)
+        began, count = self._counts[0]
+        rate = (acknowledged - count) / (now - began) if now > began else 0.0
         last = self.log.newest_ack if self.log else None
-        return WitnessState(acknowledged, self.durable, rate, last, now - self.acknowledged_at, now - self._line_at)
+        return WitnessState(
+            acknowledged, self.durable, rate, last, now - self.acknowledged_at, now - self._last_line_at
+        )
 
     def sync(self) -> None:
         """Sync the log. Raises LogNotWritten."""
@@ -113,26 +115,26 @@ class Witness:
             os.close(self._fd)
 
     def _receive(self, data: bytes) -> None:
-        self._line_at = time.monotonic()
+        self._last_line_at = time.monotonic()
         valid = []
         try:
             for line in self._lines.feed(data, MAX_HEADER if self.log is None else MAX_LINE):
-                self._read(line)
+                self._add_line(line)
                 if self.log is not None:
                     valid.append(line + b"\n")
         finally:  # also if a later line is damaged
             self._write(b"".join(valid))
 
-    def _read(self, line: bytes) -> None:
+    def _add_line(self, line: bytes) -> None:
         if self.log is None:
-            self._begin(line)
+            self._read_header(line)
             return
         before = self.log.newest_ack
         self.log.add(line)
         if self.log.newest_ack is not before:
-            self.acknowledged_at = self._line_at
+            self.acknowledged_at = self._last_line_at
 
-    def _begin(self, line: bytes) -> None:
+    def _read_header(self, line: bytes) -> None:
         """Read the header, and skip text that a login shell printed before it."""
         try:
             fields = parse_header(line)

@@ -30,11 +30,11 @@ from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, 
 from fstui.powercut.records import END_REASON_FILE, Stream
 from fstui.powercut.server import RecordServer
 
-ALIVE_S = 1.0
-STOP_NS = 2_000_000_000
+ALIVE_INTERVAL_S = 1.0
+STOP_TIMEOUT_NS = 2_000_000_000
 """How long to wait for an operation in flight after a stop."""
-NAP_S = 0.05
-"""Interval between two looks at a stop, a child or a clock."""
+POLL_INTERVAL_S = 0.05
+"""Interval between two checks of stdin, a child or a clock."""
 
 
 def report(**fields: Any) -> None:
@@ -48,8 +48,8 @@ def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callab
     writer, sequence = output.stream.writer, output.stream.first_sequence
     due = clock()
     while not stopping():
-        if pause_ns and (early := due - clock()) > 0:
-            time.sleep(min(early / 1e9, NAP_S))
+        if pause_ns and (early_ns := due - clock()) > 0:
+            time.sleep(min(early_ns / 1e9, POLL_INTERVAL_S))
             continue
         due = max(due + pause_ns, clock() - pause_ns)  # no burst after a stall
         output.put(sequence)
@@ -58,8 +58,8 @@ def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callab
 
 
 class Coordinator:
-    """The first process: starts the writers and stops them on the first of these: a stop by the parent, the end of the
-    time, a failed writer, a closed stdout."""
+    """The first process. It starts the writers, and stops them if the parent requests it, the time is over, a writer
+    has failed, or stdout is closed."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.directory: str = settings["directory"]
@@ -74,30 +74,30 @@ class Coordinator:
         self.pid = os.getpid()
         self.began_ns = 0
         self.children: list[int] = []
-        self.received = b""
+        self.stdin_data = b""
 
-    def go(self) -> int:
-        if not self.prepared():
+    def run_to_end(self) -> int:
+        if not self.prepare_files():
             return 2
         self.began_ns = clock()
         try:
             write_line(self.header.encode() + b"\n")
         except BrokenPipeError:
-            return self.end(Ending(READER_GONE))
+            return self.finish(Ending(READER_GONE))
         report(ready=True)
         failures_out, failures_in = os.pipe()
         for stream in self.streams:
             self.children.append(fork(lambda stream=stream: self.writer(stream, failures_in)))  # type: ignore[misc]
         os.close(failures_in)
-        return self.end(self.watch(failures_out))
+        return self.finish(self.wait_for_end(failures_out))
 
-    def prepared(self) -> bool:
-        """Create the files in a child, which is abandoned if the storage hangs. Return whether that succeeded."""
+    def prepare_files(self) -> bool:
+        """Create the files in a child, which is killed if the parent requests a stop. Return whether that succeeded."""
         result_out, result_in = os.pipe()
-        child = fork(lambda: self.preparer(result_in))
+        child = fork(lambda: self.prepare_in_child(result_in))
         os.close(result_in)
-        while not select.select([result_out], [], [], NAP_S)[0]:
-            if (reason := self.stopped()) is not None:
+        while not select.select([result_out], [], [], POLL_INTERVAL_S)[0]:
+            if (reason := self.read_stop_reason()) is not None:
                 os.kill(child, signal.SIGKILL)
                 report(refused=f"stopped before the first record: {reason}")
                 return False
@@ -109,53 +109,53 @@ class Coordinator:
         self.identity = result["identity"]
         return True
 
-    def preparer(self, result_in: int) -> int:
+    def prepare_in_child(self, result_in: int) -> int:
         try:
             result: dict[str, Any] = {"identity": prepare(self.directory, self.run, self.streams, self.servers)}
         except (CallError, Trouble, OSError) as failure:
-            result = {"refused": what_failed(failure)}
+            result = {"refused": failure_text(failure)}
         os.write(result_in, json.dumps(result).encode())
         return 0
 
     def enter(self) -> None:
-        """In a child: enter the directory that was created. Raises CallError if its name leads elsewhere now."""
+        """In a child: enter the directory that was created. Raises CallError if it was replaced."""
         checked_call("chdir", enter, self.directory, self.identity)
 
     def writer(self, stream: Stream, failures_in: int) -> int:
         try:
             self.enter()
-            write_records(self.output(stream), self.began_ns, self.pause_ns, self.writer_is_to_stop)
+            write_records(self.open_output(stream), self.began_ns, self.pause_ns, self.must_stop)
         except BrokenPipeError:
             os.write(failures_in, READER_GONE.encode() + b"\n")
         except (CallError, Trouble, OSError) as failure:
-            words = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {what_failed(failure)}"
-            os.write(failures_in, words.encode() + b"\n")
+            message = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {failure_text(failure)}"
+            os.write(failures_in, message.encode() + b"\n")
             return 1
         return 0
 
-    def output(self, stream: Stream) -> Output:
+    def open_output(self, stream: Stream) -> Output:
         if stream.uses_server:
             server = RecordServer(self.servers[stream.writes], f"w{stream.writer}", self.run, stream)
             server.start()
             return server
         return (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run, stream)
 
-    def writer_is_to_stop(self) -> bool:
+    def must_stop(self) -> bool:
         """In a writer: return whether the flag is set or the first process has died."""
         return bool(self.stop_flag[0]) or os.getppid() != self.pid
 
-    def watch(self, failures: int) -> Ending:
-        """Print signs of life until there is a reason to stop, and return that."""
+    def wait_for_end(self, failures: int) -> Ending:
+        """Print signs of life until there is a reason to stop. Return the reason."""
         due = clock()
         while True:
             if clock() >= due:
-                due += int(ALIVE_S * 1e9)
+                due += int(ALIVE_INTERVAL_S * 1e9)
                 if not self.print_line(b"alive %d\n" % self.elapsed_ms()):
                     return Ending(READER_GONE)
-            if select.select([failures], [], [], NAP_S)[0]:
-                words = os.read(failures, 4096).decode().partition("\n")[0]
-                return Ending(words or "its writers were killed", failed=words != READER_GONE)
-            if (reason := self.stopped()) is not None:
+            if select.select([failures], [], [], POLL_INTERVAL_S)[0]:
+                message = os.read(failures, 4096).decode().partition("\n")[0]
+                return Ending(message or "its writers were killed", has_failed=message != READER_GONE)
+            if (reason := self.read_stop_reason()) is not None:
                 return Ending(reason)
             if self.length_ns and clock() - self.began_ns >= self.length_ns:
                 return Ending("its time was over")
@@ -169,30 +169,30 @@ class Coordinator:
             return False
         return True
 
-    def stopped(self) -> str | None:
+    def read_stop_reason(self) -> str | None:
         """Return the reason that arrived on stdin, or that stdin was closed; None if neither happened."""
         if not select.select([0], [], [], 0)[0]:
             return None
         data = os.read(0, 4096)
-        self.received += data
-        word, _, reason = self.received.decode().partition("\n")[0].partition(" ")
+        self.stdin_data += data
+        word, _, reason = self.stdin_data.decode().partition("\n")[0].partition(" ")
         if word == "stop":
             return reason
         return None if data else "its parent has died"
 
-    def end(self, ending: Ending) -> int:
+    def finish(self, ending: Ending) -> int:
         """Stop the writers, record that no power was cut, and report the end."""
         self.stop_flag[0] = 1
-        until_ns = clock() + STOP_NS
-        stuck = [child for child in self.children if not ended(child, until_ns)]
-        if not stuck:  # otherwise the storage hangs, and so would the mark
-            ended(fork(lambda: self.mark(ending.reason)), until_ns + STOP_NS)
-        reason = (FAILURE_PREFIX if ending.failed else "") + ending.reason.replace("\n", " ")
+        until_ns = clock() + STOP_TIMEOUT_NS
+        stuck = [child for child in self.children if not reap(child, until_ns)]
+        if not stuck:  # otherwise the storage hangs, and writing the reason would hang, too
+            reap(fork(lambda: self.save_end_reason(ending.reason)), until_ns + STOP_TIMEOUT_NS)
+        reason = (FAILURE_PREFIX if ending.has_failed else "") + ending.reason.replace("\n", " ")
         self.print_line(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
-        report(ended=ending.reason, failed=ending.failed)
-        return 1 if ending.failed else 0
+        report(ended=ending.reason, failed=ending.has_failed)
+        return 1 if ending.has_failed else 0
 
-    def mark(self, reason: str) -> int:
+    def save_end_reason(self, reason: str) -> int:
         """In a child: write the reason to the file ENDED, because no power was cut while the writers wrote."""
         try:
             self.enter()
@@ -208,10 +208,10 @@ class Coordinator:
         return (clock() - self.began_ns) // 1_000_000
 
 
-def what_failed(failure: Exception) -> str:
+def failure_text(failure: Exception) -> str:
     """Return one short line: the call with its error, or the error of a server."""
-    words = f"{failure.call}: {failure}" if isinstance(failure, CallError) else str(failure)
-    return " ".join(words.split())[:900]
+    text = f"{failure.call}: {failure}" if isinstance(failure, CallError) else str(failure)
+    return " ".join(text.split())[:900]
 
 
 def fork(work: Callable[[], int]) -> int:
@@ -221,30 +221,30 @@ def fork(work: Callable[[], int]) -> int:
         return child
     status = 1
     try:
-        # if it gets stuck in the kernel, it must not hold the pipes to the parent open
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        os.dup2(nothing, 2)
+        # a child that gets stuck in the kernel must not hold the pipes to the parent open
+        devnull = os.open(os.devnull, os.O_RDWR)
+        os.dup2(devnull, 0)
+        os.dup2(devnull, 2)
         status = work()
     finally:
         os._exit(status)
 
 
-def ended(child: int, until_ns: int) -> bool:
-    """Reap the child. If it is stuck in the kernel, kill it (it dies when the kernel returns) and return False."""
+def reap(child: int, until_ns: int) -> bool:
+    """Reap the child. If it does not end in time, kill it and return False. It may be stuck in the kernel."""
     while os.waitpid(child, os.WNOHANG)[0] == 0:
         if clock() > until_ns:
             os.kill(child, signal.SIGKILL)
             return False
-        time.sleep(NAP_S)
+        time.sleep(POLL_INTERVAL_S)
     return True
 
 
 def main() -> NoReturn:
-    # the parent gets them, too, and sends stop. A handler, because a server would inherit an ignored signal
+    # the parent also gets these signals, and sends stop. They have a handler, because a server would inherit SIG_IGN
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
-    sys.exit(Coordinator(read_settings()).go())
+    sys.exit(Coordinator(read_settings()).run_to_end())
 
 
 if __name__ == "__main__":

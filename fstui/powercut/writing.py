@@ -22,15 +22,15 @@ from fstui.state import ledger
 from fstui.state.ledger import enter_in_child
 from fstui.state.workspace import remove_left_behind
 
-_END_S = 6.0
-"""The writer itself waits up to 4 s for its processes."""
+_END_TIMEOUT_S = 6.0
+"""The writer waits up to 4 s for its own processes."""
 
 
 class PreparedCut(NamedTuple):
     header: PowerCutHeader
     plan: PowerCutPlan
     on_root: bool
-    """Whether the records go to the root filesystem, so that the host may not start again."""
+    """Whether the records go to the root filesystem, so that the host may fail to boot."""
     servers: Mapping[str, Any]
     """The settings of the database servers by name: see ``fstui.powercut.server``."""
 
@@ -55,17 +55,17 @@ def make_cut(
     return PreparedCut(header, plan, is_root(target, inventory), servers)
 
 
-class Writing:
+class WriterProcess:
     """The running writer. Its acknowledgements go directly to the stdout of fstui."""
 
     def __init__(self, cut: PreparedCut, child: Child, entry: ledger.LedgerEntry) -> None:
         self._cut = cut
         self._child = child
         self._entry = entry
-        self._stopping = False
+        self._is_stopping = False
 
     @classmethod
-    async def start(cls, cut: PreparedCut) -> Writing:
+    async def start(cls, cut: PreparedCut) -> WriterProcess:
         """Record the directory in the ledger and start the writer. Raises Refused, OSError."""
         try:
             mount_point = cut.header.target.mount_point
@@ -90,44 +90,44 @@ class Writing:
 
     def stop(self, reason: str) -> None:
         """Tell the writer to stop. The second call kills it."""
-        if self._stopping:
+        if self._is_stopping:
             self._child.abandon()
-        self._stopping = True
+        self._is_stopping = True
         self._child.send(f"stop {reason}")
 
-    async def ready(self) -> None:
-        """Wait until the writer is ready. If it cannot start, remove what it made and raise Refused."""
-        answer = await self._next()
-        if answer is None or "refused" in answer:
+    async def wait_until_ready(self) -> None:
+        """Wait until the writer is ready. If the writer cannot start, remove what it made and raise Refused."""
+        report = await self._next_report()
+        if report is None or "refused" in report:
             await self._end()
             leftover = await remove_left_behind(self._entry)
-            reason = answer["refused"] if answer else "its process ended"
+            reason = report["refused"] if report else "its process ended"
             raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {leftover}" if leftover else ""))
 
-    async def ended(self) -> Ending:
-        answer = await self._next()
+    async def wait_for_end(self) -> Ending:
+        report = await self._next_report()
         await self._end()
-        if answer is None or "ended" not in answer:
-            return Ending("its process was killed", failed=True)
-        return Ending(answer["ended"], answer["failed"])
+        if report is None or "ended" not in report:
+            return Ending("its process was killed", has_failed=True)
+        return Ending(report["ended"], report["failed"])
 
     async def _end(self) -> None:
-        await self._child.reap(_END_S)
+        await self._child.reap(_END_TIMEOUT_S)
         self._child.abandon()
 
-    async def _next(self) -> dict[str, Any] | None:
+    async def _next_report(self) -> dict[str, Any] | None:
         while line := await self._child.read_line():
             try:
-                answer = json.loads(line)
+                report = json.loads(line)
             except ValueError:  # a traceback, for example
                 continue
-            if isinstance(answer, dict) and answer.keys() & {"ready", "refused", "ended"}:
-                return answer
+            if isinstance(report, dict) and report.keys() & {"ready", "refused", "ended"}:
+                return report
         return None
 
 
 def is_root(target: Target, inventory: Inventory) -> bool:
-    """Return whether the target is on the root filesystem, even if that is mounted elsewhere, too."""
+    """Return whether the target is on the root filesystem, even if it is another mount of that filesystem."""
     root = next((filesystem for filesystem in inventory.filesystems if filesystem.mount_point == "/"), None)
     if target.mount_point == "/" or root is None:
         return target.mount_point == "/"

@@ -11,7 +11,7 @@ from fstui.powercut import power_cuts, verification, writing
 from fstui.powercut.plan import PowerCutPlan, make_plan
 from fstui.powercut.power_cuts import CutHistory
 from fstui.powercut.records import Stream
-from fstui.powercut.verification import Declared, Verified
+from fstui.powercut.verification import CutDeclaration, Verification
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import caution
 from fstui.runs.machine.base import SaveResult
@@ -58,7 +58,7 @@ async def earlier_cuts(target: Target) -> CutHistory:
     return await in_home(power_cuts.read_history, target.identity, timeout_s=HISTORY_TIMEOUT_S)
 
 
-async def verify(session: Session, directory: str, log: bytes, declared: Declared) -> Verified:
+async def verify(session: Session, directory: str, log: bytes, declared: CutDeclaration) -> Verification:
     """Return the run of this power cut, judged and not yet saved. Raises Refused."""
     witness_log = verification.read_log(log)
     header = witness_log.header
@@ -69,7 +69,7 @@ async def verify(session: Session, directory: str, log: bytes, declared: Declare
     return await verification.verify(directory, witness_log, earlier, session.machine, declared, servers=servers)
 
 
-async def save(session: Session, verified: Verified) -> SaveResult:
+async def save(session: Session, verified: Verification) -> SaveResult:
     if verified.saved_to is not None:
         return SaveResult(verified.saved_to)
     return await session.machine.save(verified.run)

@@ -12,17 +12,17 @@ def test_log_contains_acknowledgements_and_times() -> None:
     assert log.acknowledged == 3
     assert (log.writers[0].first, log.writers[0].last) == (8, 9)
     assert (log.writers[0].time_ms(9), log.writers[1].time_ms(0)) == (20, 11)
-    assert (log.last_ms, log.ended) == (20, None)
+    assert (log.last_ms, log.end_reason) == (20, None)
 
 
 def test_writers_end_differs_from_a_broken_connection() -> None:
-    assert parse(HEADER + b"ack 0 0 1\nend 900 stopped by SIGINT\n").ended == "stopped by SIGINT"
-    assert parse(HEADER + b"ack 0 0 1\n").ended is None
+    assert parse(HEADER + b"ack 0 0 1\nend 900 stopped by SIGINT\n").end_reason == "stopped by SIGINT"
+    assert parse(HEADER + b"ack 0 0 1\n").end_reason is None
 
 
 def test_last_incomplete_line_is_not_parsed() -> None:
     assert parse(HEADER + b"ack 0 8 10\nack 0 9 1").writers[0].last == 8
-    assert parse(HEADER + b"ack 0 8 10\nend 9").ended is None
+    assert parse(HEADER + b"ack 0 8 10\nend 9").end_reason is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.wire.stdio import CallError
-from fstui.powercut.output import WriterFiles, fill
+from fstui.powercut.output import WriterFiles, fill_file
 from fstui.powercut.records import Stream
 
 RUN = "00" * 8
@@ -35,7 +35,7 @@ def test_short_write_while_filling_is_a_failure(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "w0").mkdir()
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CallError) as failed, small_files(HALF_A_SECOND_BLOCK):
-        fill(OVERWRITES, "w0", RUN)
+        fill_file(OVERWRITES, "w0", RUN)
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fstui.powercut.records import MAX_FILE_BYTES, Stream, Writes, unpack
-from fstui.powercut.server import decoded
+from fstui.powercut.server import decode_block
 from tests.powercut.honest import BLOCK, RUN, stream
 
 
@@ -88,4 +88,4 @@ def test_stream_survives_the_header() -> None:
 
 @pytest.mark.parametrize(("row", "kind"), [("", "empty"), ("not a record", "torn"), ("00ff", "torn")])
 def test_row_that_is_no_record_is_torn(row: str, kind: str) -> None:
-    assert unpack(decoded(row)).kind == kind
+    assert unpack(decode_block(row)).kind == kind

@@ -21,7 +21,7 @@ from fstui.model.judgement import Speed
 from fstui.model.run import Run
 from fstui.powercut import power_cuts
 from fstui.powercut.records import END_REASON_FILE, Stream
-from fstui.powercut.verification import Declared
+from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.writing import PreparedCut
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
@@ -67,11 +67,11 @@ class Box:
 
     async def check(self, log: bytes | None = None, **declared: Any) -> Run:
         data = self.log() if log is None else log
-        return (await power_cut.verify(Session(LocalMachine()), str(self.target), data, Declared(**declared))).run
+        return (await power_cut.verify(Session(LocalMachine()), str(self.target), data, CutDeclaration(**declared))).run
 
     async def check_and_save(self) -> Run:
         session = Session(LocalMachine())
-        verified = await power_cut.verify(session, str(self.target), self.log(), Declared())
+        verified = await power_cut.verify(session, str(self.target), self.log(), CutDeclaration())
         assert (await power_cut.save(session, verified))[1] is None
         return verified.run
 

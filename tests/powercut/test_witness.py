@@ -67,7 +67,7 @@ def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: byt
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole)
     witness.sync()
-    view = witness.view()
+    view = witness.state()
     assert (view.acknowledged, view.durable) == (41, 41)
     assert view.last == lines.Ack(0, 40, 410)
     witness.close()
@@ -76,9 +76,9 @@ def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: byt
 def test_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole)
-    before = witness.view()
+    before = witness.state()
     hear(witness, b"alive 9000\n")
-    after = witness.view()
+    after = witness.state()
     assert after.since_ack_s > before.since_ack_s  # the storage hangs
     assert after.since_line_s < after.since_ack_s  # the connection works
     witness.close()

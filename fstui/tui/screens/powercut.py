@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
-from fstui.powercut.verification import Declared, read_file
+from fstui.powercut.verification import CutDeclaration, read_file
 from fstui.powercut.writing import is_root
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
@@ -136,7 +136,7 @@ class PowerCutScreen(BaseScreen):
         if not file:
             return
         self.say("Reading the records back …")
-        declared = Declared(self.storage_was_cut, self.unmountable)
+        declared = CutDeclaration(self.storage_was_cut, self.unmountable)
         with self.fstui.reporting():
             log = await read_file(file)
             verified = await power_cut.verify(self.fstui.session, self.directory, log, declared)
