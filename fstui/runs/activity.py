@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from fstui.measure.children import Child
-from fstui.measure.kinds.servers import COMMANDS, DECISIVE, KINDS, Server
+from fstui.measure.kinds.servers import COMMANDS, COMMIT_OPTIONS, KINDS, Server
 from fstui.model.activity import HostActivity, RunningDatabase
 from fstui.model.counters import Idle, add, difference
 from fstui.model.host import OtherWriter
@@ -31,7 +31,7 @@ async def read_activity() -> AsyncGenerator[HostActivity]:
     child = await Child.start("measure.helpers.activity")
     try:
         drivers = {name: kind.driver for name, kind in KINDS.items()}
-        request = {"servers": COMMANDS, "drivers": drivers, "settings": sorted(DECISIVE)}
+        request = {"servers": COMMANDS, "drivers": drivers, "settings": sorted(COMMIT_OPTIONS)}
         child.send(json.dumps(request))
         while line := await child.read_line():
             activity = msgspec.json.decode(line, type=HostActivity)

@@ -37,8 +37,8 @@ class Disk:
         self._on_medium: dict[int, _MediumWrite] = {}
         self._medium_free_ns = 0.0
         """When the medium has finished its writes."""
-        self._flush_ends_ns = 0.0
-        self._next_begins_ns = self._next_ends_ns = 0.0
+        self._flush_end_ns = 0.0
+        self._next_start_ns = self._next_end_ns = 0.0
         """Start and end of the flush that waits for the running flush."""
         self._counts = dict.fromkeys(("writes", "written_bytes", "flushes"), 0)
         self._durations_ns = {"write": 0.0, "flush": 0.0, "busy": 0.0}
@@ -52,49 +52,48 @@ class Disk:
     def write(self, time_ns: float, extent: Extent, stamps: Stamps, *, fua: bool = False) -> float:
         """Return when the write completes."""
         cache = self.parameters.cache
-        arrived = time_ns + (self._command_us() + extent.size / self.parameters.bytes_per_us) * US
+        arrival_ns = time_ns + (self._command_us() + extent.size / self.parameters.bytes_per_us) * US
         if cache is None or (fua and cache.fua == "honest" and not cache.protected):
             self._cache_used_bytes -= extent.size if self._cache.pop(extent, None) else 0
             # a platter has one head; other media work in parallel
-            begin = max(arrived, self._medium_free_ns) if self.parameters.platter else arrived
-            end = self._write_to_medium(begin, {extent: stamps})
+            start_ns = max(arrival_ns, self._medium_free_ns) if self.parameters.platter else arrival_ns
+            end_ns = self._write_to_medium(start_ns, {extent: stamps})
         else:
-            self._write_back_until(arrived)
-            end = arrived
+            self._write_back_until(arrival_ns)
+            end_ns = arrival_ns
             while self._cache_used_bytes + extent.size > cache.bytes and self._cache:
-                end = max(end, self._write_back_oldest(arrived))
+                end_ns = max(end_ns, self._write_back_oldest(arrival_ns))
             if extent not in self._cache:
                 self._cache_used_bytes += extent.size
-            self._cache[extent] = (end, stamps)
-        self._count(time_ns, end, "write", writes=1, written_bytes=extent.size)
-        return end
+            self._cache[extent] = (end_ns, stamps)
+        self._count(time_ns, end_ns, "write", writes=1, written_bytes=extent.size)
+        return end_ns
 
     def flush(self, time_ns: float) -> float:
         """Return when the flush completes. All flushes that arrive while a flush is running share the next flush
         (block/blk-flush.c)."""
-        if time_ns < self._next_begins_ns:  # a flush is running, and the next flush waits for its end
-            self._join_flush(self._next_ends_ns)
-            return self._next_ends_ns
-        if time_ns < self._flush_ends_ns:  # a flush is running
-            self._next_begins_ns = self._flush_ends_ns
-            self._next_ends_ns = self._flush_ends_ns = self._empty_cache(self._flush_ends_ns)
+        if time_ns < self._next_start_ns:  # a flush is running, and the next flush waits for its end
+            self._join_flush(self._next_end_ns)
+            return self._next_end_ns
+        if time_ns < self._flush_end_ns:  # a flush is running
+            self._next_start_ns = self._flush_end_ns
+            self._next_end_ns = self._flush_end_ns = self._empty_cache(self._flush_end_ns)
         else:
-            self._flush_ends_ns = self._empty_cache(time_ns)
-        self._count(time_ns, self._flush_ends_ns, "flush", flushes=1)
-        return self._flush_ends_ns
+            self._flush_end_ns = self._empty_cache(time_ns)
+        self._count(time_ns, self._flush_end_ns, "flush", flushes=1)
+        return self._flush_end_ns
 
     def stamp_at(self, offset: int, time_ns: float) -> int | None:
         """Return the stamp of the write that is at this offset after a power cut at this time."""
-        protected = self.parameters.cache is not None and self.parameters.cache.protected
-        if protected:
-            entries = self._cache.values()
-            saved = [stamps[offset] for arrival, stamps in entries if offset in stamps and arrival <= time_ns]
-            if saved:
-                return saved[-1]
+        is_protected = self.parameters.cache is not None and self.parameters.cache.protected
+        if is_protected:
+            for arrival_ns, stamps in reversed(self._cache.values()):
+                if offset in stamps and arrival_ns <= time_ns:
+                    return stamps[offset]
         write = self._on_medium.get(offset)
         if write is None:
             return None
-        return write.stamp if protected or write.time_ns <= time_ns else write.previous_stamp
+        return write.stamp if is_protected or write.time_ns <= time_ns else write.previous_stamp
 
     def counters(self) -> DeviceCounters:
         durations_ms = {f"{name}_ms": int(ns / 1e6) for name, ns in self._durations_ns.items()}
@@ -104,17 +103,17 @@ class Disk:
         )
 
     def _empty_cache(self, time_ns: float) -> float:
-        """Execute a flush. Return when it completes."""
+        """Execute a flush. Return when the flush completes."""
         cache = self.parameters.cache
-        arrived = time_ns + (self._command_us() + self.parameters.flush_us) * US
+        arrival_ns = time_ns + (self._command_us() + self.parameters.flush_us) * US
         if cache is None or cache.protected or cache.flush == "ignored":
-            return arrived
-        self._write_back_until(arrived)
+            return arrival_ns
+        self._write_back_until(arrival_ns)
         cached = {extent: stamps for extent, (_, stamps) in self._cache.items()}
         self._cache.clear()
         self._cache_used_bytes = 0
-        begin = max(arrived, self._medium_free_ns)
-        return self._medium.complete_flush(self._write_to_medium(begin, cached) if cached else begin)
+        start_ns = max(arrival_ns, self._medium_free_ns)
+        return self._medium.complete_flush(self._write_to_medium(start_ns, cached) if cached else start_ns)
 
     def _write_back_until(self, time_ns: float) -> None:
         """Write back cached data while the medium is idle, up to this time."""
@@ -139,11 +138,11 @@ class Disk:
             self._cache_used_bytes = 0
 
     def _write_to_medium(self, time_ns: float, writes: Mapping[Extent, Stamps]) -> float:
-        end = self._medium.write(time_ns, tuple(writes))
+        end_ns = self._medium.write(time_ns, tuple(writes))
         for stamps in writes.values():
-            self._record(stamps, end)
-        self._medium_free_ns = end
-        return end
+            self._record(stamps, end_ns)
+        self._medium_free_ns = end_ns
+        return end_ns
 
     def _record(self, stamps: Stamps, end_ns: float) -> None:
         for offset, stamp in stamps.items():

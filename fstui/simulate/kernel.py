@@ -96,11 +96,11 @@ class SimulatedFile:
         time_ns += self._host.syscall_us * US
         fua = durable and data_only and self._sends_fua and not file_write.allocates
         extent, stamps = Extent(file_write.offset, file_write.size), {file_write.offset: file_write.stamp}
-        end = self._request(self._storage, time_ns, extent, stamps, fua=fua)
+        end_ns = self._request(self._storage, time_ns, extent, stamps, fua=fua)
         if not durable or fua:
-            return end
+            return end_ns
         self._metadata_changed |= file_write.allocates
-        return self._commit_or_flush(end, data_only=data_only)
+        return self._commit_or_flush(end_ns, data_only=data_only)
 
     def sync(self, time_ns: float, *, data_only: bool) -> float:
         """Run fsync or fdatasync. Raises SyncError if a write fails. Then the page counts as clean, so the next call
@@ -111,14 +111,14 @@ class SimulatedFile:
         dirty, self._dirty = self._dirty, {}
         if self._parameters.data == "journal":
             return self._commit(time_ns, dirty)
-        end = time_ns
+        end_ns = time_ns
         for offset, (size, stamp) in dirty.items():
             time_ns += self._host.submit_us * US
             if stamp != self._fails_write:
-                end = max(end, self._storage.write(time_ns, Extent(offset, size), {offset: stamp}))
+                end_ns = max(end_ns, self._storage.write(time_ns, Extent(offset, size), {offset: stamp}))
         if self._fails_write in (stamp for _, stamp in dirty.values()):
-            raise SyncError(max(end, time_ns))
-        return self._commit_or_flush(end + self._host.complete_us * US if dirty else end, data_only=data_only)
+            raise SyncError(max(end_ns, time_ns))
+        return self._commit_or_flush(end_ns + self._host.complete_us * US if dirty else end_ns, data_only=data_only)
 
     def _commit_or_flush(self, time_ns: float, *, data_only: bool) -> float:
         """Commit the journal if metadata has changed. Otherwise flush the written data."""
@@ -143,8 +143,8 @@ class SimulatedFile:
     def _request(
         self, storage: BlockTarget, time_ns: float, extent: Extent, stamps: dict[int, int], *, fua: bool = False
     ) -> float:
-        end = storage.write(time_ns + self._host.submit_us * US, extent, stamps, fua=fua)
-        return end + self._host.complete_us * US
+        end_ns = storage.write(time_ns + self._host.submit_us * US, extent, stamps, fua=fua)
+        return end_ns + self._host.complete_us * US
 
     def _flush(self, storage: BlockTarget, time_ns: float) -> float:
         if not self._sends_flushes:
@@ -164,8 +164,8 @@ class ZfsFile(SimulatedFile):
 
     def write_direct(self, time_ns: float, file_write: FileWrite, *, durable: bool, data_only: bool = True) -> float:
         """Write to the page cache, because OpenZFS before 2.3 accepts O_DIRECT and ignores it."""
-        end = self.write(time_ns, file_write)
-        return self.sync(end, data_only=data_only) if durable else end
+        end_ns = self.write(time_ns, file_write)
+        return self.sync(end_ns, data_only=data_only) if durable else end_ns
 
     def sync(self, time_ns: float, *, data_only: bool) -> float:
         """Write all dirty data to the intent log, and flush the disk of the log."""

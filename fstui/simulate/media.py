@@ -44,9 +44,9 @@ class Platter(SimulatedMedium):
 
     def write(self, time_ns: float, extents: Sequence[Extent]) -> float:
         ordered = sorted(extents) if len(extents) > 1 else extents
-        end = max(self._write_to_mirror(time_ns, ordered, mirror) for mirror in range(self._parameters.mirrors))
+        end_ns = max(self._write_to_mirror(time_ns, ordered, mirror) for mirror in range(self._parameters.mirrors))
         self._head_track = ordered[-1].offset // self._parameters.track_bytes
-        return end
+        return end_ns
 
     def complete_flush(self, time_ns: float) -> float:
         return time_ns + self._revolution_ns if self._parameters.verify else time_ns

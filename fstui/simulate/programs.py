@@ -105,14 +105,14 @@ class SyncWritesProgram(SimulatedProgram):
                     continue
             operations = by_writer.setdefault(writer, Operations(writer, parts, int(now_ns), []))
             try:
-                end = self._run_operation(now_ns, writer, operations.marks)
+                end_ns = self._run_operation(now_ns, writer, operations.marks)
             except SyncError as error:
                 operations.marks.pop()  # the write succeeded, but the operation did not
-                end, self.failed_call = error.time_ns, self.settings.sync
+                end_ns, self.failed_call = error.time_ns, self.settings.sync
                 self._queue.clear()
             else:
-                heapq.heapreplace(self._queue, (end, writer))
-            self.ended_ns = max(self.ended_ns, end)
+                heapq.heapreplace(self._queue, (end_ns, writer))
+            self.ended_ns = max(self.ended_ns, end_ns)
         self.has_ended = not self._queue
         yield from (operations for operations in by_writer.values() if operations.marks)
 
@@ -277,23 +277,23 @@ class DirtyFlushProgram(SimulatedProgram):
             self.figures = {**self._growths(), "written_bytes": self._written_bytes}
 
     def _measure_flush(self, pattern: str, amount: int) -> Operations:
-        filesystem, block = self.host.filesystem, _PATTERNS[pattern]
-        now_ns = start = filesystem.sync(self.ended_ns, data_only=True)
-        offsets = list(range(0, self.settings.file_bytes - block + 1, block))
+        filesystem, block_bytes = self.host.filesystem, _PATTERNS[pattern]
+        now_ns = start_ns = filesystem.sync(self.ended_ns, data_only=True)
+        offsets = list(range(0, self.settings.file_bytes - block_bytes + 1, block_bytes))
         if pattern == "scattered":
             self._rng.shuffle(offsets)
-        for offset in offsets[: amount // block]:
-            now_ns = filesystem.write_direct(now_ns, FileWrite(offset, block, 1), durable=False)
+        for offset in offsets[: amount // block_bytes]:
+            now_ns = filesystem.write_direct(now_ns, FileWrite(offset, block_bytes, 1), durable=False)
         before = self.host.counters()
-        end = filesystem.sync(now_ns, data_only=True)
-        self._sync_ns.setdefault((pattern, amount), []).append(end - now_ns)
+        end_ns = filesystem.sync(now_ns, data_only=True)
+        self._sync_ns.setdefault((pattern, amount), []).append(end_ns - now_ns)
         for delta in difference(before, self.host.counters()):
             if delta.flushes:
-                by_device = self._flush_ms.setdefault((pattern, amount), {})
-                by_device.setdefault(delta.device, []).append(delta.flush_ms or 0)
+                flush_ms = self._flush_ms.setdefault((pattern, amount), {})
+                flush_ms.setdefault(delta.device, []).append(delta.flush_ms or 0)
         self._written_bytes += amount
-        self.ended_ns = end
-        return Operations(0, 2, int(start), [int(now_ns), int(end)])
+        self.ended_ns = end_ns
+        return Operations(0, 2, int(start_ns), [int(now_ns), int(end_ns)])
 
     def _growths(self) -> dict[str, Any]:
         patterns = {}

@@ -2,7 +2,7 @@
 
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
 from fstui.measure.probes import sysbench_program
-from fstui.measure.probes.sysbench_program import failure_reason
+from fstui.measure.probes.sysbench_program import find_error
 from fstui.runs.recorder import Reported
 
 PRINTED = """\
@@ -98,15 +98,15 @@ def test_reason_is_the_servers_error() -> None:
         "FATAL: error 2002: Can't connect to local server through socket '/run/s' (111)",
         "FATAL: `thread_init' function failed: oltp_common.lua:349: connection creation failed",
     ]
-    assert failure_reason(text) == "error 2002: Can't connect to local server through socket '/run/s' (111)"
+    assert find_error(text) == "error 2002: Can't connect to local server through socket '/run/s' (111)"
     failed = "FATAL: PQexec() failed: 7 could not extend file: No space left on device"
-    assert failure_reason([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
-    assert failure_reason(["Segmentation fault"]) == "Segmentation fault"
-    assert failure_reason([]) == "it printed nothing"
+    assert find_error([failed, "FATAL: failed query was: COMMIT"]) == failed.removeprefix("FATAL: ")
+    assert find_error(["Segmentation fault"]) == "Segmentation fault"
+    assert find_error([]) == "it printed nothing"
     rows = 'FATAL: mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device") for query \'INSERT …'
-    assert failure_reason([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
+    assert find_error([rows]) == 'mysql_drv_query() returned error 3 (Errcode: 28 "No space left on device")'
     crashed = "sysbench was ended by signal 11: its server may have ended"
-    assert failure_reason(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
+    assert find_error(["Inserting 10000 records into 'sbtest1'"], -11) == crashed
 
 
 def test_only_rows_of_numbers_are_read() -> None:

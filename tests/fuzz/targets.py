@@ -175,7 +175,7 @@ def sysbench_output(data: bytes) -> None:
         reported.note(
             {"waits": [{"file": name, **dict(zip(WAITS, found, strict=True))} for name, found in waits.items()]}
         )
-    assert isinstance(sysbench_program.failure_reason(text), str)
+    assert isinstance(sysbench_program.find_error(text), str)
     if reported.figures:
         reported.figures.latency(reported.histogram)
         encode(reported.figures)

@@ -99,14 +99,14 @@ def test_a_link_in_a_container_is_followed_inside_it(tmp_path: Path) -> None:
     (tmp_path / "box/box.cnf").write_text("[mysqld]\ninnodb_flush_log_at_trx_commit=2\n")
     (inside / "etc/box.cnf").symlink_to(tmp_path / "box/box.cnf")
     (inside / "box").symlink_to(tmp_path / "box")
-    assert server_options.mysql(["mysqld"], str(inside)) == {"sync_binlog": "0"}
+    assert server_options.mysql_options(["mysqld"], str(inside)) == {"sync_binlog": "0"}
 
 
 def test_a_pipe_as_option_file_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "etc/mysql").mkdir(parents=True)
     os.mkfifo(tmp_path / "etc/my.cnf")
     (tmp_path / "etc/mysql/my.cnf").symlink_to("my.cnf")
-    assert server_options.mysql(["mysqld"], str(tmp_path)) == {}
+    assert server_options.mysql_options(["mysqld"], str(tmp_path)) == {}
 
 
 def test_the_program_ends_when_its_input_closes() -> None:

@@ -94,7 +94,7 @@ class ActivitySampler:
         self.request = request
         self.written_before: dict[int, int] = {}
         self.sampled_s = time.monotonic()
-        self.databases: dict[int, ServerReader] = {}
+        self.readers: dict[int, ServerReader] = {}
 
     def sample(self) -> dict[str, Any]:
         written, elapsed_s = {}, max(time.monotonic() - self.sampled_s, 1e-3)
@@ -127,10 +127,10 @@ class ActivitySampler:
         """Return the fields of each server. Child processes with a server's name belong to that server."""
         serving = {pid for pid, name in names.items() if name in self.request["servers"]}
         roots = {pid for pid in serving if parent(pid) not in serving}
-        self.databases = {
-            pid: self.databases.get(pid) or ServerReader(pid, names[pid], self.request) for pid in sorted(roots)
+        self.readers = {
+            pid: self.readers.get(pid) or ServerReader(pid, names[pid], self.request) for pid in sorted(roots)
         }
-        return [reader.fields for reader in self.databases.values()]
+        return [reader.fields for reader in self.readers.values()]
 
 
 def parent(pid: int) -> int:

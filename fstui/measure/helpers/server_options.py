@@ -27,70 +27,70 @@ def options(driver: str, argv: list[str], data: str, root: str) -> dict[str, str
     """Return the options of a server by name, from its command line (``argv``) and its files. ``root``: the root
     directory of the server."""
     if driver == "mysql":
-        return mysql(argv, root)
-    return postgresql(argv, data, root) if driver == "pgsql" else {}
+        return mysql_options(argv, root)
+    return postgresql_options(argv, data, root) if driver == "pgsql" else {}
 
 
-def mysql(argv: list[str], root: str) -> dict[str, str]:
-    from_argv = dict(long_options(argv[1:]))
+def mysql_options(argv: list[str], root: str) -> dict[str, str]:
+    from_argv = dict(parse_long_options(argv[1:]))
     files = [from_argv["defaults_file"]] if "defaults_file" in from_argv else list(MYSQL_FILES)
     files += [from_argv["defaults_extra_file"]] if "defaults_extra_file" in from_argv else []
     values: dict[str, str] = {}
     if "no_defaults" not in from_argv:
         for file in files:
-            values |= dict(in_server_groups(root, file, 0))
+            values |= dict(read_server_groups(root, file, 0))
     return values | from_argv
 
 
-def in_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
+def read_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
     """Yield the options in the server's groups of a file and of the included files."""
     group = ""
-    for line in lines(root, file):
+    for line in read_lines(root, file):
         if line.startswith("[") and line.endswith("]"):
             group = line[1:-1]
         elif line.startswith("!include") and depth < MAX_DEPTH:
             word, _, path = line.partition(" ")
-            files = option_files(root, path.strip()) if word == "!includedir" else [path.strip()]
+            files = find_option_files(root, path.strip()) if word == "!includedir" else [path.strip()]
             for included in files:
-                yield from in_server_groups(root, included, depth + 1)
+                yield from read_server_groups(root, included, depth + 1)
         elif MYSQL_GROUPS.match(group):
             name, _, value = line.partition("=")
-            yield normalized(name), unquoted(value.partition("#")[0])
+            yield normalize(name), unquote(value.partition("#")[0])
 
 
-def postgresql(argv: list[str], data: str, root: str) -> dict[str, str]:
-    from_argv = dict(long_options(argv[1:]))
+def postgresql_options(argv: list[str], data: str, root: str) -> dict[str, str]:
+    from_argv = dict(parse_long_options(argv[1:]))
     for flag, word in pairwise(argv):
         if flag == "-c":
             name, _, value = word.partition("=")
-            from_argv[normalized(name)] = value
+            from_argv[normalize(name)] = value
     if "-F" in argv:  # short for fsync=off
         from_argv["fsync"] = "off"
     values: dict[str, str] = {}
     for file in (from_argv.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
-        for line in lines(root, file):
+        for line in read_lines(root, file):
             name, value = re.match(r"(\w*)\s*=?\s*(.*)", line).groups()  # type: ignore[union-attr]
-            values[normalized(name)] = unquoted(value.partition("#")[0])
+            values[normalize(name)] = unquote(value.partition("#")[0])
     return values | from_argv
 
 
-def long_options(argv: list[str]) -> Iterator[tuple[str, str]]:
+def parse_long_options(argv: list[str]) -> Iterator[tuple[str, str]]:
     """Yield name and value of each ``--name=value``. The value of ``--name`` is ON."""
     for word in argv:
         if word.startswith("--"):
             name, equals, value = word[2:].partition("=")
-            yield normalized(name), value if equals else "ON"
+            yield normalize(name), value if equals else "ON"
 
 
-def normalized(name: str) -> str:
+def normalize(name: str) -> str:
     return name.strip().lower().replace("-", "_").removeprefix("loose_")
 
 
-def unquoted(value: str) -> str:
+def unquote(value: str) -> str:
     return value.strip().strip("'\"")
 
 
-def option_files(root: str, directory: str) -> list[str]:
+def find_option_files(root: str, directory: str) -> list[str]:
     try:
         fd = open_in_root(root, directory)
         try:
@@ -102,7 +102,7 @@ def option_files(root: str, directory: str) -> list[str]:
     return [f"{directory}/{name}" for name in names if name.endswith(".cnf")]
 
 
-def lines(root: str, file: str) -> list[str]:
+def read_lines(root: str, file: str) -> list[str]:
     try:
         fd = open_in_root(root, file)
         try:

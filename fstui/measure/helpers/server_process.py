@@ -102,15 +102,15 @@ class ServerProcess:
             raise Trouble(f"{error.filename} is missing (setpriv: apt-get install util-linux)") from error
         return self.process
 
-    def prepare(self, step: dict[str, Any]) -> None:
+    def prepare(self, command: dict[str, Any]) -> None:
         """Run a command that initialises the data directory: ``argv``, with ``text`` and then ``files`` on its stdin.
         Raises Trouble with the error of the command."""
-        process = self.run(step["argv"], subprocess.PIPE)
+        process = self.run(command["argv"], subprocess.PIPE)
         assert process.stdin is not None
         try:
             with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
-                stdin.write(step.get("text", "").encode())
-                for path in step.get("files", ()):
+                stdin.write(command.get("text", "").encode())
+                for path in command.get("files", ()):
                     with open(path, "rb") as file:
                         shutil.copyfileobj(file, stdin)
         except OSError as error:
@@ -118,7 +118,7 @@ class ServerProcess:
         while process.poll() is None:
             self.pause(EXIT_POLL_S)
         if process.returncode:
-            raise Trouble(self.failure_reason(f"{step['argv'][0]} ended with status {process.returncode}"))
+            raise Trouble(self.failure_reason(f"{command['argv'][0]} ended with status {process.returncode}"))
 
     def start(self, argv: Iterable[str], is_ready: Callable[[], bool]) -> None:
         """Start the server and wait until it is ready. Raises Trouble."""
@@ -158,15 +158,15 @@ class ServerProcess:
             with contextlib.suppress(ProcessLookupError):
                 send(self.process.pid, signal.Signals[name])
 
-    def failure_reason(self, otherwise: str) -> str:
-        """Return the server's last error, or ``otherwise``, after FULL_REASON if the disk is full."""
-        complaint = self.last_error() or otherwise
-        full = is_full() or any(word in complaint.lower() for word in NO_SPACE_WORDS)
-        return f"{FULL_REASON}: {complaint}" if full else complaint
+    def failure_reason(self, default: str) -> str:
+        """Return the server's last error, or ``default``, after FULL_REASON if the disk is full."""
+        error_line = self.last_error() or default
+        full = is_full() or any(word in error_line.lower() for word in NO_SPACE_WORDS)
+        return f"{FULL_REASON}: {error_line}" if full else error_line
 
     def last_error(self) -> str:
-        """Return the last error in the log without its timestamp, or the last one about a full disk, which explains
-        those after it."""
+        """Return the last error in the log without its timestamp. An error about a full disk takes precedence, because
+        it explains later errors."""
         try:
             with open(self.log, "rb") as log:
                 log.seek(0, os.SEEK_END)
@@ -177,8 +177,8 @@ class ServerProcess:
         lines = ["".join(letter for letter in line if letter.isprintable()) for line in lines]
         # "Aborting" adds nothing: the error is in the line before it
         lines = [line for line in lines if not line.endswith("[ERROR] Aborting")]
-        full = [line for line in lines if any(word in line.lower() for word in NO_SPACE_WORDS)]
-        for line in reversed(full or lines):
+        no_space_lines = [line for line in lines if any(word in line.lower() for word in NO_SPACE_WORDS)]
+        for line in reversed(no_space_lines or lines):
             for mark in ERROR_MARKS:
                 if mark in line:
                     return line.partition(mark)[2].strip()[:600]

@@ -5,7 +5,7 @@ To add a server, see *Adding something* in contributing.md. ``fstui.databases`` 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple
 
 from fstui.measure.kinds import StepSettings
@@ -154,7 +154,7 @@ COMMANDS = {
 characters of a command name."""
 DURABLE_OPTIONS = frozenset(name for kind in KINDS.values() for name in kind.durability_variables)
 """Options that decide whether a commit is durable, and nothing else."""
-DECISIVE = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.method_variables} | {"log_bin"}
+COMMIT_OPTIONS = DURABLE_OPTIONS | {name for kind in KINDS.values() for name in kind.method_variables} | {"log_bin"}
 """Options that decide whether and how a commit becomes durable."""
 _SYNCED_BY_FLAG = frozenset({"o_dsync", "open_datasync", "open_sync"})
 
@@ -226,31 +226,29 @@ class Server(Base, frozen=True, kw_only=True):
     def commit_settings(self) -> tuple[str, ...]:
         return self._assignments((*self._kind.durability_variables, *self._kind.method_variables))
 
-    def _assignments(self, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _assignments(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(f"{name} = {self.variables[name]}" for name in names if name in self.variables)
 
     @property
     def introduction(self) -> tuple[str, ...]:
         """Phrases: version, settings of commits, where the data is stored, and whether there is a binary log."""
-        stored = (
-            f"its data is stored in {self.data_directory}"
-            if self.data_directory
-            else "it does not say where its data is stored"
-        )
+        place = f"its data is stored in {self.data_directory}"
+        if not self.data_directory:
+            place = "it does not report where its data is stored"
         if not self.located:
-            stored = "its process was not found on this host, so the filesystem of its data is not known"
+            place = "its process was not found on this host, so the filesystem of its data is not known"
         elif not self.on_target:
-            stored += ", which is not on the filesystem of this directory"
+            place += ", which is not on the filesystem of this directory"
         return (
             self.title,
             ", ".join(self.commit_settings),
-            stored,
+            place,
             *(["it keeps a binary log"] if self.logs_for_replicas else []),
         )
 
     @property
     def lossy(self) -> tuple[str, ...]:
-        return tuple(f"{name} = {self.variables[name]}" for name in self._kind.lossy_variables(self.variables))
+        return self._assignments(self._kind.lossy_variables(self.variables))
 
     @property
     def log_flags(self) -> tuple[OpenFlag, ...]:

@@ -97,8 +97,8 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         """``mariadb at db7:3306, as app``."""
         if not (self.host or self.port or self.socket or self.login_path):
             return None
-        path = f"{self.kind.login_term} {self.login_path}" if self.login_path else "127.0.0.1"
-        where = f"socket {self.socket}" if self.socket else self.host or path
+        fallback = f"{self.kind.login_term} {self.login_path}" if self.login_path else "127.0.0.1"
+        where = f"socket {self.socket}" if self.socket else self.host or fallback
         port = f":{self.port}" if self.port else ""
         return f"{self.server} at {where}{port}{f', as {self.user}' if self.user else ''}"
 

@@ -46,6 +46,10 @@ class DeviceStat(NamedTuple):
     flush_ms: int
 
 
+Stats = dict[str, DeviceStat]
+"""By device."""
+
+
 class Point:
     """The flushes after one amount of writes, one per round."""
 
@@ -56,15 +60,13 @@ class Point:
         """Shares of the amount that had reached the devices before the flush."""
         self.flush_ms: dict[str, list[int]] = {}
 
-    def add_counters(
-        self, before: dict[str, DeviceStat], written: dict[str, DeviceStat], synced: dict[str, DeviceStat]
-    ) -> None:
+    def add_stats(self, before: Stats, after_writes: Stats, after_sync: Stats) -> None:
         if self.amount:
-            arrived_bytes = sum(written[device].written_bytes - before[device].written_bytes for device in before)
+            arrived_bytes = sum(after_writes[device].written_bytes - before[device].written_bytes for device in before)
             self.arrived_shares.append(arrived_bytes / self.amount)
-        for device, stat in synced.items():
-            if stat.flushes > written[device].flushes:
-                self.flush_ms.setdefault(device, []).append(stat.flush_ms - written[device].flush_ms)
+        for device, stat in after_sync.items():
+            if stat.flushes > after_writes[device].flushes:
+                self.flush_ms.setdefault(device, []).append(stat.flush_ms - after_writes[device].flush_ms)
 
     def summary(self) -> dict[str, Any]:
         """Return the medians. If there are no counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
@@ -141,23 +143,23 @@ class FlushMeasurement:
         """Write an amount, read how many bytes have reached the devices, sync, and send the operation."""
         checked_call("fdatasync", os.fdatasync, self.fd)
         before = self.read_stats()
-        start = clock()
+        write_start_ns = clock()
         for block, offset in self.writes(pattern, point.amount):
             checked_call("pwrite", write_whole, self.fd, block, offset)
-        written = clock()
-        arrived = self.read_stats()
-        sync_start = clock()
+        written_ns = clock()
+        after_writes = self.read_stats()
+        sync_start_ns = clock()
         checked_call("fdatasync", os.fdatasync, self.fd)
         self.end_ns = clock()
-        sync_ns = self.end_ns - sync_start
+        sync_ns = self.end_ns - sync_start_ns
         point.sync_ns.append(sync_ns)
-        synced = self.read_stats()
-        if before and arrived and synced:
-            point.add_counters(before, arrived, synced)
+        after_sync = self.read_stats()
+        if before and after_writes and after_sync:
+            point.add_stats(before, after_writes, after_sync)
         self.written_bytes += point.amount
         self.ops += 1
-        marks = (written, written + sync_ns)  # without the time in which the counters were read
-        for frame in frames.encode_samples(0, 2, start, marks):
+        marks = (written_ns, written_ns + sync_ns)  # without the time in which the counters were read
+        for frame in frames.encode_samples(0, 2, write_start_ns, marks):
             write_frame(frame)
 
     def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
@@ -170,12 +172,12 @@ class FlushMeasurement:
             blocks = blocks or list(self.blocks[pattern].restamp())
             yield blocks.pop(), offset
 
-    def read_stats(self) -> dict[str, DeviceStat]:
+    def read_stats(self) -> Stats:
         """Return the counters in /sys/block/X/stat of each lowest device; an empty dict if a file cannot be read.
 
         Before Linux 5.5, flushes are not counted: there are only 15 fields (Documentation/block/stat.rst).
         """
-        stats: dict[str, DeviceStat] = {}
+        stats: Stats = {}
         for path in self.stat_paths:
             try:
                 with open(path, encoding="ascii") as file:

@@ -50,7 +50,7 @@ POOL_BYTES = 8 << 20
 def make_file(settings: dict[str, Any]) -> None:
     """Make the file, fill it, and sync it and the run's directory. An existing file is not changed.
 
-    Drop the file from the page cache, as fio does, unless a write of a part of a page would have to read the page. The
+    If the blocks are whole pages, no write has to read a page. Then drop the file from the page cache, as fio does. The
     large writes that fill the file leave large folios in the cache, in which a write and its sync take longer (18 % for
     4 KiB with fdatasync on ext4, Linux 6.18).
     """
@@ -90,22 +90,22 @@ def fill(fd: int, size: int, prefill: str, bytes_per_s: int | None = None) -> No
     if prefill == "fallocate":
         checked_call("fallocate", os.posix_fallocate, fd, 0, size)
     elif prefill == "written":
-        written, start_ns = 0, clock()
+        written_bytes, start_ns = 0, clock()
         chunk_bytes = CHUNK_BYTES if bytes_per_s is None else max(PAGE, min(CHUNK_BYTES, bytes_per_s // PIECES_PER_S))
-        while written < size:
+        while written_bytes < size:
             if bytes_per_s is None:
-                give_up_if_slow(written, size, clock() - start_ns)
+                give_up_if_slow(written_bytes, size, clock() - start_ns)
             else:
                 checked_call("fdatasync", os.fdatasync, fd)
-                wait_until(start_ns + written * 1_000_000_000 // bytes_per_s)
+                wait_until(start_ns + written_bytes * 1_000_000_000 // bytes_per_s)
             exit_if_interrupted()
-            chunk = random.randbytes(min(chunk_bytes, size - written))
-            chunk_written = checked_call("pwrite", os.pwrite, fd, chunk, written)
+            chunk = random.randbytes(min(chunk_bytes, size - written_bytes))
+            added_bytes = checked_call("pwrite", os.pwrite, fd, chunk, written_bytes)
             # the next iteration reports the cause of a short write. If nothing was written, this loop would not end
-            if not chunk_written:
-                raise CallError("pwrite", short_write_error(fd, chunk, written, chunk_written))
-            written += chunk_written
-            send("preparing", done=written, total=size)
+            if not added_bytes:
+                raise CallError("pwrite", short_write_error(fd, chunk, written_bytes, added_bytes))
+            written_bytes += added_bytes
+            send("preparing", done=written_bytes, total=size)
 
 
 def wait_until(due_ns: int) -> None:
@@ -114,11 +114,12 @@ def wait_until(due_ns: int) -> None:
         time.sleep(min(remaining_ns, POLL_INTERVAL_NS) / 1e9)
 
 
-def give_up_if_slow(written: int, size: int, elapsed_ns: int) -> None:
+def give_up_if_slow(written_bytes: int, size: int, elapsed_ns: int) -> None:
     """Raise CallError if the whole file would take too long. On such slow storage, a short step measures nothing."""
     limit_ns = TIMEOUT_NS + size * MAX_NS_PER_BYTE
-    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size > written * limit_ns:  # expected time: elapsed_ns * size / written
-        message = f"{written} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
+    if elapsed_ns > TIMEOUT_NS and elapsed_ns * size / max(written_bytes, 1) > limit_ns:
+        progress = f"{written_bytes} of {size} bytes written in {elapsed_ns / 1e9:.0f} s"
+        message = f"{progress}: too slow for a file of that size"
         raise CallError("pwrite", OSError(errno.ETIMEDOUT, message))
 
 
@@ -170,7 +171,7 @@ class Blocks:
 
 
 def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
-    """Return the offsets of all writes: multiples of the block within the file, or growing without end to append."""
+    """Return the offset of each write: multiples of the block size within the file, or growing offsets to append."""
     block, size = settings["block_bytes"], settings["file_bytes"]
     if settings["offsets"] == "append":
         return iter(range(0, sys.maxsize, block))

@@ -17,7 +17,7 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
-from fstui.measure.probes.sysbench_program import failure_reason, query, sysbench
+from fstui.measure.probes.sysbench_program import find_error, query, sysbench
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 ACK_TIMEOUT_S = 60
@@ -40,7 +40,7 @@ class ReplicaServer:
         self.check = check
         self.data = f"{mount_point}/data"
         self.deadline = 0.0
-        self.process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
+        self.server_process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
         self.connection = ["--db-driver=mysql", f"--mysql-socket={self.data}/{SOCKET}", "--mysql-user=root"]
         self.client = {**settings, "secrets": "", "environment": {}, "schemas": 1, "workload": ""}
 
@@ -63,9 +63,9 @@ class ReplicaServer:
         os.mkdir(self.data, 0o700)
         account = pwd.getpwnam(self.settings["user"])
         os.chown(self.data, account.pw_uid, account.pw_gid)
-        for step in self.settings["prepare"]:
+        for command in self.settings["prepare"]:
             with self.time_limit():
-                self.process.prepare(step)
+                self.server_process.prepare(command)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{self.data}/auto.cnf")  # the id of a MySQL server, which must differ between the copies
 
@@ -74,18 +74,18 @@ class ReplicaServer:
             os.unlink(f"{self.data}/{SOCKET}")  # left by the server that was killed
         with self.time_limit():
             argv = self.settings["argv"][f"{self.role} again" if is_restart else self.role]
-            self.process.start(argv, lambda: self.process.accepts_connections(SOCKET))
+            self.server_process.start(argv, lambda: self.server_process.accepts_connections(SOCKET))
 
     @property
     def is_running(self) -> bool:
-        return self.process.process is not None and self.process.process.returncode is None
+        return self.server_process.process is not None and self.server_process.process.returncode is None
 
     def kill(self) -> None:
-        self.process.signal("SIGKILL")
+        self.server_process.signal("SIGKILL")
 
     def reap(self) -> None:
-        if self.process.process is not None:
-            self.process.process.wait()
+        if self.server_process.process is not None:
+            self.server_process.process.wait()
 
     def query(self, *statements: str) -> list[tuple[str, ...]]:
         client = {**self.client, "connection": [*self.connection, "--mysql-db=information_schema"]}
@@ -139,7 +139,7 @@ class ServerPair:
             if self.commands.stop_requested:
                 raise SystemExit(1)
 
-    def step(self) -> None:
+    def count_step(self) -> None:
         self.done_steps += 1
         self.check()
 
@@ -150,11 +150,11 @@ class ServerPair:
         for server in self.servers:
             own_filesystem.copy_image(template, server.image)
             own_filesystem.mount(server.image, server.mount_point)
-            self.step()
+            self.count_step()
         self.primary.start()
         self.primary.query(*self.settings["make"])
         self.replica.start()
-        self.step()
+        self.count_step()
         self.replica.query(*self.settings["follow"])
         table = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
         self.replica.wait_for(table, "did not follow the primary")
@@ -172,13 +172,13 @@ class ServerPair:
     def make(self, template: str) -> None:
         """Make an image with an empty server. Rename it to ``template`` when it is complete."""
         own_filesystem.make_image("new.image", self.settings["image_bytes"])
-        self.step()
+        self.count_step()
         mount_point = self.primary.mount_point
         own_filesystem.mount("new.image", mount_point, "barrier=0")  # faster; this image is never cut
         self.primary.prepare()
         own_filesystem.unmount(mount_point)
         os.rename("new.image", template)
-        self.step()
+        self.count_step()
 
     def cut(self) -> None:
         """End the primary, or both servers, in the middle of acknowledged commits."""
@@ -245,7 +245,7 @@ class Clients:
             remaining_s = (until_ns - now_ns) / 1e9
             timeout_s = min(COMMAND_POLL_S, remaining_s) if remaining_s > 0 else COMMAND_POLL_S
             if commands.wait_until_readable(self.program.fd, timeout_s) and not self.program.read():
-                raise Trouble(failure_reason(self.program.text))
+                raise Trouble(find_error(self.program.text))
             if commands.stop_requested:
                 raise SystemExit(1)
             if now_ns > deadline_ns:

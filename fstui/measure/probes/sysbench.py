@@ -19,7 +19,7 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import FULL_REASON, is_full
 from fstui.measure.probes import sync_path, sysbench_program
-from fstui.measure.probes.sysbench_program import END_TIMEOUT_S, RunningProgram, failure_reason, query, sysbench
+from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
@@ -49,7 +49,7 @@ def check_space() -> None:
 def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
     """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hung up."""
     if status := program.finish(check=check):
-        raise Trouble(failure_reason(program.text, status))
+        raise Trouble(find_error(program.text, status))
 
 
 def fill(settings: dict[str, Any]) -> None:
@@ -62,10 +62,10 @@ def fill(settings: dict[str, Any]) -> None:
         done_tables += line.startswith("Creating a secondary index")
         send("preparing", done=total * done_tables // total_tables, total=total)
 
-    options = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
+    flags = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
     for command in (["cleanup"] if settings["drop"] else []) + ["prepare"]:
         for schema in range(1, schemas + 1):
-            finish(sysbench(settings, command, *options, on_line=on_line, environment={"FSTUI_SCHEMA": str(schema)}))
+            finish(sysbench(settings, command, *flags, on_line=on_line, environment={"FSTUI_SCHEMA": str(schema)}))
 
 
 def warm_up(settings: dict[str, Any]) -> None:
@@ -79,8 +79,8 @@ def warm_up(settings: dict[str, Any]) -> None:
             reported_ns = clock()
             send("preparing", done=filled_bytes, total=filled_bytes)
 
-    options = (f"--threads={settings['threads']}", f"--time={max(1, round(settings['warmup_s']))}")
-    finish(sysbench(settings, "run", *options, *tables_of(settings)), check)
+    flags = (f"--threads={settings['threads']}", f"--time={max(1, round(settings['warmup_s']))}")
+    finish(sysbench(settings, "run", *flags, *tables_of(settings)), check)
 
 
 def file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
@@ -117,14 +117,8 @@ class Measurement:
     def run(self, commands: CommandLines) -> None:
         """Run sysbench until it ends or the engine stops it. Raises Trouble."""
         seconds = self.settings["seconds"]
-        options = (
-            f"--threads={self.settings['threads']}",
-            f"--time={max(1, round(seconds))}",
-            *tables_of(self.settings),
-        )
-        program = sysbench(
-            self.settings, "run", *options, "--report-interval=1", "--histogram=on", on_line=self.on_line
-        )
+        flags = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}", *tables_of(self.settings))
+        program = sysbench(self.settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
         start_ns = clock()
         while True:
             if commands.wait_until_readable(program.fd, timeout_s=0.25) and not program.read():
@@ -134,14 +128,12 @@ class Measurement:
             elif self.silent_intervals >= FULL_INTERVALS and is_full():
                 program.kill()
                 raise Trouble(DISK_FULL)
-            elif clock() - start_ns > (seconds + END_TIMEOUT_S) * 1e9:
+            elif clock() - start_ns > (seconds + END_LIMIT_S) * 1e9:
                 program.kill()
-                raise Trouble(
-                    f"sysbench was still running {END_TIMEOUT_S} s after its time: the server does not answer"
-                )
+                raise Trouble(f"sysbench was still running {END_LIMIT_S} s after its time: the server does not answer")
         status = program.finish()
         if status and not commands.stop_requested:
-            raise Trouble(failure_reason(program.text, status))
+            raise Trouble(find_error(program.text, status))
         if self.started_ns:
             self.conclude(program.text)
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)

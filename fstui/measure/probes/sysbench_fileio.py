@@ -12,13 +12,7 @@ from typing import Any
 
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
-from fstui.measure.probes.sysbench_program import (
-    END_TIMEOUT_S,
-    RunningProgram,
-    failure_reason,
-    latency_ms,
-    report_numbers,
-)
+from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, latency_ms, parse_report
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
 
 TIMES = "each write and each fsync is an event of its own in one histogram"
@@ -26,7 +20,7 @@ _FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_
 
 
 def totals(text: list[str]) -> dict[str, Any] | None:
-    figures, _ = report_numbers(text)
+    figures, _ = parse_report(text)
     if not figures.keys() >= set(_FIGURES.values()):
         return None
     numbers = {name: figures[printed] for name, printed in _FIGURES.items()}
@@ -54,7 +48,7 @@ def start(settings: dict[str, Any], action: str) -> RunningProgram:
 def prepare(settings: dict[str, Any]) -> None:
     program = start(settings, "prepare")
     if program.finish(check=exit_if_interrupted):
-        raise Trouble(failure_reason(program.text))
+        raise Trouble(find_error(program.text))
     fd = os.open(os.path.join(settings["path"], "test_file.0"), os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
@@ -66,10 +60,10 @@ def run(settings: dict[str, Any], commands: CommandLines) -> None:
     while True:
         if commands.wait_until_readable(program.fd, timeout_s=0.25) and not program.read():
             break  # the end of the output
-        if commands.stop_requested or clock() - started_ns > (settings["seconds"] + END_TIMEOUT_S) * 1e9:
+        if commands.stop_requested or clock() - started_ns > (settings["seconds"] + END_LIMIT_S) * 1e9:
             program.kill()
     if program.finish() and not commands.stop_requested:
-        raise Trouble(failure_reason(program.text))
+        raise Trouble(find_error(program.text))
     figures = totals(program.text)
     if figures is None:
         if not commands.stop_requested:

@@ -13,8 +13,7 @@ from typing import Any
 
 from fstui.measure.wire.stdio import Trouble, die_with_parent
 
-QUERY_TIMEOUT_S = 10.0
-END_TIMEOUT_S = 20
+END_LIMIT_S = 20
 """Time limit for the end of sysbench after its measured time."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 _QUERY = re.compile(r" for query '.*")
@@ -80,8 +79,7 @@ class RunningProgram:
         deadline_s = time.monotonic() + limit_s
         try:
             while True:
-                readable, _, _ = select.select([self.fd], [], [], 0.05)
-                if readable and not self.read():
+                if select.select([self.fd], [], [], 0.05)[0] and not self.read():
                     break  # the end of the output
                 check()
                 if time.monotonic() > deadline_s:
@@ -105,42 +103,32 @@ def sysbench(
     Reads from the settings ``sysbench`` (the program's path), ``connection`` (options), ``secrets`` (lines of a
     configuration file, which sysbench reads from a pipe), ``environment``, ``schemas`` and ``workload``.
     """
-    config_fd, write_fd = os.pipe()
+    config, write_fd = os.pipe()
     os.write(write_fd, settings["secrets"].encode())
     os.close(write_fd)
     # all OLTP scripts make the same tables
     workload = "oltp_read_write" if command != "run" else settings["workload"]
     variables = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)
-    argv = [
-        settings["sysbench"],
-        script,
-        *settings["connection"],
-        f"--config-file=/dev/fd/{config_fd}",
-        *options,
-        command,
-    ]
+    argv = [settings["sysbench"], script, *settings["connection"], f"--config-file=/dev/fd/{config}", *options, command]
     try:
-        return RunningProgram(argv, on_line, environment={**settings["environment"], **variables}, fds=(config_fd,))
+        return RunningProgram(argv, on_line, environment={**settings["environment"], **variables}, fds=(config,))
     finally:
-        os.close(config_fd)
+        os.close(config)
 
 
 def query(
-    settings: dict[str, Any],
-    *statements: str,
-    limit_s: float = QUERY_TIMEOUT_S,
-    check: Callable[[], object] = lambda: None,
+    settings: dict[str, Any], *statements: str, limit_s: float = 10.0, check: Callable[[], object] = lambda: None
 ) -> list[tuple[str, ...]]:
     """Run SQL statements of one line each. Return the rows of all results. Raises Trouble with the server's error."""
     program = sysbench(settings, "query", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
     status = program.finish(limit_s, check)
     if status:
-        raise Trouble(failure_reason(program.text, status))
+        raise Trouble(find_error(program.text, status))
     return [tuple(line.split("\t")[1:]) for line in program.text if line.startswith("row\t")]
 
 
-def failure_reason(text: list[str], status: int = 1) -> str:
+def find_error(text: list[str], status: int = 1) -> str:
     """Return the server's error in the last FATAL line of sysbench's output, without the query, or the last line."""
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
@@ -160,7 +148,7 @@ def interval(line: str) -> dict[str, float] | None:
 
 def totals(text: list[str]) -> dict[str, Any] | None:
     """Return the figures of the final report of an OLTP script; None if there is no report."""
-    totals, per_s = report_numbers(text)
+    totals, per_s = parse_report(text)
     if "transactions" not in per_s or "queries" not in per_s:
         return None
     ignored = {name.replace(" ", "_"): int(totals[name]) for name in ("ignored errors", "reconnects") if name in totals}
@@ -174,7 +162,7 @@ def totals(text: list[str]) -> dict[str, Any] | None:
     }
 
 
-def report_numbers(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
+def parse_report(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
     """Return by name the numbers of a final report, and the numbers per second: ``queries: 12 (3.40 per sec.)``."""
     lines = [match.groups() for line in reversed(text) if (match := _REPORTED.match(line))]
     numbers = {name: float(number) for name, number, _ in lines}

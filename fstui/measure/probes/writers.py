@@ -233,7 +233,7 @@ class Pipes(NamedTuple):
     """This pipe is closed when all writers have ended."""
 
 
-def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, pipes: Pipes) -> int:
+def fork_writer(make_writer: Callable[[int], WriteLoop], number: int, shared: Shared, pipes: Pipes) -> int:
     """Fork a writer and return its pid. The writer waits until the coordinator closes ``pipes.start``."""
     pid = os.fork()
     if pid:
@@ -241,7 +241,7 @@ def fork_writer(make: Callable[[int], WriteLoop], number: int, shared: Shared, p
     os.close(pipes.start[1])  # so that the pipe is closed when the coordinator closes its end
     status = 1
     try:
-        writer = make(number)
+        writer = make_writer(number)
         gc.disable()  # a collection would look like a slow disk; the loop makes no reference cycles
         os.write(pipes.ready[1], b".")
         os.close(pipes.ready[1])
@@ -262,8 +262,8 @@ def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
     writers = settings["writers"]
     shared = Shared(writers)
     pipes = Pipes(os.pipe(), os.pipe(), os.pipe())
-    make = partial(kind, settings, shared)
-    pids = [fork_writer(make, number, shared, pipes) for number in range(writers)]
+    make_writer = partial(kind, settings, shared)
+    pids = [fork_writer(make_writer, number, shared, pipes) for number in range(writers)]
     os.close(pipes.ready[1])
     os.close(pipes.lifeline[1])
     commands = CommandLines()
@@ -287,8 +287,8 @@ def reap(pids: list[int]) -> None:
     for number, pid in enumerate(pids):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status:
-            how = f"by signal {-status}" if status < 0 else f"with status {status}"
-            send("error", call="probe", errno=None, message=f"a writer was ended {how} too early", writer=number)
+            cause = f"by signal {-status}" if status < 0 else f"with status {status}"
+            send("error", call="probe", errno=None, message=f"a writer was ended {cause} too early", writer=number)
 
 
 def send_done(states: list[memoryview]) -> None:

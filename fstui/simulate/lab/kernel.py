@@ -22,9 +22,9 @@ from fstui.proc import Mount, mounts, read_text
 
 LOOP_CLR_FD, LOOP_GET_STATUS64, LOOP_CONFIGURE, LOOP_CTL_GET_FREE = 0x4C01, 0x4C05, 0x4C0A, 0x4C82
 LO_FLAGS_AUTOCLEAR, LO_FLAGS_DIRECT_IO = 4, 16
-_INFO = struct.Struct("=5Q4I64s64s32s2Q")
+_LOOP_INFO = struct.Struct("=5Q4I64s64s32s2Q")
 """struct loop_info64 (uapi/linux/loop.h)."""
-_CONFIG = struct.Struct(f"=2I{_INFO.size}s8Q")
+_LOOP_CONFIG = struct.Struct(f"=2I{_LOOP_INFO.size}s8Q")
 UMOUNT_NOFOLLOW = 8
 BUSY_TIMEOUT_S = 3.0
 """How long to retry umount2(2), which fails with EBUSY while another program examines the mount."""
@@ -68,9 +68,9 @@ def attach(file_fd: int, run: str) -> LabLoop:
             name = f"loop{fcntl.ioctl(control.fileno(), LOOP_CTL_GET_FREE)}"
             fd = os.open(f"/dev/{name}", os.O_RDWR | os.O_CLOEXEC)
             for flags in (LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO, LO_FLAGS_AUTOCLEAR):
-                info = _INFO.pack(*[0] * 8, flags, mark(run).encode(), b"", b"", 0, 0)
+                info = _LOOP_INFO.pack(*[0] * 8, flags, mark(run).encode(), b"", b"", 0, 0)
                 try:
-                    fcntl.ioctl(fd, LOOP_CONFIGURE, _CONFIG.pack(file_fd, 0, info, *[0] * 8))
+                    fcntl.ioctl(fd, LOOP_CONFIGURE, _LOOP_CONFIG.pack(file_fd, 0, info, *[0] * 8))
                 except OSError as error:
                     if error.errno == errno.EBUSY:
                         break
@@ -159,7 +159,7 @@ def _loops_of(run: str) -> list[str]:
     for directory in sorted(Path("/sys/block").glob("loop*/loop")):
         name = directory.parent.name
         with suppress(OSError), _open_device(name) as loop:
-            info = _INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_INFO.size)))
+            info = _LOOP_INFO.unpack(fcntl.ioctl(loop.fileno(), LOOP_GET_STATUS64, bytes(_LOOP_INFO.size)))
             file_name = info[9]  # lo_file_name
             if file_name.rstrip(b"\0").decode(errors="replace") == mark(run):
                 loops.append(name)

@@ -100,6 +100,7 @@ class LabVolume(Base, frozen=True, kw_only=True):
     name: str
     kind: KindName
     opened: bool = False
+    """Whether the envelope was opened."""
 
     @property
     def truth(self) -> LabKind:
