@@ -10,7 +10,6 @@ from fstui.model.base import Base
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, OtherWriter
 from fstui.model.judgement import Speed
-from fstui.model.quantities import counted
 
 SCHEMA = "fstui.watch/1"
 
@@ -51,10 +50,10 @@ class Waiting(Base, frozen=True, kw_only=True):
 
     @property
     def who(self) -> str:
-        """The program with its process id, or with the number of processes or kernel threads."""
+        """The program with its process id or the number of processes, or as a kernel thread."""
         name = self.program or "a program that has ended"
         if self.kernel:
-            return f"{name} ({counted(self.processes, 'kernel thread')})"
+            return f"{name} (kernel)"
         return f"{name} ({self.pid})" if self.pid is not None else f"{name} ({self.processes} processes)"
 
     @property

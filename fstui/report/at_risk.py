@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fstui.model.at_risk import AtRisk, AtRiskReport, Exposed, FileAtRisk, NamesAtRisk
+from pathlib import PurePath
+
+from fstui.model.at_risk import AtRisk, AtRiskReport, Exposed, FileAtRisk, NamesAtRisk, ProgramAtRisk
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
@@ -57,6 +59,17 @@ def who(row: FileAtRisk) -> str:
 
 def age(row: Exposed) -> str:
     return NONE if row.oldest_s is None else _age(row.oldest_s, row.at_least)
+
+
+def note(program: ProgramAtRisk) -> str:
+    """Say how much is in the file that the program syncs most, and how much its writes with O_DIRECT may add."""
+    parts = []
+    if program.log is not None and program.log_bytes != program.bytes:
+        amount = size(program.log_bytes) if program.log_bytes else "nothing"
+        parts.append(f"{amount} in {PurePath(program.log).name}, which it syncs most")
+    if program.direct_files:
+        parts.append(f"with O_DIRECT: ≤ {size(program.direct_bytes)}")
+    return "; ".join(parts)
 
 
 def _age(age_s: float, at_least: bool) -> str:

@@ -89,16 +89,13 @@ def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConcl
     share = program.waited_ns / 1e9 / watched.elapsed_s
     if share < MIN_WAIT_SHARE:
         min_wait_ns = MIN_WAIT_SHARE * watched.elapsed_s * 1e9
-        exception = (
-            ", apart from kernel threads"
-            if any(row.kernel and row.waited_ns >= min_wait_ns for row in watched.waits)
-            else ""
+        has_waiting_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in watched.waits)
+        lead = "Only kernel threads wait long: of the programs," if has_waiting_kernel else "No program waits long:"
+        sentence = (
+            f"{lead} {program.who} waits most, {percent(share, 1)} of its time, for {rate(per_s)} syncs/s of "
+            f"{duration_ns(program.mean_ns)} each."
         )
-        return WatchConclusion(
-            "nobody",
-            f"No program waits long{exception}: {program.who} waits most, "
-            f"{percent(share, 1)} of its time, for {rate(per_s)} syncs/s of {duration_ns(program.mean_ns)} each.",
-        )
+        return WatchConclusion("nobody", sentence)
     disk = _disk_of(program, watched, filesystems)
     if not disk.time_ns and watched.looked_s < watched.elapsed_s:
         waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync ({program.where})"

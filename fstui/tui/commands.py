@@ -121,7 +121,10 @@ def unknown(names: Iterable[str]) -> str:
     wrong = [name for name in names if name not in command_names]
     if not wrong:
         return ""
-    hint = hint_for(wrong[0], command_names) or " The help of each screen (?) lists the names of its commands."
+    hint = (
+        hint_for(wrong[0], command_names)
+        or " On 100 columns, the help of each screen (?) lists the names of its commands."
+    )
     return f"keys.toml: there is no command {', '.join(wrong)}.{hint}"
 
 

@@ -110,7 +110,7 @@ def test_a_disk_below_a_loop_is_judged_by_its_own_time() -> None:
 
 def test_kernel_threads_that_wait_are_mentioned() -> None:
     rows = waiting(10, 2.0, 1.0), waiting(900, 40.0, 38.0, kernel=True, program="kworker")
-    assert conclude(watched(*rows)).sentence.startswith("No program waits long, apart from kernel threads: mariadbd")
+    assert conclude(watched(*rows)).sentence.startswith("Only kernel threads wait long: of the programs, mariadbd (50)")
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:

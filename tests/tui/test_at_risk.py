@@ -4,14 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fstui.model.at_risk import AtRiskStarted
+from fstui.model.at_risk import AtRisk, AtRiskStarted
 from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
+from fstui.tui.drawing.at_risk import RiskView, rows
 from fstui.tui.screens.at_risk import AtRiskScreen
 from fstui.tui.screens.watch import WatchScreen
-from tests.factories.at_risk import SECOND
+from tests.factories import screens
+from tests.factories.at_risk import SECOND, file
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 from tests.tui.test_watch import watch_this
@@ -56,15 +58,22 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         await pilot.pause()
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(shown(app)).split())
-        assert (
-            "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s."
-            in text
-        )
+        assert "nats-server (812) 40.0 MiB – 1 m 58 s 3 " in text
+        assert "postgres (700) – – – 24 000 with O_DIRECT: ≤ 3.0 MiB" in text
         assert "[red]" in text, "names are data"
         assert any("cp (950)" in line and "/backup " in line for line in shown(app))
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, WatchScreen) and prepared.stopped.is_set()
+
+
+def test_files_of_a_program_in_one_directory_share_a_row() -> None:
+    files = [file(f"/tmp/{name}", "mypy (2724)", dirty_bytes=4096, oldest_s=2.0) for name in "abc"]
+    state = AtRisk(files=(*files, file("/tmp/synced", "mypy (2724)"), file("/srv/d", "dd (9)", dirty_bytes=4096)))
+    head, *lines = (text.plain for text in rows(RiskView(screens.DATA, state), 80))
+    assert "≤ IN CACHE" not in head, "no file has any"
+    assert lines[0].split() == ["mypy", "(2724)", "12", "KiB", "2.0", "s", "3", "/tmp"]
+    assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:

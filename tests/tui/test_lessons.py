@@ -25,12 +25,12 @@ async def test_from_the_list_to_the_last_answer() -> None:
         assert "Answer first" in (await pressed(pilot, "enter"))[-2]
         await pilot.press(str(lesson.predict.right), "enter")
         await taken(pilot, screen)
-        narrow = drawing.runs(lesson.runs, screen._started, {}, 54)
+        narrow = drawing.runs(lesson.runs, screen._progress, {}, 54)
         assert all(len(part.plain.rstrip()) <= 54 for part in narrow)
         compared = await pressed(pilot, "enter")
         assert "SIMULATED" in compared[0] and any("✓" in line for line in compared)
         assert any("Right." in line for line in compared) and any("✓ right, as measured" in line for line in compared)
-        assert any("words: " in line for line in await pressed(pilot, "enter"))
+        assert any("its words" in line for line in await pressed(pilot, "enter"))
         await pilot.press("enter")
         wrong = 1 if lesson.question.right != 1 else 2
         answered = await pressed(pilot, str(wrong))
@@ -53,7 +53,7 @@ async def test_a_step_lasts_until_the_plug_is_pulled() -> None:
         elapsed_s = 0.0
         while "honest" not in screen.results and elapsed_s < 60:
             await pilot.pause()
-            progress = screen._started.get("honest")
+            progress = screen._progress.get("honest")
             elapsed_s = progress.snapshot.elapsed_s if progress and progress.snapshot else 0.0
         assert "press p to pull the plug" in shown(app)[-2] and "no plug" not in shown(app)[-1]
         await taken(pilot, screen)

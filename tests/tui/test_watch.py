@@ -77,7 +77,7 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
         assert isinstance(pilot.app.screen, WatchScreen)
         lines = shown(pilot.app)
         assert lines[0].endswith("0:02")
-        assert any(line.startswith("  mariadbd (50)") and line.endswith("/var/lib/m…b_logfile0") for line in lines)
+        assert any(line.startswith("  mariadbd (50)") and line.endswith("logfile0") for line in lines)
         assert any(line.startswith("  sda") and "38.0 ms" in line for line in lines)
         assert any("journal of sda1: 24.0 commits/s" in line for line in lines)
         assert "The program waits for the disk" in " ".join(lines)

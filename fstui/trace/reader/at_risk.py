@@ -227,7 +227,7 @@ class AtRiskTracker:
         if opener:
             return self._program_of_process(opener) if opener.in_scope else None
         if self._scope.pid in (None, process.pid):
-            return self._programs.setdefault((process.pid, 0), ProgramRow(process.name, process.pid))
+            return self._programs.setdefault((process.pid, process.started), ProgramRow(process.name, process.pid))
         return None
 
     def _forget(self) -> None:

@@ -1,30 +1,42 @@
-"""What a power cut would lose: the files, the new names, and a sentence for each program."""
+"""What a power cut would lose: a table of files and new names, and a table of programs."""
 
 from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import PurePath
 
 import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.at_risk import AtRisk, FileAtRisk
-from fstui.model.quantities import clock, counted, seconds
+from fstui.model.at_risk import AtRisk, FileAtRisk, ProgramAtRisk
+from fstui.model.quantities import clock, count, counted, seconds, size
 from fstui.model.storage import Target
 from fstui.report import at_risk
+from fstui.report.text import NONE
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Column, colour_meters, line, paragraph, plain_meter, rule, table, title_line
 from fstui.tui.styles import FAINT, HEAD
 
-_BAR, _BAR_CELLS = " ", 8
+_BAR, _BAR_CELLS, _CACHE, _NEVER = " ", 8, "≤ IN CACHE", 10_000
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("≤ UNWRITTEN", 11, right=True, gap=2),
-    Column("≤ IN CACHE", 10, right=True, gap=2),
+    Column(_CACHE, 10, right=True, gap=2),
     Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("OLDEST", 8, right=True, gap=2, from_width=58),
-    Column("PEAK", 9, right=True, from_width=140),
-    Column("MAX AGE", 9, right=True, from_width=140),
     Column("SYNCS", 7, right=True, from_width=88),
-    Column("FILE", gap=2, cut="middle"),
+    Column("FILES", 5, right=True, gap=2, from_width=50),
+    Column("FILE OR DIRECTORY", gap=2, cut="left"),
+)
+PROGRAMS = (
+    Column("PROGRAM", 18, gap=0, cut="middle"),
+    Column("≤ BYTES", 9, right=True, gap=2),
+    Column("NAMES", 5, right=True, gap=2),
+    Column("OLDEST", 8, right=True, gap=2),
+    Column("SYNCS", 6, right=True, gap=2, from_width=56),
+    Column("NOTE", gap=2, from_width=56),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
 
@@ -32,7 +44,6 @@ _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
 class RiskView(msgspec.Struct, frozen=True):
     target: Target
     state: AtRisk | None = None
-    sentences: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
 
@@ -47,47 +58,66 @@ def total(view: RiskView, width: int) -> list[Text]:
 
 
 def rows(view: RiskView, width: int) -> list[Text]:
-    """Draw the files with most at risk first, then directories with new names, then files with nothing at risk."""
-    state = view.state or AtRisk()
-    columns = (replace(ROWS[0], width=_LONG_NAME_WIDTH), *ROWS[1:]) if width >= _WIDE_SCREEN else ROWS
-    max_bytes = max((row.bytes for row in state.files), default=0)
-    cells = [_file(row, max_bytes) for row in state.files if row.bytes or row.direct]
+    """Draw the files at risk of each program and directory, the most bytes first, then new names, then the limits."""
+    state, groups = view.state or AtRisk(), defaultdict[object, list[FileAtRisk]](list)
+    for file in state.files:
+        if file.bytes or file.direct:
+            groups[file.programs, PurePath(file.path).parent, file.direct].append(file)
+    files = sorted(groups.values(), key=lambda group: -_bytes(group))
+    max_bytes = _bytes(files[0]) if files else 0
+    cells = [_files(group, max_bytes) for group in files]
     cells += [
-        (row.program, counted(row.count, "name"), "", "", seconds(row.oldest_s), "", "", "", row.where)
-        for row in state.names
+        (row.program, counted(row.count, "name"), "", "", seconds(row.oldest_s), "", "", row.where)
+        for row in sorted(state.names, key=lambda row: -row.count)
     ]
-    exposed = len(cells)
-    cells += [_file(row, max_bytes) for row in state.files if not (row.bytes or row.direct)]
-    drawn = table(columns, cells, width)
+    hidden = {} if any(file.cached_bytes for file in state.files) else {_CACHE: _NEVER}
+    columns = [replace(column, from_width=hidden.get(column.title, column.from_width)) for column in ROWS]
+    columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
+    drawn = table(columns, cells, width - 1)
     colour_meters(drawn)
-    for row in drawn[1 + exposed :]:
-        row.stylize(FAINT)
     if view.state and not cells:
-        drawn.append(line(("  no program has written to a file on this filesystem", FAINT)))
-    return drawn
+        drawn.append(line(("  no file on this filesystem has bytes at risk, and no directory new names", FAINT)))
+    return drawn + [part for words in view.limits for part in paragraph(words, width - 2, "  ", FAINT)]
 
 
-def _file(row: FileAtRisk, max_bytes: int) -> tuple[str, ...]:
-    _, unwritten, cached, age, most_bytes, longest, syncs, where = at_risk.file_cells(row)
-    first, *others = row.programs or ("ended",)
-    bar = plain_meter(row.bytes / max_bytes, _BAR_CELLS) if row.bytes else ""
+def _bytes(files: Sequence[FileAtRisk]) -> int:
+    return sum(file.bytes for file in files)
+
+
+def _files(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
+    file, *other_files = group
+    program, *other_programs = file.programs or ("ended",)
     return (
-        f"{first} +{len(others)}" if others else first,
-        unwritten,
-        cached,
-        bar,
-        age,
-        most_bytes,
-        longest,
-        syncs,
-        where,
+        f"{program} +{len(other_programs)}" if other_programs else program,
+        size(sum(each.dirty_bytes for each in group)),
+        size(sum(each.cached_bytes for each in group)),
+        plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
+        at_risk.age(max(group, key=lambda each: each.oldest_s or 0.0)),
+        NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
+        count(len(group)),
+        str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.where,
     )
 
 
-def sentences(view: RiskView, width: int) -> list[Text]:
-    lines = [rule(width, "if the power failed now")]
-    for words in view.sentences:
-        sentence = paragraph(words, width - 1, " ")
-        sentence[0].stylize(HEAD, 0, words.find(": ") + 1)
-        lines += sentence
-    return lines + [part for words in view.limits for part in paragraph(words, width - 1, " ", FAINT)]
+def programs(view: RiskView, width: int, height: int) -> list[Text]:
+    """Draw a row for each program that would lose something, the most bytes first; the last row counts the others."""
+    exposed = [each for each in (view.state or AtRisk()).programs if each.bytes or each.names or each.direct_files]
+    exposed.sort(key=lambda program: (-program.bytes, -program.names))
+    room = height - 2
+    shown = exposed if len(exposed) <= room else exposed[: max(room - 1, 0)]
+    drawn = [rule(width, "if the power failed now"), *table(PROGRAMS, map(_program, shown), width - 1)]
+    if len(exposed) > len(shown):
+        drawn.append(line((f"  … {counted(len(exposed) - len(shown), 'program')} with less", FAINT)))
+    return drawn if exposed else []
+
+
+def _program(program: ProgramAtRisk) -> tuple[str, ...]:
+    ages = [age_s for age_s in (program.oldest_s, program.oldest_name_s) if age_s is not None]
+    return (
+        program.who,
+        size(program.bytes) if program.bytes else NONE,
+        count(program.names) if program.names else NONE,
+        seconds(max(ages)) if ages else NONE,
+        NONE if program.syncs is None else count(program.syncs),
+        at_risk.note(program),
+    )

@@ -219,6 +219,16 @@ def paragraph(words: str, width: int, lead: str = "", style: str = "") -> list[T
     return [line((part, style)) for part in wrapped(words, width, " " * len(lead), lead)]
 
 
+def headline(words: str, width: int, end: str) -> list[Text]:
+    """Draw a conclusion, which is bold up to the first ``end``."""
+    lines = paragraph(words, width - 1, " ")
+    bold = words.index(end) + 2 if end in words else len(words) + len(lines)
+    for text in lines:
+        text.stylize(HEAD, 0, max(bold, 0))
+        bold -= len(text)
+    return lines
+
+
 def window(count: int, draw: Callable[[int], Text], selected: int, height: int) -> list[Text]:
     """Draw the rows that fit, with the selected one among them. The last line says how many more there are."""
     fits = count <= height or height < 2

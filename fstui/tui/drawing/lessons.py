@@ -2,45 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil, log2
 
+from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
+from fstui.report import latency_map
 from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_word
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_right, line, meter, paragraph, rule, shown
+from fstui.tui.drawing.cells import (
+    ACTION,
+    Column,
+    clickable,
+    ends,
+    fit,
+    fit_right,
+    framed,
+    line,
+    meter,
+    paragraph,
+    rule,
+    shown,
+)
+from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
-from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, not_bold, step_style, verdict_style
+from fstui.tui.styles import (
+    AREA,
+    BAD,
+    BRAND,
+    DOUBT,
+    FAINT,
+    GOOD,
+    HEAD,
+    KEY,
+    SELECTED,
+    not_bold,
+    step_style,
+    verdict_style,
+)
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
-_STEP_WIDTH, _RATE_WIDTH, _BAR_WIDTH, _MIN_BAR_WIDTH = 22, 32, 22, 6
+_STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _PROSE_WIDTH = 100
 _RIGHT_STYLES = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
-COLUMNS = (Column("", 1), Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
+COLUMNS = (Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
+_MIN_MAP_WIDTH = 54
+"""Narrower heat maps have no percentiles."""
 
 
 def listed(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
-    columns = shown(COLUMNS, width - 1)
+    number, name, time = shown(COLUMNS, width - 1)
+    columns = number, replace(name, width=min(name.width, max(len(lesson.title) for lesson in lessons))), time
     rows = {}
     for lesson in lessons:
         result = taken.get(lesson.name)
         values = {
-            "": "✓" if result else "",
             "NO": str(lesson.number),
             "LESSON": lesson.title,
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
-        styles = {"": GOOD, "TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
+        styles = {"TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
         rows[lesson.name] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows)
 
@@ -56,21 +87,25 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width:
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (remark, FAINT))
 
 
-def about(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
-    """Return what the lesson is about and asks. Answers and meanings are hidden until it has been taken."""
+def about(lesson: Lesson, width: int) -> list[Text]:
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
-        *prose(lesson.text, width),
-        line(),
         *prose(lesson.predict.ask, width, HEAD),
         *(line(f"    {number}  ", answer) for number, answer in enumerate(lesson.predict.choices, 1)),
-        *reach(lesson, planned, width, hidden=result is None),
-        *disks(lesson, planned, width),
-        *(_measured(lesson, result, width) if result else []),
         line(),
-        *prose(f"words: {', '.join(map(titled, lesson.words))}", width, FAINT),
-        *(meanings(lesson, width) if result else []),
+        *prose(lesson.text, width),
     ]
+
+
+def words(lesson: Lesson, width: int, *, hidden: bool) -> list[Text]:
+    """Return the words of the lesson, with their meanings unless these would give away the answer."""
+    names = ", ".join(map(titled, lesson.words))
+    return [line(), *prose(f"words: {names}", width, FAINT)] if hidden else meanings(lesson, width)
+
+
+def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
+    measured = _measured(lesson, result, width) if result else []
+    return [*reach(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
@@ -88,8 +123,9 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
     for number, answer in enumerate(choice.choices, 1):
         mark = "▸" if number == chosen else " "
         if not right:
-            style = HEAD if number == chosen else ""
-            rows = _answer(answer, f"  {mark} {number}  ", width, KEY, style)
+            rows = _answer(answer, f"  {mark} {number}  ", width, "" if number == chosen else KEY, "")
+            for row in rows if number == chosen else ():
+                row.stylize(SELECTED, 2)
             lines += [clickable(row, {ACTION: f"answer({number})"}) for row in rows]
             continue
         style = GOOD if number == choice.right else BAD if number == chosen else ""
@@ -127,12 +163,12 @@ def runs(
     )
     peak = max((step.rate_per_s for step in measured if step), default=0.0)
     top = f"{rate(peak)}/s" if peak else ""
+    axis = f"0{top:>{cells - 1}}" if top and len(top) < cells else ""
     for run in planned:
         disk = paragraph(disks.get(run.label, ""), width, f"  {run.label}  ")
         disk[0].stylize(HEAD, 0, len(run.label) + 4)
-        axis = f"0{top:>{cells - 1}}" if cells >= _BAR_WIDTH and top else ""
-        lines += disk
-        lines.append(line((f"    {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT)))
+        heads = [] if lines else [line((f"    {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
+        lines += [*disk, *heads]
         progress = started.get(run.label)
         lines += [
             _step(str(step["name"]), index, progress, peak, names=names, cells=cells)
@@ -154,22 +190,12 @@ def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim
 
 
 def explanation(lesson: Lesson, width: int) -> list[Text]:
-    words = ", ".join(titled(name) for name in dict.fromkeys((*lesson.words, *used_in(lesson.explain))))
-    return [
-        *prose(lesson.explain, width),
-        line(),
-        *prose(f"words: {words} (g shows them)", width, FAINT),
-        *meanings(lesson, width),
-    ]
+    return [*prose(lesson.explain, width), *meanings(lesson, width)]
 
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
-    from fstui.report import explanation  # noqa: PLC0415  not needed for the first frame
-
-    lines = [line(), rule(width, "its words", "g: all words")]
-    for name in lesson.words:
-        lines += [line("  ", (titled(name), HEAD)), *explanation.word_lines(name, width - 2)]
-    return lines if lesson.words else []
+    names = dict.fromkeys((*lesson.words, *used_in(lesson.explain)))
+    return [line(), rule(width, "its words", "g: all words"), *term_lines(names, width)] if names else []
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
@@ -195,14 +221,36 @@ def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: 
     return lines
 
 
-def heat_map(progress: Progress, width: int, height: int) -> list[Text]:
-    """Return the latencies of the running step, or of the last one between two steps."""
-    step = progress.snapshot or progress.done.get(-1 if progress.shown is None else progress.shown)
-    if step is None or step.latency_ns is None:
+def heat_maps(started: Mapping[str, Progress], width: int, height: int, *, frame: bool) -> list[Text]:
+    """Draw the latencies of the newest steps side by side, as many as there is room for, with one axis."""
+    views = [
+        (f"{label}: {step.name}", _view(step))
+        for label, progress in started.items()
+        for step in _measured_steps(progress)
+    ][-max(width // _MIN_MAP_WIDTH, 1) :]
+    if not views:
         return []
+    axis = latency_map.axis([point for _, view in views for point in view.timeline])
+    maps, room = [], width // len(views) - 2 * frame
+    for name, view in views:
+        drawn = [rule(room, name), *latency.heat_map(view, room, height - 1 - frame, axis)]
+        maps.append(framed(drawn, room + 2, height) if frame else drawn)
+    return [line().join(parts) for parts in zip(*maps, strict=True)]
+
+
+def _view(step: Step | Snapshot) -> latency.LatencyView:
     length_s = (step.length_s or _window_s(step.elapsed_s)) if isinstance(step, Snapshot) else step.elapsed_s
-    view = latency.LatencyView(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
-    return [rule(width, step.name), *latency.heat_map(view, width, height - 1)]
+    return latency.LatencyView(step.timeline, step.elapsed_s, length_s or None, (), step.latency_ns)
+
+
+def _measured_steps(progress: Progress) -> list[Step | Snapshot]:
+    steps: list[Step | Snapshot] = [*_finished(progress)]
+    steps += [progress.snapshot] if progress.snapshot else []
+    return [step for step in steps if step.latency_ns is not None]
+
+
+def _finished(progress: Progress) -> Collection[Step]:
+    return progress.run.steps if progress.run else progress.done.values()
 
 
 def _window_s(elapsed_s: float) -> float:
@@ -230,8 +278,7 @@ def _measured(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
 
 def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
     if progress is not None:
-        finished = progress.run.steps if progress.run else progress.done.values()
-        if (finished_step := next((step for step in finished if step.name == name), None)) is not None:
+        if (finished_step := next((step for step in _finished(progress) if step.name == name), None)) is not None:
             return finished_step, step_style(finished_step.status)
         if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
@@ -14,43 +15,44 @@ from fstui.model.recording import Bucket, DeviceSecond, Incident, RecordedWait, 
 from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, line_of
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, fit_right, line, paragraph, rule, table, title_line
+from fstui.tui.drawing.cells import Column, fit_right, headline, line, paragraph, rule, table, title_line
+from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds of one cell."""
-_LABEL_WIDTH, _PEAK_WIDTH = 16, 17
-_MAX_TRACK_ROWS = 8
+_LABEL_WIDTH, _PEAK_WIDTH = 17, 16
+_MAX_TRACK_ROWS = 16
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
 WAITS = (
     Column("PROGRAM", 18, gap=0),
-    Column("SYNCS", 6, right=True),
-    Column("P50", 7, right=True),
+    Column("SYNCS", 6, right=True, gap=2),
+    Column("P50", 7, right=True, gap=2),
     Column("MAX", 7, right=True, gap=2),
-    Column("WAITED", 7, right=True, from_width=56),
+    Column("WAITED", 7, right=True, gap=2, from_width=60),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
     Column("CGROUP", 20, gap=2, cut="left", from_width=110),
     Column("FILE", gap=2, cut="middle"),
 )
 DEVICES = (
-    Column("DEVICE", 14, gap=0),
-    Column("WRITES/S", 8, right=True),
-    Column("BYTES/S", 9, right=True),
-    Column("WRITE", 8, right=True),
-    Column("READ B/S", 9, right=True, from_width=70),
-    Column("FLUSHES/S", 9, right=True, gap=2, from_width=54),
-    Column("FLUSH", 8, right=True, from_width=62),
+    Column("DEVICE", 10, gap=0),
+    Column("WRITES/S", 8, right=True, gap=2),
+    Column("BYTES/S", 9, right=True, gap=2),
+    Column("WRITE", 7, right=True, gap=2),
+    Column("READ B/S", 9, right=True, gap=2, from_width=72),
+    Column("FLUSHES/S", 9, right=True, gap=2, from_width=51),
+    Column("FLUSH", 7, right=True, gap=2, from_width=60),
     Column("IN FLIGHT", 9, right=True, gap=2, from_width=83),
 )
 FIGURES = (
-    Column("TIME", 8, gap=0),
-    Column("WRITE", 8, right=True),
-    Column("WRITTEN/S", 11, right=True),
-    Column("CPU PSI", 7, right=True),
-    Column("I/O PSI", 7, right=True),
-    Column("MEM PSI", 7, right=True),
-    Column("MAX", 8, right=True),
-    Column("WAITED", gap=2),
+    Column("TIME", 17, gap=0),
+    Column("WRITE", 7, right=True, gap=2),
+    Column("WRITTEN/S", 11, right=True, gap=2),
+    Column("CPU", 5, right=True, gap=2),
+    Column("I/O", 5, right=True, gap=2),
+    Column("MEMORY", 6, right=True, gap=2),
+    Column("MAX", 7, right=True, gap=2),
+    Column("WHO WAITED", gap=2),
 )
 
 
@@ -79,14 +81,24 @@ def title(view: RecordingView, width: int) -> Text:
 
 
 def strips(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw a track for each figure with the free lines, and below them the times and the chosen moment."""
-    number = cells(width)
+    """Draw a track for each figure, and below them the times and the chosen moment.
+
+    A figure that does not change takes one line, or none if there is little room.
+    """
+    number, room = cells(width), max(height - 2, 1)
     cursor = min(max(view.cell, 0), number - 1)
-    tracks = CHARTS[: max(height - 2, 1)]
-    rows, extra = divmod(max(height - 2, len(tracks)), len(tracks))
+    buckets = [view.buckets.get(cell) for cell in range(number)]
+    tracks = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in CHARTS]
+    changing = [chart for chart, values in tracks if len({value for value in values if value is not None}) > 1]
+    if changing and room < len(changing) + len(CHARTS):
+        tracks = [(chart, values) for chart, values in tracks if chart in changing][:room]
+    rows, extra = divmod(max(room - len(tracks), 0), max(len(changing), 1))
     lines = [rule(width, f"one column is {_length(view.cell_s)}")]
-    for index, chart in enumerate(tracks):
-        lines += _track(view, chart, number, cursor, min(rows + (index < extra), _MAX_TRACK_ROWS))
+    for chart, values in tracks[:room]:
+        if chart in changing:
+            lines += _track(chart, values, cursor, min(1 + rows + (changing.index(chart) < extra), _MAX_TRACK_ROWS))
+        else:
+            lines.append(_constant(chart, values, cursor))
     start, time, end = (
         f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.time, view.start + number * view.cell_s)
     )
@@ -97,13 +109,23 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     return lines
 
 
-def _track(view: RecordingView, chart: Chart, number: int, cursor: int, rows: int) -> list[Text]:
+def _constant(chart: Chart, values: Sequence[float | None], cursor: int) -> Text:
+    known = [value for value in values if value is not None]
+    marks = "".join(" " if value is None else "▁" for value in values)
+    words = chart.words(known[0]) if known else NONE
+    return line((f"{chart.name:>{_LABEL_WIDTH - 1}} ", FAINT), *_cut(marks, cursor, FAINT), (f"  {words}", FAINT))
+
+
+def _cut(blocks: str, cursor: int, style: str) -> tuple[Words, Words, Words]:
+    return (blocks[:cursor], style), (blocks[cursor].replace(" ", "│"), HEAD), (blocks[cursor + 1 :], style)
+
+
+def _track(chart: Chart, values: Sequence[float | None], cursor: int, rows: int) -> list[Text]:
     """Draw one figure over time, with its name, its value at the chosen moment, and its highest value."""
-    values = [None if (bucket := view.buckets.get(cell)) is None else chart.value(bucket) for cell in range(number)]
-    highest = max((value for value in values if value is not None), default=None)
-    peak = NONE if highest is None else f"≤ {chart.words(highest)}"
-    peak += f" of {chart.words(chart.whole)}" if chart.whole and highest is not None else ""
+    highest = max(value for value in values if value is not None)
     figure = NONE if values[cursor] is None else chart.words(values[cursor] or 0.0)
+    peak = "" if values[cursor] == highest and rows > 1 and not chart.whole else f"≤ {chart.words(highest)}"
+    peak += f" of {chart.words(chart.whole)}" if chart.whole else ""
     # the uppermost eighth stays blank, so that full tracks do not touch
     eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in chart.heights(values)]
     shade = shades(TIME if chart.logarithmic else AREA)
@@ -116,9 +138,7 @@ def _track(view: RecordingView, chart: Chart, number: int, cursor: int, rows: in
         lines.append(
             line(
                 (f"{label:>{_LABEL_WIDTH - 1}} ", style_of_label),
-                (blocks[:cursor], style),
-                (blocks[cursor].replace(" ", "│"), HEAD),
-                (blocks[cursor + 1 :], style),
+                *_cut(blocks, cursor, style),
                 (fit_right(peak if row == rows - 1 else "", _PEAK_WIDTH), FAINT),
             )
         )
@@ -135,8 +155,8 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     if window.traced_s is None:
         rows = [line(("  not traced: only root may trace the kernel", FAINT))]
     else:
-        named = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((named, *WAITS[1:]), map(_wait, window.waits), width)
+        program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
+        rows = table((program, *WAITS[1:]), map(_wait, window.waits), width - 1)
         rows = rows if window.waits else [line(("  no program waited for a sync", FAINT))]
     return [top, *rows, *_movers(window)]
 
@@ -162,7 +182,7 @@ def _movers(window: Window) -> list[Text]:
             for verb, amount in (("wrote", process.written), ("read", process.read))
             if amount
         ]
-        lines.append(line((f"  {process.program} ({process.pid}) {', '.join(moved)}", FAINT)))
+        lines.append(line((f"  {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
     return lines
 
 
@@ -180,7 +200,8 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     ]
     words = f"  pressure: {', '.join(shares) or 'not counted'} · {size(sum(second.memory_kib) * 1024)} not written back"
     drawn = table(DEVICES, rows, width) if rows else []
-    return [rule(width, "devices", "" if rows else "idle"), *drawn, line((words, FAINT))]
+    remark = f"{second.elapsed_s:.0f} s until {datetime.fromtimestamp(second.at):%H:%M:%S}" if rows else "idle"
+    return [rule(width, "devices", remark), *drawn, line((words, FAINT))]
 
 
 def _device(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
@@ -203,36 +224,52 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
     number = len(view.answer.incidents)
     words = f"Nothing unusual at this moment. The recording has {number} incident{'' if number == 1 else 's'} (n, p)."
     if current:
-        words = line_of(current[0])
+        words = f"{_times(current[0])}: {current[0].sentence}"
     elif gaps:
         words = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
-    return paragraph(words, width - 1, " ", HEAD)
+    return headline(words, width, "; ")
 
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
-    """Draw all incidents of the recording; the incident at the chosen moment is bold."""
-    lines, current = [rule(width, counted(len(view.answer.incidents), "incident"), "n, p")], _incidents_at(view)
-    for incident in view.answer.incidents:
-        lines += paragraph(line_of(incident), width - 1, "  ", HEAD if incident in current else "")
-    return lines
+    """Draw all incidents of the recording if there are several. The one at the chosen moment has its sentence above."""
+    listed, current = view.answer.incidents, _incidents_at(view)[:1]
+    lines = [rule(width, counted(len(listed), "incident"), "n, p")]
+    for incident in listed:
+        words = f"{_times(incident)}: above" if incident in current else line_of(incident)
+        lines += paragraph(words, width - 2, "  ", HEAD if incident in current else "")
+    return lines if len(listed) > 1 else []
+
+
+def _times(incident: Incident) -> str:
+    return "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (incident.start, incident.end))
 
 
 def around(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw the figures of the columns around the chosen moment; the column of the moment is bold."""
-    height = max(height, 3)
-    start = max(view.cell - (height - 2) // 2, 0)
-    buckets = [bucket for cell in range(start, start + height - 2) if (bucket := view.buckets.get(cell))]
-    lines = [rule(width, "columns around this moment"), *table(FIGURES, map(_figures, buckets), width)]
-    for bucket, text in zip(buckets, lines[2:], strict=True):
-        text.stylize(HEAD if bucket is view.buckets.get(view.cell) else "")
+    """Draw the figures of the columns around the chosen moment, which is bold. Equal neighbours share a row."""
+    current = view.buckets.get(view.cell)
+    ordered = [view.buckets[cell] for cell in sorted(view.buckets)]
+    groups = [(key, list(group)) for key, group in groupby(ordered, lambda each: (each is current, _figures(each)))]
+    rows = [(_period(group), *figures) for (_, figures), group in groups]
+    index = next((number for number, (key, _) in enumerate(groups) if key[0]), 0)
+    room = max(height - 2, 1)
+    start = max(min(index - room // 2, len(rows) - room), 0)
+    head = rule(width, "columns around this moment", "CPU, I/O, memory: pressure")
+    lines = [head, *table(FIGURES, rows[start : start + room], width - 1)]
+    if current:
+        lines[2 + index - start].stylize(HEAD)
     return lines
+
+
+def _period(buckets: Sequence[Bucket]) -> str:
+    """Return when these columns start: ``13:36:40–13:43:00``."""
+    ends = buckets[0].start, buckets[-1].start
+    return "–".join(dict.fromkeys(f"{datetime.fromtimestamp(start):%H:%M:%S}" for start in ends))
 
 
 def _figures(bucket: Bucket) -> tuple[str, ...]:
     cells = [NONE if (value := chart.value(bucket)) is None else chart.words(value) for chart in CHARTS]
     longest, write, per_s, _, cpu, io, memory = cells
-    time = f"{datetime.fromtimestamp(bucket.start):%H:%M:%S}"
-    return time, write, per_s, cpu, io, memory, longest, bucket.program or ""
+    return write, per_s, cpu, io, memory, longest, bucket.program or ""
 
 
 def _incidents_at(view: RecordingView) -> list[Incident]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from rich.text import Text
@@ -19,6 +19,7 @@ from fstui.tui.drawing.cells import Card, fit, labelled, line, paragraph, select
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
+_TERM_WIDTH, _TERM_TEXT_WIDTH = 20, 90
 
 
 class Detail(NamedTuple):
@@ -52,6 +53,23 @@ def section_lines(section: Section, width: int) -> list[Text]:
     lines += [part for sentence in section.lines for part in paragraph(sentence, width - 1, " ")]
     for label, points in section.points:
         lines += labelled([point.partition(": ")[::2] for point in points], label, width)
+    return lines
+
+
+def term_lines(names: Iterable[str], width: int) -> list[Text]:
+    """Draw what terms mean, each with its name on the left, and a blank line between two terms."""
+    from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
+
+    lines: list[Text] = []
+    for name in names:
+        meaning = explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH))
+        title = fit(glossary.titled(name), _TERM_WIDTH - 2)
+        blank = " " * len(title)
+        lines += [line()] if lines else []
+        lines += [
+            line(" ", ("" if index else title, HEAD), blank if index else "").append_text(text)
+            for index, text in enumerate(meaning)
+        ]
     return lines
 
 

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
 
 class AtRiskScreen(FollowingScreen):
-    """Files above, a sentence for each program below. Esc ends it."""
+    """Files above, programs below. Esc ends it."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
+    SCROLLED = "files"
     HELP_TEXT = (
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: bytes in the page "
         "cache, or names of files that were created, renamed or linked in a directory that was not synced: they may "
         "be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk "
-        "has not been flushed since. The bar shows the sum of both, relative to the largest row. OLDEST is the age of "
-        "the oldest of these bytes or names. Programs that sync each write show zero. For a database with a "
-        "write-ahead log, only the row of its log counts. fstui reads no file and syncs nothing. See the page at-risk."
+        "has not been flushed since. The files of a program in one directory share a row. The bar shows their bytes "
+        "relative to the largest row. OLDEST is the age of the oldest of these bytes or names. A program that syncs "
+        "each write has no row. For a database with a write-ahead log, only the row of its log counts. fstui reads no "
+        "file and syncs nothing. See the page at-risk."
     )
 
     def __init__(self, target: Target) -> None:
@@ -42,7 +44,7 @@ class AtRiskScreen(FollowingScreen):
         yield self.lines("total", lambda width, _: drawing.total(self.view, width))
         with Container(id="both"):
             yield self.lines("files", self._draw_files, classes="rest", frame=True)
-            yield self.lines("sentences", lambda width, _: drawing.sentences(self.view, width), frame=True)
+            yield self.lines("programs", lambda width, height: drawing.programs(self.view, width, height), frame=True)
         yield self.footer_lines()
 
     async def start(self) -> Watching:
@@ -50,12 +52,8 @@ class AtRiskScreen(FollowingScreen):
 
     def apply(self, event: WatchEvent) -> None:
         if isinstance(event, AtRiskSecond):
-            self.view = drawing.RiskView(self.view.target, event.second, event.sentences, event.limits)
+            self.view = drawing.RiskView(self.view.target, event.second, event.limits)
             self.redraw()
-
-    def action_scroll(self, lines: int) -> None:
-        for part in ("files", "sentences"):
-            self.part(part).scroll_lines(lines)
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -33,12 +33,12 @@ DRAW_S = 0.25
 MIN_MAP_LINES = 6
 
 _PROMPTS = {
-    "predict": ("What do you expect? Press a digit, then Enter.", "Press Enter to start."),
-    "run": ("Running …", "Press Enter to compare."),
-    "question": ("Your answer? Press a digit.", "Press Enter to end the lesson."),
+    "predict": "What do you expect? Press a digit, then Enter.",
+    "run": "Running …",
+    "question": "Your answer? Press a digit.",
 }
-"""For each stage, while something is missing and afterwards."""
-_NEXT = {"predict": "start", "question": "end"}
+"""For each stage, while something is missing."""
+_NEXT = {"predict": "start", "run": "compare", "question": "end"}
 """What Enter does at the end of a stage, if it does not only continue."""
 
 
@@ -56,6 +56,7 @@ class LessonsScreen(BaseScreen):
         self.table = DrawnTable(lambda width: drawing.listed(lessons.lessons(), self.taken or {}, width), id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
         self.planned: dict[str, list[PlannedRun]] = {}
+        self._heading = f"{len(lessons.lessons())} lessons"
         self._pace = pace
 
     def compose(self) -> ComposeResult:
@@ -64,9 +65,11 @@ class LessonsScreen(BaseScreen):
             yield self.table
             with VerticalScroll(id="about", can_focus=False):
                 yield self.lines("selected", self._draw_selected, frame=True)
+                yield self.lines("pictures", self._draw_pictures, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
+        self.table.border_title = self._heading
         self.plan_all()
 
     def on_screen_resume(self) -> None:
@@ -75,10 +78,10 @@ class LessonsScreen(BaseScreen):
 
     @work(exclusive=True, group="taken")
     async def read_taken(self) -> None:
-        earlier = self.taken
+        earlier_results = self.taken
         with self.fstui.reporting():
             self.taken = await lessons.read_taken()
-        if earlier != self.taken:
+        if earlier_results != self.taken:
             self.table.refill()
             self._select_next()
         self.redraw()
@@ -114,11 +117,22 @@ class LessonsScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         progress = drawing.progress(lessons.lessons(), self.taken or {}, width)
-        return [progress] if self.part("selected").has_frame else [progress, rule(width)]
+        return [progress] if self.part("selected").has_frame else [progress, rule(width, self._heading)]
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
-        planned, result = self.planned.get(self.chosen.name, []), (self.taken or {}).get(self.chosen.name)
-        return drawing.about(self.chosen, planned, result, width)
+        pictures = [] if self.has_class("-huge") else self._pictures(width)
+        words = drawing.words(self.chosen, width, hidden=self._result is None)
+        return [*drawing.about(self.chosen, width), *pictures, *words]
+
+    def _draw_pictures(self, width: int, height: int) -> list[Text]:
+        return self._pictures(width)[1:]  # a frame needs no blank line above
+
+    def _pictures(self, width: int) -> list[Text]:
+        return drawing.pictures(self.chosen, self.planned.get(self.chosen.name, []), self._result, width)
+
+    @property
+    def _result(self) -> TakenLesson | None:
+        return (self.taken or {}).get(self.chosen.name)
 
 
 class LessonScreen(BaseScreen):
@@ -153,11 +167,11 @@ class LessonScreen(BaseScreen):
         self.predicted: int | None = None
         self.answered: int | None = None
         self.results: dict[str, Run] = {}
-        self._started: dict[str, Progress] = {}
-        self._now: RunInProgress | None = None
-        self._plug_at: str | None = None
+        self._progress: dict[str, Progress] = {}
+        self._run_in_progress: RunInProgress | None = None
+        self._plug_label: str | None = None
         """The run whose plug can be pulled now."""
-        self._saving: Worker[None] | None = None
+        self._save_worker: Worker[None] | None = None
         self._pace = pace
         self._planned: list[PlannedRun] = []
         self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
@@ -168,7 +182,7 @@ class LessonScreen(BaseScreen):
             yield self.lines("text", self._draw_page, frame=True)
             yield self.lines("pictures", self._draw_pictures, frame=True)
         yield Slices(self._draw_map, id="map")
-        yield self.lines("prompt", lambda width, height: [line(("  " + self._prompt(), HEAD))], classes="line")
+        yield self.lines("prompt", lambda width, height: [line((f"  {words}", HEAD)) for words in self._prompts()])
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
@@ -187,7 +201,9 @@ class LessonScreen(BaseScreen):
             self.predicted = number
         elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
             self.answered = number
-            self._saving = self.app.run_worker(self.save(), group="note")  # continues if the screen is left at once
+            self._save_worker = self.app.run_worker(
+                self.save(), group="note"
+            )  # continues if the screen is left at once
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
@@ -205,7 +221,7 @@ class LessonScreen(BaseScreen):
         if self.stage == "predict" and self.predicted is None:
             return "Answer first: press the digit of what you expect."
         if self.stage == "run" and len(self.results) < len(self.lesson.runs):
-            return "It is still running." if self._plug_at is None else "Press p to pull the plug."
+            return "It is still running." if self._plug_label is None else "Press p to pull the plug."
         return "Answer first: press a digit." if self.stage == "question" and self.answered is None else ""
 
     async def action_next(self) -> None:
@@ -214,30 +230,31 @@ class LessonScreen(BaseScreen):
         elif self.stage != "question":
             self._show_stage(STAGES[STAGES.index(self.stage) + 1])
         else:
-            if self._saving is not None:  # the list of lessons reads what was saved
+            if self._save_worker is not None:  # the list of lessons reads what was saved
                 with suppress(WorkerError):
-                    await self._saving.wait()
+                    await self._save_worker.wait()
             self.app.pop_screen()
 
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
         self.set_class(stage == "run", "-running")
+        self.set_class(stage not in ("predict", "run"), "-measured")
         self.query_one("#pages").scroll_home(animate=False)
         if stage == "run":
             self.run_all()
         self.redraw()
 
     def action_plug(self) -> None:
-        if self._plug_at is not None and self._now is not None:
+        if self._plug_label is not None and self._run_in_progress is not None:
             with self.fstui.reporting():
-                self._now.pull_plug()
-                self._plug_at = None
+                self._run_in_progress.pull_plug()
+                self._plug_label = None
         else:
             self.say("There is no plug to pull now.")
 
     async def go_back(self) -> None:
-        if self._now is not None:
-            self._now.stop()
+        if self._run_in_progress is not None:
+            self._run_in_progress.stop()
         await super().go_back()
 
     @work(exclusive=True, group="lesson", exit_on_error=False)
@@ -245,8 +262,8 @@ class LessonScreen(BaseScreen):
         for run in self.lesson.runs:
             try:
                 plan, running = await lessons.start(self.lesson, run, self._pace)
-                progress = self._started[run.label] = Progress(plan, running.target)
-                self._now, self._plug_at = running, run.label if run.plug else None
+                progress = self._progress[run.label] = Progress(plan, running.target)
+                self._run_in_progress, self._plug_label = running, run.label if run.plug else None
                 async for event in running.events():
                     progress.apply(event)
                     if isinstance(event, StepStarted):
@@ -255,7 +272,7 @@ class LessonScreen(BaseScreen):
                 self.say(str(refusal))
                 return
             finally:
-                self._now = self._plug_at = None
+                self._run_in_progress = self._plug_label = None
             assert progress.run is not None, "a run ends with RunFinished"
             self.results[run.label] = progress.run
         self.redraw()
@@ -272,7 +289,7 @@ class LessonScreen(BaseScreen):
             await lessons.save_taken(self.lesson.name, right_answers, self.results)
 
     def _draw_run(self) -> None:
-        if self.stage == "run" and self._now is not None:
+        if self.stage == "run" and self._run_in_progress is not None:
             self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
@@ -280,7 +297,7 @@ class LessonScreen(BaseScreen):
         return title if self.part("text").has_frame else [*title, rule(width)]
 
     def _draw_page(self, width: int, height: int) -> list[Text]:
-        top = [rule(width, self.stage)] if self.part("text").has_frame else []
+        top = [rule(width)] if self.part("text").has_frame else []
         return [*top, *self._draw_text(width, height)]
 
     def _draw_text(self, width: int, height: int) -> list[Text]:
@@ -289,7 +306,7 @@ class LessonScreen(BaseScreen):
             case "predict":
                 return drawing.question(lesson.text, lesson.predict, self.predicted, width)
             case "run":
-                return drawing.runs(lesson.runs, self._started, self._disks, width)
+                return drawing.runs(lesson.runs, self._progress, self._disks, width)
             case "compare":
                 claims = [lessons.check(claim, self.results) for claim in lesson.claims]
                 return drawing.comparison(lesson.predict, self.predicted, claims, width)
@@ -308,16 +325,16 @@ class LessonScreen(BaseScreen):
         disks = drawing.disks(self.lesson, self._planned, width)
         if hidden:
             return [*reach, *disks]
-        runs = drawing.runs(self.lesson.runs, self._started, self._disks, width)
+        runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs]
         return [*reach, *measured, *disks] if self.stage == "explain" else [*measured, *reach, *disks]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
-        progress = next(reversed(self._started.values()), None)
-        return drawing.heat_map(progress, width, height) if progress and height >= MIN_MAP_LINES else []
+        frame = self.part("text").has_frame
+        return drawing.heat_maps(self._progress, width, height, frame=frame) if height >= MIN_MAP_LINES else []
 
-    def _prompt(self) -> str:
-        if self._plug_at is not None:
-            return f"{self._plug_at}: press p to pull the plug."
-        waiting, ready = _PROMPTS.get(self.stage, ("", "Press Enter to continue."))
-        return waiting if self._requirement else ready
+    def _prompts(self) -> Iterator[str]:
+        if self._plug_label is not None:
+            yield f"{self._plug_label}: press p to pull the plug."
+        elif self._requirement:
+            yield _PROMPTS[self.stage]

@@ -13,21 +13,25 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 
 from fstui.model.run import Run
-from fstui.report.sections import Report, Section, right
+from fstui.report.sections import Report, Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import ACTION, Card, clickable, line, paragraph, rule, title_line
-from fstui.tui.drawing.report import report_cards, section_lines
+from fstui.tui.drawing.cells import ACTION, Card, clickable, headline, line, paragraph, rule, title_line
+from fstui.tui.drawing.report import report_cards, section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT, HEAD, KEY
+from fstui.tui.styles import FAINT, KEY
 from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
+NAMES_FROM = 97
+"""A frame on a screen of 100 columns leaves this width. A narrower help has no cells for the names of commands."""
+_GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
+_MOVES = re.compile(r"move\(|scroll\(|zoom\(")
 TWO_COLUMNS_FROM = 150
 """A narrower screen has no cells for two cards side by side."""
 
 
 class Cards(VerticalScroll):
-    """Cards below each other, on a very wide screen in two columns that are about as long."""
+    """Cards below each other, on a very wide screen in two columns: the second one continues the first one."""
 
     def __init__(self, cards: Sequence[Card]) -> None:
         super().__init__(id="page")
@@ -35,16 +39,13 @@ class Cards(VerticalScroll):
 
     def compose(self) -> ComposeResult:
         width = self.app.size.width // self._columns
-        columns: list[list[Card]] = [[] for _ in range(self._columns)]
-        lengths = [0] * self._columns
-        for card in self._cards:
-            shortest = lengths.index(min(lengths))
-            columns[shortest].append(card)
-            lengths[shortest] += len(card_lines(card, width))
-        for column in columns:
+        lengths = [len(card_lines(card, width)) for card in self._cards]
+        middles = [sum(lengths[:index]) + length / 2 for index, length in enumerate(lengths)]
+        for column in range(self._columns):
             with Vertical():
-                for card in column:
-                    yield DrawnLines(partial(card_lines, card), frame=True)
+                for card, middle in zip(self._cards, middles, strict=True):
+                    if int(middle / sum(lengths) * self._columns) == column:
+                        yield DrawnLines(partial(card_lines, card), frame=True)
 
     def on_resize(self) -> None:
         if len(self.children) != self._columns:
@@ -75,7 +76,7 @@ class PageScreen(BaseScreen):
         title = (self.name or "", self._subject, "")
         yield self.lines("title", lambda width, height: [title_line(*title, width)], classes="line")
         if self._answer:
-            yield self.lines("answer", lambda width, height: paragraph(self._answer, width - 1, " ", HEAD))
+            yield self.lines("answer", lambda width, height: headline(self._answer, width, ". "))
         yield Cards(self.cards)
         yield self.footer_lines()
 
@@ -97,26 +98,43 @@ class HelpScreen(PageScreen):
 
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
-    commands = {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values()
-    rows = [(" ".join(key_names(command, keymap)), command.help, right(command.id)) for command in commands]
-    keys_width = max(len(keys) for keys, _, _ in rows)
+    groups: dict[str, list[Command]] = {"keys of this screen": [], "moving": [], "everywhere": []}
+    for command in {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values():
+        is_general = command.id in _GENERAL
+        group = "everywhere" if is_general else "moving" if _MOVES.match(command.action) else "keys of this screen"
+        groups[group].append(command)
+    rows = {
+        title: [(" ".join(key_names(command, keymap)), command.help, command.id) for command in commands]
+        for title, commands in groups.items()
+    }
+    widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
+    cards: list[Card] = [(title, partial(_keys, group, widths)) for title, group in rows.items() if group]
+    about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
+    return HelpScreen("help", [*cards, ("this screen", about), *_terms("its words", _words_of(screen))])
 
-    def draw_keys(width: int) -> list[Text]:
-        lines = section_lines(Section("", ("KEY", "", "NAME IN keys.toml"), tuple(rows)), width)
-        for text in lines[1:]:
-            text.stylize(KEY if text.plain[1:2].strip() else "", 0, keys_width + 1)
-            text.highlight_regex(r"\w+\.\w+$", FAINT)
-        return lines
 
-    top: list[Card] = [("keys", draw_keys), ("this screen", partial(section_lines, Section(lines=(screen.HELP_TEXT,))))]
-    return HelpScreen("help", [*top, *map(_meaning, _words_of(screen))])
+def _keys(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
+    """Draw keys and what they do, and on a wide screen the names of the commands in keys.toml."""
+    keys_width, help_width, name_width = widths
+    named = width >= NAMES_FROM
+    help_width = min(help_width, width - keys_width - 4 - named * (name_width + 2))
+    lines = []
+    for keys, words, name in rows:
+        drawn = paragraph(words, keys_width + help_width + 3, f" {keys:{keys_width}}  ")
+        drawn[0].stylize(KEY, 0, keys_width + 1)
+        if named:
+            drawn[0].pad_right(keys_width + help_width + 5 - len(drawn[0]))
+            drawn[0].append(name, FAINT)
+        lines += drawn
+    return lines
 
 
 def glossary_screen(screen: BaseScreen) -> PageScreen:
     from fstui.report import glossary  # noqa: PLC0415
 
-    names = dict.fromkeys((*_words_of(screen), *glossary.entries()))
-    return PageScreen("glossary", list(map(_meaning, names)), "the words of this screen first")
+    own = _words_of(screen)
+    others = sorted(set(glossary.entries()).difference(own), key=glossary.titled)
+    return PageScreen("glossary", [*_terms("words of this screen", own), *_terms("all other words", others)])
 
 
 def _words_of(screen: BaseScreen) -> tuple[str, ...]:
@@ -142,15 +160,18 @@ def explain_screen(rule_name: str) -> PageScreen:
     from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
-        drawn = [line(" ").append_text(text) for text in explanation.drawn(markdown, width - 2)]
+        rows = explanation.drawn(markdown, width - 2)
+        drawn = [line("" if row.plain.startswith((" • ", "   ")) else " ").append_text(row) for row in rows]
         return drawn[not drawn[0].plain.strip() :]
 
     page, words = explanation.of_rule(rule_name)
-    _, head, *parts = re.split("^##? ", page, flags=re.MULTILINE)
+    _, head, meaning, *parts = re.split("^##? ", page, flags=re.MULTILINE)
     name, _, result = head.partition("\n")
-    cards = [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
-    answer = f"Result: {' '.join(result.split()).strip('*')}"
-    return PageScreen("explain", [*cards, *map(_meaning, words), *_related(rule_name)], name, answer)
+    answer, _, more = meaning.partition("\n")[2].strip().partition("\n\n")
+    cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
+    cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
+    answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
+    return PageScreen("explain", [*cards, *_terms("Words", words), *_related(rule_name)], name, answer)
 
 
 def _related(rule_name: str) -> Iterator[Card]:
@@ -170,10 +191,8 @@ def _rules(rows: Sequence[tuple[str, str]], width: int) -> list[Text]:
         drawn = paragraph(meaning, width - 1, f" {name}".ljust(lead))
         drawn[0].stylize(KEY, 0, lead)
         lines += [clickable(text, {ACTION: f"explain('{name}')"}) for text in drawn]
-    return lines
+    return [*lines, line((" Click a rule, or find it with Ctrl-P.", FAINT))]
 
 
-def _meaning(word: str) -> Card:
-    from fstui.report import explanation, glossary  # noqa: PLC0415
-
-    return glossary.titled(word), partial(explanation.word_lines, word)
+def _terms(title: str, names: Sequence[str]) -> list[Card]:
+    return [(title, partial(term_lines, names))] if names else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from functools import partial
 
 from msgspec.structs import replace
@@ -24,11 +25,11 @@ class RecordingScreen(BaseScreen):
     """Strips over time, and the programs and devices of the chosen moment."""
 
     KEYS = (
-        Command("recording.earlier", "left", "move(-1)", "earlier", "One column earlier."),
-        Command("recording.later", "right", "move(1)", "later", "One column later."),
+        Command("recording.next", "n", "incident(1)", "next incident", "To the next incident."),
+        Command("recording.earlier", "left", "move(-1)", "move", "One column earlier.", shown_as="←→"),
+        Command("recording.later", "right", "move(1)", "", "One column later."),
         Command("recording.in", "up,plus", "zoom(-1)", "zoom", "Show a shorter time.", shown_as="↑↓"),
         Command("recording.out", "down,minus", "zoom(1)", "", "Show a longer time."),
-        Command("recording.next", "n", "incident(1)", "next incident", "To the next incident."),
         Command("recording.previous", "p", "incident(-1)", "", "To the previous incident."),
         Command("recording.first", "home", "move(-10000000)", "", "To the beginning of the recording."),
         Command("recording.last", "end", "move(10000000)", "", "To the end of the recording."),
@@ -132,7 +133,9 @@ class RecordingScreen(BaseScreen):
 
     def action_copy(self) -> None:
         if self.view is not None:
-            self.copy(" ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000)))
+            day = f"{datetime.fromtimestamp(self.view.time):%Y-%m-%d}"
+            words = " ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000))
+            self.copy(f"{self.view.answer.host}, {day} {words}")
 
     def action_scroll(self, lines: int) -> None:
         self.part("waits").scroll_lines(lines)

@@ -17,10 +17,10 @@ from fstui.report import watch
 from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, line, paragraph, rule, table, title_line
+from fstui.tui.drawing.cells import Column, headline, line, paragraph, rule, table, title_line
 from fstui.tui.iostats import IoStats, Recent, of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT, HEAD
+from fstui.tui.styles import FAINT
 
 if TYPE_CHECKING:
     from fstui.runs.watch import Watching
@@ -56,7 +56,7 @@ class FollowingScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self._watching: Watching | None = None
-        self._ended = False
+        self._is_over = False
 
     async def start(self) -> Watching:
         """Start the watch. Raises Refused, OSError."""
@@ -78,17 +78,17 @@ class FollowingScreen(BaseScreen):
             async for event in self._watching.events():
                 self.apply(event)
         except (Refused, OSError) as trouble:
-            self._ended = True
+            self._is_over = True
             self.say(str(trouble) or "The watch has ended.")
         else:
             self.call_later(self._leave)  # the child process has ended by then
 
     async def go_back(self) -> None:
         """Let the child remove its trace instances and report. A second key press does not wait."""
-        if self._watching is None or self._ended:
+        if self._watching is None or self._is_over:
             self._leave()
         else:
-            self._ended = True
+            self._is_over = True
             self._watching.stop()
             self.say("Removing the kernel's trace …")
 
@@ -124,7 +124,7 @@ class WatchScreen(FollowingScreen):
         super().__init__()
         self.target = target
         self.elapsed_s = 0.0
-        self._begun = False
+        self._has_started = False
         self._untraced: str | None = None
         """Why the kernel's trace is missing."""
         self._second = Watched()
@@ -133,7 +133,7 @@ class WatchScreen(FollowingScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("sentence", lambda width, height: paragraph(self._sentence, width - 1, " ", HEAD))
+        yield self.lines("sentence", lambda width, height: headline(self._sentence, width, ": "))
         yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
         yield self.lines("devices", self._draw_devices, frame=True)
         yield self.footer_lines()
@@ -144,7 +144,7 @@ class WatchScreen(FollowingScreen):
     def apply(self, event: WatchEvent) -> None:
         match event:
             case WatchStarted(untraced=untraced):
-                self._untraced, self._begun = untraced, True
+                self._untraced, self._has_started = untraced, True
             case WatchedSecond(second=second, sentence=sentence):
                 self._second, self._sentence = second, sentence
                 self.elapsed_s += second.elapsed_s
@@ -166,7 +166,7 @@ class WatchScreen(FollowingScreen):
         return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, mark)]
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
-        top = [rule(width, "programs that wait")] if self.part("waits").has_frame else []
+        top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
         rows = [*top, *self._waits(width)]
         room = height - len(rows) - 1
         minutes = charts.last_minutes("all programs", charts.OF_SYNCS, self._recent, total, width=width, height=room)
@@ -176,16 +176,16 @@ class WatchScreen(FollowingScreen):
         """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         if self._untraced:
-            why = paragraph(f"not traced by the kernel: {self._untraced}", width - 2, " ", FAINT)
+            reason = paragraph(f"not traced by the kernel: {self._untraced}", width - 2, " ", FAINT)
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
-            return [*why, *table(WRITERS, writers, width)]
-        named = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((named, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width)
-        quiet = "no program waits for a sync" if self._begun else "setting up the kernel's trace"
+            return [*reason, *table(WRITERS, writers, width)]
+        program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
+        rows = table((program, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width - 1)
+        quiet = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"  {quiet}", FAINT))]
 
     def _draw_devices(self, width: int, height: int) -> list[Text]:
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         journals = [line(f"  {watch.journal(commits, per_s)}") for commits in second.commits]
         rows = [watch.device_cells(device, per_s) for device in second.devices]
-        return [rule(width, "devices", "watched only"), *table(DEVICES, rows, width), *journals]
+        return [rule(width, "devices", "the last second"), *table(DEVICES, rows, width), *journals]

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from fstui import proc
 from fstui.trace.reader import at_risk
 from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
 from fstui.trace.reader.new_names import Journal, NewNames, writeback_age_s
-from fstui.trace.reader.open_files import EVERYTHING, CachestatError, OpenFile, OpenFiles, Scope
+from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
+from fstui.trace.reader.processes import process_of
 from fstui.trace.reader.syncs import EventSwitch, Syncs
 
 FILE = (7 << 20, 12)
@@ -114,6 +116,15 @@ def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPa
     assert (state["unsupported"], state["files"]) == ("this kernel has no cachestat", [])
     (program,) = state["programs"]
     assert (program["pid"], program["syncs"], program["dirty_bytes"]) == (os.getpid(), 3, 0)
+
+
+def test_a_process_is_one_program_before_and_after_its_files_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
+    tracker = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
+    process, stat = process_of(os.getpid()), proc.stat(os.getpid())
+    assert process and stat
+    tracker._threads[process.pid] = process
+    assert tracker._program_of_thread(process.pid) is tracker._program_of_process(Opener(process.pid, stat))
 
 
 @pytest.mark.parametrize(("direct", "log"), [(False, "/ib_logfile0"), (True, None)])
