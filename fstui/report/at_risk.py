@@ -66,9 +66,9 @@ def note(program: ProgramAtRisk) -> str:
     parts = []
     if program.log is not None and program.log_bytes != program.bytes:
         amount = size(program.log_bytes) if program.log_bytes else "nothing"
-        parts.append(f"{amount} in {PurePath(program.log).name}, which it syncs most")
+        parts.append(f"{amount} in {PurePath(program.log).name}")
     if program.direct_files:
-        parts.append(f"with O_DIRECT: ≤ {size(program.direct_bytes)}")
+        parts.append(f"O_DIRECT ≤ {size(program.direct_bytes)}")
     return "; ".join(parts)
 
 

@@ -59,7 +59,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(shown(app)).split())
         assert "nats-server (812) 40.0 MiB – 1 m 58 s 3 " in text
-        assert "postgres (700) – – – 24 000 with O_DIRECT: ≤ 3.0 MiB" in text
+        assert "postgres (700) – – – 24 000 O_DIRECT ≤ 3.0 MiB" in text
         assert "[red]" in text, "names are data"
         assert any("cp (950)" in line and "/backup " in line for line in shown(app))
         await pilot.press("escape")

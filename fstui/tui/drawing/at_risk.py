@@ -19,7 +19,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Column, colour_meters, line, paragraph, plain_meter, rule, table, title_line
 from fstui.tui.styles import FAINT, HEAD
 
-_BAR, _BAR_CELLS, _CACHE, _NEVER = " ", 8, "≤ IN CACHE", 10_000
+_BAR, _BAR_CELLS, _CACHE, _FILES = " ", 8, "≤ IN CACHE", "FILES"
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("≤ UNWRITTEN", 11, right=True, gap=2),
@@ -27,8 +27,8 @@ ROWS = (
     Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("OLDEST", 8, right=True, gap=2, from_width=58),
     Column("SYNCS", 7, right=True, from_width=88),
-    Column("FILES", 5, right=True, gap=2, from_width=50),
-    Column("FILE OR DIRECTORY", gap=2, cut="left"),
+    Column(_FILES, 5, right=True, gap=2, from_width=50),
+    Column("WHERE", gap=2, cut="left"),
 )
 PROGRAMS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
@@ -38,7 +38,7 @@ PROGRAMS = (
     Column("SYNCS", 6, right=True, gap=2, from_width=56),
     Column("NOTE", gap=2, from_width=56),
 )
-_WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
+_WIDE_SCREEN, _LONG_NAME_WIDTH, _NEVER = 100, 24, 10_000
 
 
 class RiskView(msgspec.Struct, frozen=True):
@@ -70,8 +70,11 @@ def rows(view: RiskView, width: int) -> list[Text]:
         (row.program, counted(row.count, "name"), "", "", seconds(row.oldest_s), "", "", row.where)
         for row in sorted(state.names, key=lambda row: -row.count)
     ]
-    hidden = {} if any(file.cached_bytes for file in state.files) else {_CACHE: _NEVER}
-    columns = [replace(column, from_width=hidden.get(column.title, column.from_width)) for column in ROWS]
+    without_figures = [
+        _CACHE if not any(file.cached_bytes for file in state.files) else "",
+        _FILES if all(len(group) == 1 for group in files) else "",
+    ]
+    columns = [replace(column, from_width=_NEVER) if column.title in without_figures else column for column in ROWS]
     columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
     drawn = table(columns, cells, width - 1)
     colour_meters(drawn)

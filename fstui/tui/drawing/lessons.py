@@ -195,7 +195,8 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = dict.fromkeys((*lesson.words, *used_in(lesson.explain)))
-    return [line(), rule(width, "its words", "g: all words"), *term_lines(names, width)] if names else []
+    terms = [line(" ").append_text(text) for text in term_lines(names, width - 1)]
+    return [line(), rule(width, "its words", "g: all words"), *terms] if names else []
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:

@@ -31,8 +31,9 @@ class AtRiskScreen(FollowingScreen):
         "be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the disk "
         "has not been flushed since. The files of a program in one directory share a row. The bar shows their bytes "
         "relative to the largest row. OLDEST is the age of the oldest of these bytes or names. A program that syncs "
-        "each write has no row. For a database with a write-ahead log, only the row of its log counts. fstui reads no "
-        "file and syncs nothing. See the page at-risk."
+        "each write has no row. For a database with a write-ahead log, only its log counts. NOTE: how much is in the "
+        "file that the program syncs most, usually the log; and what the disk's cache may hold of writes with "
+        "O_DIRECT. fstui reads no file and syncs nothing. See the page at-risk."
     )
 
     def __init__(self, target: Target) -> None:

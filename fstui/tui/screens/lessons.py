@@ -171,7 +171,7 @@ class LessonScreen(BaseScreen):
         self._run_in_progress: RunInProgress | None = None
         self._plug_label: str | None = None
         """The run whose plug can be pulled now."""
-        self._save_worker: Worker[None] | None = None
+        self._saver: Worker[None] | None = None
         self._pace = pace
         self._planned: list[PlannedRun] = []
         self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
@@ -201,9 +201,7 @@ class LessonScreen(BaseScreen):
             self.predicted = number
         elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
             self.answered = number
-            self._save_worker = self.app.run_worker(
-                self.save(), group="note"
-            )  # continues if the screen is left at once
+            self._saver = self.app.run_worker(self.save(), group="note")  # continues if the screen is left at once
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
@@ -230,15 +228,15 @@ class LessonScreen(BaseScreen):
         elif self.stage != "question":
             self._show_stage(STAGES[STAGES.index(self.stage) + 1])
         else:
-            if self._save_worker is not None:  # the list of lessons reads what was saved
+            if self._saver is not None:  # the list of lessons reads what was saved
                 with suppress(WorkerError):
-                    await self._save_worker.wait()
+                    await self._saver.wait()
             self.app.pop_screen()
 
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
         self.set_class(stage == "run", "-running")
-        self.set_class(stage not in ("predict", "run"), "-measured")
+        self.set_class(stage in ("compare", "question"), "-measured")
         self.query_one("#pages").scroll_home(animate=False)
         if stage == "run":
             self.run_all()
