@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     judge: Callable[[Case], Iterable[Conclusion | Finding]]
     """A rule that reports under several names yields findings instead of conclusions."""
     order: int
-    said_first: bool
+    opens_sentence: bool
 
     def __call__(self, case: Case) -> Iterator[Finding]:
         for result in self.judge(case):
@@ -44,15 +44,15 @@ class Rule(NamedTuple):
 
 
 def rule(
-    *, order: int = LAST, said_first: bool = False
+    *, order: int = LAST, opens_sentence: bool = False
 ) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
     """Declare a rule with the name of its function.
 
     ``order``: among findings of equal weight about one question, those of the rule with the lower order come first.
-    ``said_first``: the sentences of the rule's notes come before the sentence of the verdict.
+    ``opens_sentence``: the sentences of the rule's notes come before the sentence of the verdict.
     """
 
     def declare(judge: Callable[[Case], Iterable[Conclusion | Finding]]) -> Rule:
-        return Rule(judge.__name__.replace("_", "-"), judge, order, said_first)
+        return Rule(judge.__name__.replace("_", "-"), judge, order, opens_sentence)
 
     return declare

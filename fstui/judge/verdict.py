@@ -53,8 +53,8 @@ def judge(evidence: Evidence) -> Judgement:
         msgspec.structs.replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered
     )
     ground = decisive(findings)
-    first_notes = [finding for finding in findings if finding.rule in _said_first() and finding.verdict is None]
-    said_first = " ".join(finding.sentence for finding in first_notes)
+    first_notes = [finding for finding in findings if finding.rule in _opening_rules() and finding.verdict is None]
+    opening = " ".join(finding.sentence for finding in first_notes)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
     why = ground or _undecided(evidence, case)
     fits = tuple(product_fits(case))
@@ -63,7 +63,7 @@ def judge(evidence: Evidence) -> Judgement:
     return Judgement(
         verdict=verdict,
         confidence=why.confidence,
-        sentence=f"{said_first} {why.sentence}".strip(),
+        sentence=f"{opening} {why.sentence}".strip(),
         findings=findings if ground or not case.steps.all else (*findings, why),
         speed=with_products(answer, fits),
         fit=fits,
@@ -111,14 +111,14 @@ def _order(finding: Finding) -> tuple[bool, bool, int, int]:
     is_note = finding.verdict is None
     return (
         is_note,
-        finding.scope == "step" or (is_note and finding.rule not in _said_first()),
+        finding.scope == "step" or (is_note and finding.rule not in _opening_rules()),
         VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS),
         _CONFIDENCE.index(finding.confidence),
     )
 
 
-def _said_first() -> frozenset[str]:
-    return frozenset(rule.name for rule in all_rules() if rule.said_first)
+def _opening_rules() -> frozenset[str]:
+    return frozenset(rule.name for rule in all_rules() if rule.opens_sentence)
 
 
 def _undecided(evidence: Evidence, case: Case) -> Finding:

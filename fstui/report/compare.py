@@ -64,13 +64,12 @@ def _legend(comparison: Comparison) -> Section:
     common = any(sum(side.step(name) is not None for side in comparison.sides) > 1 for name in comparison.step_names)
     note = "" if common else "The runs have no step in common, so nothing is compared."
     text = " · ".join(f"{title} {value}" for title, value in equal.items() if value)
+    shared = f"{'both' if len(runs) == 2 else 'all'}: {text}" if text else ""
     return Section(
         "",
         (*_LEGEND, *(title.upper() for title in differing)),
         tuple(rows),
-        tuple(
-            filter(None, (f"{'both' if len(runs) == 2 else 'all'}: {text}" if text else "", comparison.meaning, note))
-        ),
+        tuple(filter(None, (shared, comparison.trust.note, note))),
     )
 
 

@@ -133,6 +133,14 @@ class Ranked(NamedTuple):
         return "not durable" if self.not_durable else str(self.ratio)
 
 
+class Trust(NamedTuple):
+    """How far the ratios can be trusted."""
+
+    condition: str
+    """The beginning of the answer, if it holds only under a condition."""
+    note: str
+
+
 class Comparison:
     """Runs side by side, in the order in which they were named. At most ``MAX_SIDES`` sides are compared."""
 
@@ -153,34 +161,25 @@ class Comparison:
         return list(dict.fromkeys(step.name for side in self.sides for run in side.rounds for step in run.steps))
 
     @cached_property
-    def _intervals(self) -> list[Ratio]:
-        ranks = (rank for name in self.step_names for rank in self.ranking(name))
-        return [rank.ratio for rank in ranks if rank.ratio.low is not None]
-
-    @property
-    def _doubt(self) -> str:
-        """The beginning of the answer if the intervals do not show that the differences come from the storage."""
-        if not self._intervals:
-            return "Possibly by chance, "
-        return "" if all(interval.paired for interval in self._intervals) else "In rounds that did not alternate, "
-
-    @property
-    def meaning(self) -> str:
-        """How far an interval can be trusted, or why there is none."""
+    def trust(self) -> Trust:
         if len(self.sides) < 2:
-            return ""
-        if not self._intervals:
-            return "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
-        if self._doubt:
-            return (
+            return Trust("", "")
+        ranks = [rank for name in self.step_names for rank in self.ranking(name)]
+        intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
+        if not intervals:
+            note = "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
+            return Trust("Possibly by chance, ", note)
+        if not all(interval.paired for interval in intervals):
+            note = (
                 "(low–high): the ratios of the rounds. They did not alternate (--rounds with several directories), so "
                 "a change of the machine between them also shows as a difference."
             )
-        rounds = min(interval.rounds for interval in self._intervals)
-        return (
+            return Trust("In rounds that did not alternate, ", note)
+        rounds = min(interval.rounds for interval in intervals)
+        note = (
             f"(low–high): the ratios of {rounds} rounds. By chance alone, such an interval excludes 1 at most 1 time "
-            f"in {2 ** (rounds - 1)}."
         )
+        return Trust("", f"{note}in {2 ** (rounds - 1)}.")
 
     def _lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
@@ -214,7 +213,7 @@ class Comparison:
             durability = " but is not durable" if letter in doubtful else ""
             parts.append(f"{letter}{verb} in {len(times)}{of_all} ({factors} ×{than}){durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
-        return self._doubt + ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
+        return self.trust.condition + ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
     def ranking(self, name: str) -> list[Ranked]:
         """Return the sides in a step, the fastest first; empty for a single side with a single round."""

@@ -81,11 +81,12 @@ def test_a_single_pair_of_rounds_has_no_interval() -> None:
 def test_only_alternating_rounds_have_a_chance() -> None:
     of_one = [ran(side, at, 1.0) for at in (1, 2, 3) for side in (0, 1)]
     assert (
-        "of 3 rounds. By chance alone, such an interval excludes 1 at most 1 time in 4." in Comparison(of_one).meaning
+        "of 3 rounds. By chance alone, such an interval excludes 1 at most 1 time in 4."
+        in Comparison(of_one).trust.note
     )
     of_two = [ran(0, at, 1.0, series=series) for series in "ab" for at in (1, 2, 3)]
     for runs in (of_two, [*of_one, *of_two[:2]]):
-        assert "did not alternate" in Comparison(runs).meaning and "chance" not in Comparison(runs).meaning
+        assert "did not alternate" in Comparison(runs).trust.note and "chance" not in Comparison(runs).trust.note
 
 
 def test_single_runs_have_no_interval() -> None:
@@ -291,7 +292,7 @@ def test_large_ratios_have_no_decimals() -> None:
 
 def test_single_runs_say_that_they_have_no_interval() -> None:
     other = replace(RUN, id="m4kq7c")
-    assert "have no interval" in Comparison([RUN, other]).meaning
+    assert "have no interval" in Comparison([RUN, other]).trust.note
 
 
 def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:

@@ -34,7 +34,6 @@ from fstui.model.steps import Step
 DEVICE_SHARE = 0.5
 """A stall is attributed to the device if one of its requests took at least this share of the stall."""
 _IN_DOUBT = "syncs may have returned before the disk had written"
-NO_REASON = "No cause was found."
 LOOK_AT_DMESG = "Look for errors of the device in the kernel's log: 'dmesg'."
 _RANKS = (
     "about as fast as rotating disks", "between rotating disks and SSDs",
@@ -242,7 +241,7 @@ def _first_reason(reasons: Sequence[Reason]) -> str:
 def _reason_sentences(reasons: Sequence[Reason]) -> str:
     """Return sentences with the reasons. If there are any, the disk may not be the cause."""
     if not reasons:
-        return f" {NO_REASON}"
+        return " No cause was found."
     return " " + " ".join(f"{capital(reason.text)}." for reason in reasons) + " So the disk may not be the cause."
 
 

@@ -9,8 +9,8 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import CACHE_PER_S
 from fstui.judge.facts.stack import Stack
-from fstui.judge.facts.steps import SyncStep
 from fstui.model.quantities import count
+from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import platforms
@@ -43,7 +43,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
         return
-    server, commit_counts = remote.answered_by(filesystem), tuple(_commit_counts(case, filesystem))
+    server, counts = remote.answered_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     promise = service.promise if service and _promise_may_hold(case) else None
     answer = f"A sync is answered by {server}, and this host cannot see whether the data is written by then."
@@ -51,16 +51,13 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
         answer = f"{promise}. This host cannot see whether it does."
     yield Conclusion(
         title=f"{filesystem.kind}: {server} answers",
-        sentence=f"{words.label(filesystem)} is served from elsewhere. {answer}{_commits_clause(commit_counts)}",
+        sentence=f"{words.label(filesystem)} is served from elsewhere. {answer}{_commits_clause(counts)}",
         verdict="plausible" if promise else "cannot-tell",
         confidence="low" if promise else "medium",
-        steps=(sync_step.step for sync_step, _ in commit_counts),
+        steps=(step for step, _, _ in counts),
         because=(
             *(words.reading(filesystem, reading) for what in remote.OPTIONS if (reading := filesystem.reading(what))),
-            *(
-                f"{sync_step.step.name}: {count(commits)} COMMITs for {count(sync_step.syncs)} syncs"
-                for sync_step, commits in commit_counts
-            ),
+            *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in counts),
             *((f"documented: {service.source}",) if service and promise else ()),
         ),
         next=(
@@ -81,22 +78,20 @@ def _remote_filesystem(stack: Stack) -> Node | None:
     return next((node for node in stack.nodes if servers.intersection(node.below)), None)
 
 
-def _commit_counts(case: Case, filesystem: Node) -> Iterator[tuple[SyncStep, int]]:
-    """Yield each synced step with the number of its COMMITs, if they were counted."""
+def _commit_counts(case: Case, filesystem: Node) -> Iterator[tuple[Step, int, int]]:
+    """Yield each synced step with the number of its syncs and of its COMMITs, if these were counted."""
     for sync_step in case.steps.synced:
         counters = sync_step.step.device(filesystem.id)
         if counters and counters.commits is not None:
-            yield sync_step, counters.commits
+            yield sync_step.step, sync_step.syncs, counters.commits
 
 
-def _commits_clause(commit_counts: tuple[tuple[SyncStep, int], ...]) -> str:
+def _commits_clause(commit_counts: tuple[tuple[Step, int, int], ...]) -> str:
     if not commit_counts:
         return ""
-    syncs = sum(sync_step.syncs for sync_step, _ in commit_counts)
-    commits = sum(commits for _, commits in commit_counts)
-    measured = words.time_measured(sync_step.step for sync_step, _ in commit_counts)
-    clause = f" {count(syncs)} syncs sent {count(commits)} COMMITs in {measured}"
-    return f"{clause}{'.' if commits else ': the writes were requested as stable, or the syncs were not sent.'}"
+    steps, syncs, commits = zip(*commit_counts, strict=True)
+    clause = f" {count(sum(syncs))} syncs sent {count(sum(commits))} COMMITs in {words.time_measured(steps)}"
+    return f"{clause}{'.' if any(commits) else ': the writes were requested as stable, or the syncs were not sent.'}"
 
 
 @rule(order=91)

@@ -136,7 +136,7 @@ def _surplus(account: FlushAccount) -> str:
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"
 
 
-@rule(order=30, said_first=True)
+@rule(order=30, opens_sentence=True)
 def stack_state(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 

@@ -116,12 +116,11 @@ def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
 
 def _writes_are_synced(case: Case, step: Step) -> bool:
     sync_step = case.steps.as_sync_step(step)
-    return case.steps.mounted_sync or (
-        sync_step is not None and bool({"dsync", "sync"} & set(sync_step.settings.open_flags))
-    )
+    flags = sync_step.settings.open_flags if sync_step else ()
+    return case.steps.mounted_sync or "dsync" in flags or "sync" in flags
 
 
-@rule(order=35, said_first=True)
+@rule(order=35, opens_sentence=True)
 def steps_failed(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 
@@ -158,7 +157,7 @@ def _is_step_failure(error: Failure) -> bool:
     return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | _STOPPED_ERRNOS
 
 
-@rule(order=25, said_first=True)
+@rule(order=25, opens_sentence=True)
 def stood_still(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, high confidence, if an operation never returned; otherwise a note*
 

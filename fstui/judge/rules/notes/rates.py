@@ -30,7 +30,7 @@ MAX_UNEXPLAINED = 0.5
 median. In noise, the share is larger."""
 
 
-@rule(order=130, said_first=True)
+@rule(order=130, opens_sentence=True)
 def sync_latency(case: Case) -> Iterator[Conclusion]:
     """*a note: how long one write with its sync takes*
 
