@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from fstui.databases.connections import Connection, DatabaseError
-from fstui.databases.facts import peer_of, read_facts
+from fstui.databases.facts import read_facts, server_pid
 from fstui.databases.sql import FAMILIES, address, family_of, query
 from fstui.measure.children import in_child
 from fstui.measure.kinds.servers import Server
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 PASSWORD_VARIABLE = "FSTUI_DB_PASSWORD"
 MARK = "made_by_fstui"
 """A table in every database that fstui makes. fstui drops only a database with this table, or an empty one."""
-_TRIAL = (
+_TRIAL_STATEMENTS = (
     f"CREATE TABLE {MARK} (id INTEGER)",
     "CREATE TABLE fstui_trial (id INTEGER, k INTEGER)",
     "CREATE INDEX fstui_trial_k ON fstui_trial (k)",
@@ -35,7 +35,7 @@ _TRIAL = (
 _READ_TIMEOUT_S = 5.0
 
 
-def connection_to(settings: Sysbench) -> Connection:
+def find_connection(settings: Sysbench) -> Connection:
     """Return the connection to the server's maintenance database. Raises Refused.
 
     Fields that the settings do not state come from the user's option or service file, or else from defaults.
@@ -68,8 +68,8 @@ def _password(options: dict[str, str]) -> str:
 
 
 def _connection_and_pid(settings: Sysbench) -> tuple[Connection, int | None]:
-    connection = connection_to(settings)
-    return connection, peer_of(connection)
+    connection = find_connection(settings)
+    return connection, server_pid(connection)
 
 
 async def _read_files(function: Callable[..., Result], *arguments: object) -> Result:
@@ -122,7 +122,7 @@ class Existing:
                 raise _with_hint(maintenance, error) from None
             raise
         try:
-            for statement in _TRIAL:  # each with a timeout of its own, because making a table takes many syncs
+            for statement in _TRIAL_STATEMENTS:  # each with its own timeout, because making a table takes many syncs
                 await query(sysbench, own, [statement])
         except BaseException as error:
             await drop(sysbench, own, entry)
@@ -131,7 +131,7 @@ class Existing:
             raise
         return cls(sysbench, own, entry, facts, pid)
 
-    async def ended(self) -> str | None:
+    async def why_ended(self) -> str | None:
         """Return None: fstui does not watch a server that it did not start."""
         return None
 
@@ -175,7 +175,7 @@ async def _is_made_by_fstui(sysbench: str, connection: Connection, maintenance: 
     """Return whether the database is absent, empty or marked. A run that was killed early leaves an empty database."""
     if not await _exists(sysbench, maintenance, connection.database):
         return True
-    statement, from_inside = family_of(connection).tables(connection.database)
+    statement, from_inside = family_of(connection).tables_query(connection.database)
     tables = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [statement])}
     return not tables or MARK in tables
 

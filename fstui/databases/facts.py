@@ -54,7 +54,7 @@ async def read_facts(
     family = family_of(connection)
     rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], enter_directory)
     variables = {name.lower(): value for name, value in rows}
-    if ignored := list(differences(options, variables)):
+    if ignored := list(ignored_options(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
     version = _version(variables)
     actual = kind_of_version(connection.driver, f"{version} {variables.get('version_comment', '')}")
@@ -94,7 +94,7 @@ def probe_settings(sysbench: str, connection: Connection, server: Server) -> dic
     }
 
 
-def peer_of(connection: Connection) -> int | None:
+def server_pid(connection: Connection) -> int | None:
     """Return the pid of the server that answers at the unix socket (unix(7), SO_PEERCRED) or at a port of this host.
 
     Return None if the server is on another host, if this user is not allowed to see it, or if the process that answers
@@ -168,7 +168,7 @@ def _is_one_filesystem(directories: Iterable[str], workspace: str) -> bool:
         return False
 
 
-def differences(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iterator[str]:
+def ignored_options(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iterator[str]:
     """Yield a phrase for each option that is not in force: servers clamp and ignore options without an error."""
     for name, value in options.items():
         current = in_force.get(name.lower())

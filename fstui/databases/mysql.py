@@ -77,7 +77,7 @@ class MySQL:
         fixed = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_SMALL_BINARY_LOG, _FAST_SHUTDOWN]
         fixed += ["--mysqlx=OFF"] if program.kind == "mysql" else _FILE_IO_COUNTERS
         options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
-        return [*common_argv(program, data), f"--socket={socket}", *fixed, *_rendered(options)]
+        return [*common_argv(program, data), f"--socket={socket}", *fixed, *_option_arguments(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
         """Return the commands that make the data directory. Only its user and root can connect, without a password."""
@@ -128,8 +128,8 @@ class MySQL:
 
         Their names have ``_``, not ``-``. Raises Refused (https://dev.mysql.com/doc/refman/8.4/en/option-files.html).
         """
-        defaults, group = _from_file(_GROUP), _from_file(login_path) if login_path else {}
-        login = _from_login_path(login_path) if login_path else {}
+        defaults, group = _read_option_file(_GROUP), _read_option_file(login_path) if login_path else {}
+        login = _read_login_path(login_path) if login_path else {}
         if login_path and login_path != _GROUP and not group and not login:
             raise Refused(
                 f"login_path {login_path!r} is neither a group in ~/.my.cnf nor a login path that "
@@ -163,7 +163,7 @@ class MySQL:
     def socket_path(self, connection: Connection) -> str:
         return connection.socket
 
-    def tables(self, database: str) -> tuple[str, bool]:
+    def tables_query(self, database: str) -> tuple[str, bool]:
         """Return the query for the tables of a database, and whether it must run in that database."""
         return f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'", False
 
@@ -197,7 +197,7 @@ def _system_tables(program: ServerProgram) -> list[str]:
     )
 
 
-def _rendered(options: Mapping[str, Any]) -> Iterator[str]:
+def _option_arguments(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
         yield f"--{name.replace('_', '-')}={('ON' if value else 'OFF') if isinstance(value, bool) else value}"
 
@@ -216,7 +216,7 @@ _STATUS = "(SELECT variable_value FROM information_schema.global_status WHERE va
 _IN_IBDATA1 = "(SELECT SUM({}) FROM performance_schema.file_summary_by_instance WHERE file_name LIKE '%/ibdata1')"
 
 
-def _from_file(group: str) -> dict[str, str]:
+def _read_option_file(group: str) -> dict[str, str]:
     file = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False)
     try:
         lines = (Path.home() / ".my.cnf").read_text().splitlines()
@@ -227,7 +227,7 @@ def _from_file(group: str) -> dict[str, str]:
     return {name.replace("-", "_"): (value or "").strip("\"'") for name, value in section.items()}
 
 
-def _from_login_path(name: str) -> dict[str, str]:
+def _read_login_path(name: str) -> dict[str, str]:
     """Let MySQL's own tool decrypt the login path. MariaDB's tool of the same name has no login paths."""
     tool = shutil.which("my_print_defaults")
     if tool is None:

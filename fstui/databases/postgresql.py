@@ -150,7 +150,7 @@ class PostgreSQL:
         """Return nothing: libpq reads the password from the environment."""
         return ""
 
-    def tables(self, database: str) -> tuple[str, bool]:
+    def tables_query(self, database: str) -> tuple[str, bool]:
         """Return the query for the tables. It must run in the given database, because no other database shows them."""
         return "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'", True
 

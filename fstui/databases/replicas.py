@@ -82,7 +82,7 @@ _KINDS = {
 }  # fmt: skip
 
 
-async def settings_of(settings: ReplicaCut) -> dict[str, Any]:
+async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
     """Return the settings that ``measure.probes.replica_cut`` needs in addition to the step's. Raises Refused."""
     program, sysbench = await programs.server_and_sysbench(settings.server)
     kind = _KINDS[settings.server]

@@ -36,7 +36,7 @@ START_SYNCS = 2000
 """More syncs than a server needs from an empty directory to the first connection. MySQL 9.7 issues 752, one by one."""
 CWD = "/proc/self/cwd"
 """The run's directory, for clients that have it as their working directory."""
-_ENTER = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
+_ENTER_SCRIPT = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
   echo "FATAL: $1: another directory has taken its place"; exit 1; }
 shift 2; exec "$@"
 """
@@ -190,7 +190,7 @@ class Throwaway:
         )
         return answer
 
-    async def ended(self) -> str | None:
+    async def why_ended(self) -> str | None:
         """Return why the server ended by itself, or None if it is still running."""
         try:
             answer = await asyncio.wait_for(self._answer(), 0.3)  # the keeper may be about to write its line
@@ -211,7 +211,7 @@ class Throwaway:
 
 def enter_directory(workspace: HeldDirectory) -> list[str]:
     """Return the arguments to put before a command line, so that the program starts in the run's directory."""
-    return ["sh", "-c", _ENTER, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
+    return ["sh", "-c", _ENTER_SCRIPT, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 
 def server_user(users: tuple[str, ...]) -> str | None:

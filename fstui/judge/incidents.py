@@ -100,8 +100,8 @@ def collect_records(records: Iterable[Record]) -> Records:
     return Records(seconds, windows, typical_write_ms, typical_sync_us)
 
 
-def incidents(records: Records, start: float, end: float, most: int) -> list[Incident]:
-    """Return the ``most`` most important incidents between two times, the longest waits first."""
+def incidents(records: Records, start: float, end: float, limit: int) -> list[Incident]:
+    """Return the first ``limit`` incidents between two times, the longest waits first."""
     groups = _group(wait for wait in _waits(records) if wait.start < end and wait.end > start)
     program_waits = [(group[0].place, group[0].start, _end(group)) for group in groups]
     # a slow device is an incident of its own only if no program waited for it at that time
@@ -117,7 +117,7 @@ def incidents(records: Records, start: float, end: float, most: int) -> list[Inc
             groups.append(group)
     reported = [group for group in groups if _waited_s(group) >= MIN_WAITED_S or not group[0].row]
     reported.sort(key=lambda group: (_waited_s(group), _end(group) - group[0].start), reverse=True)
-    return [_incident(IncidentFacts(records, group)) for group in reported[:most]]
+    return [_incident(IncidentFacts(records, group)) for group in reported[:limit]]
 
 
 def _end(group: Sequence[Wait]) -> float:
@@ -252,14 +252,14 @@ class Explanation(NamedTuple):
 
 
 def _incident(facts: IncidentFacts) -> Incident:
-    row, why = facts.row, _explain(facts)
-    culprit = why.culprit
+    row, explanation = facts.row, _explain(facts)
+    culprit = explanation.culprit
     host_share = pressure(facts.seconds, CPU) or 0.0
     cpu_excluded = f"its threads had a CPU, though others waited for one ({percent(host_share)})"
     excluded = []
-    if why.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
+    if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
         excluded.append("not CPU" if host_share < MIN_WAIT_SHARE else cpu_excluded)
-    if why.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
+    if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
         excluded.append("not memory")
     head = "no program was seen to wait for a sync"
     if row:
@@ -270,8 +270,8 @@ def _incident(facts: IncidentFacts) -> Incident:
     return Incident(
         start=facts.start,
         end=facts.end,
-        sentence="; ".join(filter(None, [head, why.clause, ", ".join(excluded)])) + ".",
-        cause=why.cause,
+        sentence="; ".join(filter(None, [head, explanation.clause, ", ".join(excluded)])) + ".",
+        cause=explanation.cause,
         program=row.program if row else "",
         pid=row.pid or None if row else None,
         file=row.file if row else "",
@@ -335,7 +335,7 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
         if device in names and what in WRITE_LIMITS:
             most = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
             limited = next(row for row in facts.own_rows if limit in row.limits)
-            group = f"cgroup {_short(limited.cgroup)}" if limited.cgroup else "its cgroup"
+            group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "its cgroup"
             answered = f"{facts.device or device} itself {_answered(facts)}"
             return Explanation("io-limit", f"{group} may write at most {most} to {device} ({what}), while {answered}")
     return None
@@ -428,7 +428,7 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
         return None
     host_share = pressure(facts.seconds, CPU)
     longest_s = max((cpu_ms / 1000 for row in facts.own_rows for _, _, cpu_ms in row.slow), default=0.0)
-    # if that is less than the longest wait, the program waited for a CPU outside these seconds
+    # if the host lacked CPU for less time than the longest wait, the program waited outside these seconds
     if host_share is not None and host_share * facts.elapsed_s < CPU_WAIT_SHARE * longest_s:
         return None
     host = f" (some process of this host did in {percent(host_share)} of the time)" if host_share is not None else ""
@@ -456,12 +456,12 @@ def _latency_rose(facts: IncidentFacts) -> str:
 def _label(process: Mover | RecordedWait) -> str:
     """``rsync (pid 4711, cgroup backup.service)``"""
     pid = f"pid {process.pid}" if process.pid else ""
-    group = f"cgroup {_short(process.cgroup)}" if process.cgroup else ""
+    group = f"cgroup {_cgroup_name(process.cgroup)}" if process.cgroup else ""
     details = ", ".join(filter(None, (pid, group)))
     return f"{process.program} ({details})" if details else process.program
 
 
-def _short(cgroup: str) -> str:
+def _cgroup_name(cgroup: str) -> str:
     return cgroup.rpartition("/")[2] or cgroup
 
 
@@ -473,14 +473,14 @@ def _answered(facts: IncidentFacts) -> str:
     return f"answered in {latency}" if facts.typical_ms is None else f"answered as usual ({latency})"
 
 
-def pressure(seconds: Sequence[Second], which: int) -> float | None:
+def pressure(seconds: Sequence[Second], index: int) -> float | None:
     """Return the share of the time in which processes waited; None if the kernel did not count it."""
-    known = [(ms, second.elapsed_s) for second in seconds if (ms := second.pressure_ms[which]) is not None]
+    known = [(ms, second.elapsed_s) for second in seconds if (ms := second.pressure_ms[index]) is not None]
     elapsed_s = sum(elapsed for _, elapsed in known)
     return min(sum(ms for ms, _ in known) / 1000 / elapsed_s, 1.0) if elapsed_s else None
 
 
-def longest(windows: Iterable[Window]) -> RecordedWait | None:
+def longest_wait(windows: Iterable[Window]) -> RecordedWait | None:
     rows = (row for window in windows for row in window.waits if not row.kernel)
     return max(rows, key=lambda row: row.longest_so_far_ms, default=None)
 
@@ -516,7 +516,7 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
     device = max(latencies, key=lambda name: latencies[name].median_ms, default="")
     device_counters = [counters for second in seconds for counters in second.devices if counters.device == device]
     traced = [window for window in windows if window.traced_s is not None]
-    worst = longest(traced)
+    worst = longest_wait(traced)
     return Bucket(
         start=start,
         end=end,

@@ -78,7 +78,7 @@ class Placement(NamedTuple):
     """The user's own references, slowest first."""
 
     @property
-    def slower(self) -> int:
+    def slower_count(self) -> int:
         return sum(reference.per_s < self.per_s for reference in self.published)
 
 

@@ -49,10 +49,10 @@ def judge(evidence: Evidence) -> Judgement:
     case = Case(evidence)
     rules = all_rules(with_steps=bool(case.steps.all))
     unordered = (finding for rule in rules for finding in rule(case))
-    findings = order_of_findings(
+    findings = sort_findings(
         msgspec.structs.replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered
     )
-    ground = decisive(findings)
+    ground = decisive_finding(findings)
     first_notes = [finding for finding in findings if finding.rule in _opening_rules() and finding.verdict is None]
     opening = " ".join(finding.sentence for finding in first_notes)
     verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
@@ -85,18 +85,18 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
     return (*on_simulated, *on_real)
 
 
-def decisive(findings: Sequence[Finding]) -> Finding | None:
+def decisive_finding(findings: Sequence[Finding]) -> Finding | None:
     """Return the finding that the verdict rests on; None if no finding about storage or process has a verdict."""
     judging = [finding for finding in findings if finding.verdict is not None and finding.scope != "step"]
     return min(judging, key=_weight, default=None)
 
 
-def leading(findings: Sequence[Finding]) -> Finding | None:
+def leading_finding(findings: Sequence[Finding]) -> Finding | None:
     """Return the finding that the verdict rests on, or the note that says why there is none."""
-    return decisive(findings) or next((finding for finding in findings if finding.rule == UNDECIDED), None)
+    return decisive_finding(findings) or next((finding for finding in findings if finding.rule == UNDECIDED), None)
 
 
-def order_of_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Sort by verdict, worst first, then by confidence. Findings about one step come later, notes last."""
     return tuple(sorted(findings, key=_order))
 

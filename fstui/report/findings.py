@@ -23,7 +23,7 @@ _NEARLY_FULL_SHARE, _NEARLY_FULL_BYTES = 0.05, 10 << 30
 
 def leading(judged: Run | Judgement) -> Finding | None:
     """Return the finding that the verdict is based on, or a note with the reason why there is none, or None."""
-    from fstui.judge import leading as leading_finding  # noqa: PLC0415  the first screen appears without the rules
+    from fstui.judge import leading_finding  # noqa: PLC0415  the first screen appears without the rules
 
     return leading_finding(judged.findings)
 

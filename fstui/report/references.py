@@ -51,9 +51,9 @@ def _headings(placement: Placement) -> Iterator[str]:
     if placement.published:
         classes = media_names({reference.medium for reference in placement.published})
         total = len(placement.published)
-        faster = f"faster than {placement.slower} of {total} published rates"
+        faster = f"faster than {placement.slower_count} of {total} published rates"
         if total == 1:
-            faster = f"{'faster' if placement.slower else 'slower'} than the only published rate"
+            faster = f"{'faster' if placement.slower_count else 'slower'} than the only published rate"
         elif placement.per_s < placement.published[0].per_s:
             faster = f"{placement.per_s / placement.published[0].per_s:.2f} × the slowest of {total} published rates"
         unknown = "compared with all media, because the kind of this device is not known"
@@ -103,6 +103,6 @@ def _nearest(placement: Placement) -> tuple[Reference, ...]:
     published = placement.published
     if len(published) <= _MAX_ROWS:
         return published
-    index = placement.slower
+    index = placement.slower_count
     neighbours = published[max(index - _NEIGHBOURS, 0) : index + _NEIGHBOURS]
     return tuple(reference for reference in published if reference in (published[0], *neighbours, published[-1]))

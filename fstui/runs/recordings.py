@@ -255,7 +255,7 @@ def _sentence(
     if is_outside(period, whole):
         start, end = max(period[0], whole[0]), min(period[1], whole[1])
         text = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
-    longest = incidents.longest(inside.windows)
+    longest = incidents.longest_wait(inside.windows)
     if longest and (ms := longest.longest_so_far_ms):
         text += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
     elif any(window.traced_s is not None for window in inside.windows):

@@ -78,7 +78,7 @@ class DatabaseServers(Servers):
                 await asyncio.wait({starting})  # the task removes what it has made
 
     async def cause_of_death(self) -> str | None:
-        reason = await self._server.ended() if self._server else None
+        reason = await self._server.why_ended() if self._server else None
         if reason:
             await self.stop()
         return reason
@@ -140,7 +140,7 @@ class DatabaseServers(Servers):
 async def _serve_replicas(settings: ReplicaCut) -> Served | Failure:
     """Return the settings for a probe that starts and removes both servers itself."""
     try:
-        return Served(await replicas.settings_of(settings), {})
+        return Served(await replicas.probe_settings(settings), {})
     except Refused as refusal:
         return Failure(call="start the servers", errno=None, message=str(refusal))
 

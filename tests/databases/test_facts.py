@@ -10,7 +10,7 @@ import pytest
 
 from fstui.databases import facts
 from fstui.databases.connections import Connection, DatabaseError
-from fstui.databases.facts import differences
+from fstui.databases.facts import ignored_options
 from fstui.measure.kinds.servers import Server
 
 MARIADB = {"version": "10.11.19-MariaDB-0+deb12u1", "version_comment": "Debian 12"}
@@ -63,18 +63,18 @@ def test_place_of_data_without_a_process_is_unknown(monkeypatch: pytest.MonkeyPa
     ],
 )
 def test_equal_values_in_different_notation_do_not_differ(requested: object, current: str) -> None:
-    assert list(differences({"name": requested}, {"name": current})) == []
+    assert list(ignored_options({"name": requested}, {"name": current})) == []
 
 
 @pytest.mark.parametrize(("requested", "current"), [(False, "ON"), (9, "3"), ("O_DSYNC", "fsync"), ("64M", "67108865")])
 def test_difference_names_both_values(requested: object, current: str) -> None:
-    assert list(differences({"name": requested}, {"name": current})) == [
+    assert list(ignored_options({"name": requested}, {"name": current})) == [
         f"name = {requested} was requested, {current} is in force"
     ]
 
 
 def test_unknown_variable_is_not_compared() -> None:
-    assert list(differences({"loose_option": 1}, {"version": "15"})) == []
+    assert list(ignored_options({"loose_option": 1}, {"version": "15"})) == []
 
 
 def test_a_process_that_forwards_a_socket_is_no_server(tmp_path: Path) -> None:
@@ -82,4 +82,4 @@ def test_a_process_that_forwards_a_socket_is_no_server(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(forwarded))
         listener.listen()
-        assert facts.peer_of(Connection(driver="mysql", socket=str(forwarded), user="app")) is None
+        assert facts.server_pid(Connection(driver="mysql", socket=str(forwarded), user="app")) is None

@@ -9,7 +9,7 @@ import pytest
 
 from fstui.databases import existing
 from fstui.databases.connections import Connection, Tls
-from fstui.databases.existing import connection_to, with_current_password
+from fstui.databases.existing import find_connection, with_current_password
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
@@ -138,7 +138,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def mysql(**settings: object) -> Connection:
-    return connection_to(Sysbench(server="mysql", **settings))  # type: ignore[arg-type]
+    return find_connection(Sysbench(server="mysql", **settings))  # type: ignore[arg-type]
 
 
 def test_option_file_supplies_what_is_not_set(home: Path) -> None:
@@ -207,32 +207,32 @@ def postgresql(**settings: object) -> Sysbench:
 
 
 def test_service_supplies_what_is_not_set(services: Path) -> None:
-    found = connection_to(postgresql())
+    found = find_connection(postgresql())
     assert (address(found), found.user, found.password) == ("db7:6432", "app", "p#w=1")
     assert environment(found) == {"PGSSLMODE": "verify-full", "PGSSLCERT": "/k/app.crt", "PGPASSWORD": "p#w=1"}
     assert postgresql().existing_server == "postgresql at service app"
 
 
 def test_settings_override_the_service(services: Path) -> None:
-    found = connection_to(postgresql(host="db8", user="me"))
+    found = find_connection(postgresql(host="db8", user="me"))
     assert (found.host, found.user) == ("db8", "me")
 
 
 def test_host_that_is_a_directory_contains_the_socket(services: Path) -> None:
     services.write_text("[app]\nhost=/run/postgresql\n")
-    found = connection_to(postgresql())
+    found = find_connection(postgresql())
     assert (found.socket, found.host) == ("/run/postgresql", "")
-    assert connection_to(postgresql(login_path="", host="/run/other")).socket == "/run/other"
+    assert find_connection(postgresql(login_path="", host="/run/other")).socket == "/run/other"
 
 
 async def test_current_password_is_read_again(services: Path) -> None:
-    kept = msgspec.structs.replace(connection_to(postgresql()), password="")
+    kept = msgspec.structs.replace(find_connection(postgresql()), password="")
     assert (await with_current_password(kept)).password == "p#w=1"
 
 
 async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(existing, "_READ_TIMEOUT_S", 0.5)
-    kept = connection_to(postgresql())
+    kept = find_connection(postgresql())
     services.unlink()
     os.mkfifo(services)
     with pytest.raises(Refused, match="did not answer within"):
@@ -243,4 +243,4 @@ async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypa
 
 def test_unknown_service_is_refused(services: Path) -> None:
     with pytest.raises(Refused, match=f"there is no service 'other' in {services}"):
-        connection_to(postgresql(login_path="other"))
+        find_connection(postgresql(login_path="other"))

@@ -96,7 +96,7 @@ def test_rate_is_placed_among_its_operation_and_class() -> None:
     (placement,) = find_placements(run_with(step(rate=1500)))
     assert placement.operation == "fdatasync"
     assert {reference.medium for reference in placement.published} == {"ssd"}
-    assert placement.slower == sum(reference.per_s < 1500 for reference in published("fdatasync", ["ssd"]))
+    assert placement.slower_count == sum(reference.per_s < 1500 for reference in published("fdatasync", ["ssd"]))
 
 
 def test_operation_with_most_references_comes_first() -> None:

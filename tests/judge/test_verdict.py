@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from fstui.judge import Case, decisive, judge, leading, words
+from fstui.judge import Case, decisive_finding, judge, leading_finding, words
 from fstui.judge.defects import defects
 from fstui.judge.rules import all_rules
 from fstui.measure.kinds import figures_from, settings_from
@@ -40,7 +40,7 @@ finding_strategy = st.builds(
 @given(st.lists(finding_strategy))
 def test_verdict_follows_the_definition(findings: list[Finding]) -> None:
     judging = [found for found in findings if found.verdict and found.scope != "step"]
-    ground = decisive(findings)
+    ground = decisive_finding(findings)
     verdicts = {found.verdict for found in judging}
     assert (ground is None) == (not judging)
     if ground is None:
@@ -59,7 +59,7 @@ def test_verdict_follows_the_definition(findings: list[Finding]) -> None:
 def test_order_of_findings_does_not_matter(findings: list[Finding], random: Random) -> None:
     shuffled = list(findings)
     random.shuffle(shuffled)
-    one, other = decisive(findings), decisive(shuffled)
+    one, other = decisive_finding(findings), decisive_finding(shuffled)
     assert (one and (one.verdict, one.confidence)) == (other and (other.verdict, other.confidence))
 
 
@@ -179,7 +179,7 @@ def test_every_finding_names_its_rule_and_has_a_sentence(seen: Evidence) -> None
 @given(evidence_strategy)
 def test_verdict_is_that_of_the_decisive_finding(seen: Evidence) -> None:
     judgement = judge(seen)
-    ground = decisive(judgement.findings)
+    ground = decisive_finding(judgement.findings)
     assert judgement.verdict == (ground.verdict if ground else "cannot-tell")
     assert judgement.sentence.endswith(".")
     if judgement.verdict == "consistent":
@@ -222,7 +222,7 @@ def test_undecided_run_says_why(where: Target, done: Step, words_: str) -> None:
     judgement = verdict(where, done)
     assert judgement.verdict == "cannot-tell"
     assert words_ in judgement.sentence
-    assert leading(judgement.findings) == judgement.findings[-1]
+    assert leading_finding(judgement.findings) == judgement.findings[-1]
     assert judgement.findings[-1].next[-1].startswith("Until then")
 
 
