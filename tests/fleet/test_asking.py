@@ -87,6 +87,18 @@ def test_an_answer_without_a_document_has_a_reason(fleet: Fleet, tmp_path: Path,
     assert words in " ".join(done.stdout.split())
 
 
+def test_a_document_of_a_failed_command_has_a_remark(fleet: Fleet, installed: str, tmp_path: Path) -> None:
+    there = program(tmp_path / "failing", f"#!/bin/sh\n{installed}\necho 'fstui: /var is full' >&2\nexit 2\n")
+    done = fleet(*run("--nodes", "db1", "--installed", str(there)))
+    assert done.returncode == 1 and done.stdout.startswith("1 of 1 host answered")
+    assert "db1: /var is full (exit 2)" in done.stdout
+
+
+def test_a_file_that_cannot_be_read_is_refused(fleet: Fleet) -> None:
+    done = fleet(*run("--nodes", "db1", "--pyz", "/proc/self/mem"))  # its first page is never mapped
+    assert done.returncode == 2 and "cannot read --pyz /proc/self/mem: Input/output error" in done.stderr
+
+
 def test_hosts_have_a_time_limit(fleet: Fleet, installed: str, tmp_path: Path) -> None:
     hanging = program(tmp_path / "hanging", f"#!/bin/sh\n[ $NODE = db1 ] && exec {installed}\nexec sleep 60\n")
     words = run("--nodes", "db[1-2],silent1", "--installed", str(hanging), "--timeout", "5", "--format", "csv")
