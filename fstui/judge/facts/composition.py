@@ -17,7 +17,7 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
 from fstui.storage.layers.flushes import Range
-from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, How, Member
+from fstui.storage.layers.forwarding import SOMETIMES, Delivery, Forwarded, Member
 from fstui.storage.layers.kinds import kind
 
 Quantity = Literal["flushes", "fua", "bytes"]
@@ -38,7 +38,7 @@ class Edge(NamedTuple):
     node: Node
     forwarded: Forwarded
 
-    def mode(self, quantity: Quantity) -> How:
+    def mode(self, quantity: Quantity) -> Delivery:
         forwarded = self.forwarded
         return {"flushes": forwarded.flushes, "fua": forwarded.fua_writes, "bytes": forwarded.bytes}[quantity]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-How = Literal["each", "shared", "sometimes", "never"]
+Delivery = Literal["each", "shared", "sometimes", "never"]
 """``each``: every member gets the request. ``shared``: one of the members gets it, by its offset or in turn.
 ``sometimes``: it is not known how often a member gets such requests."""
 
@@ -18,9 +18,9 @@ How = Literal["each", "shared", "sometimes", "never"]
 class Forwarded(NamedTuple):
     """What one layer below gets."""
 
-    flushes: How
-    fua_writes: How
-    bytes: How
+    flushes: Delivery
+    fua_writes: Delivery
+    bytes: Delivery
     copies: int = 1
     """If the members share the writes: the least number of members that get a write."""
     is_only_read: bool = False
@@ -43,7 +43,7 @@ PART = Forwarded("each", "shared", "shared")
 """Every flush and a share of the writes: a stripe, a segment."""
 TWO_COPIES = Forwarded("each", "shared", "shared", copies=2)
 """RAID10: every flush; each write goes to at least two members."""
-WRITTEN_LATER = Forwarded("each", "each", "shared")
+FAST_DEVICE = Forwarded("each", "each", "shared")
 """The fast device of a cache that always writes to the slow device later. It gets each flush and each FUA write."""
 PARITY = Forwarded("each", "sometimes", "shared")
 """RAID 4, 5 and 6: what a FUA write becomes depends on the stripe cache."""

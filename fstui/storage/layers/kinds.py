@@ -49,6 +49,8 @@ class SkippedSync(NamedTuple):
 
 
 class LayerKind(Base, frozen=True, kw_only=True):
+    """The row of a kind."""
+
     name: str
     layer: Layer
     known: bool = True
@@ -86,7 +88,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """The filesystem is copy-on-write. It also writes new metadata for each block, so byte counts prove nothing."""
     may_cache: bool = False
     """Something other than the devices below, such as a cache, may acknowledge a write."""
-    spreads: Spread = "one"
+    default_spread: Spread = "one"
     dispensable_roles: tuple[str, ...] = ()
     """Roles of layers below that can fail without data loss, such as the metadata of each member."""
 
@@ -153,15 +155,15 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return not self.known
 
     def spread(self, node: Node) -> Spread:
-        return self.spreads
+        return self.default_spread
 
     def tolerated_failures(self, node: Node, members: int) -> int:
         """Return how many of ``members`` may fail without data loss."""
         return {"raid1": members - 1, "raid10": 1}.get(self.spread(node), 0)
 
-    def loses_data(self, node: Node, members: Collection[str], gone: Collection[str]) -> bool:
-        """Return whether data is lost if the members ``gone`` fail; True if all fail, False for an unknown layer."""
-        return self.known and len(gone) > min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
+    def loses_data(self, node: Node, members: Collection[str], failed: Collection[str]) -> bool:
+        """Return whether data is lost if the members ``failed`` fail; True if all fail, False for an unknown layer."""
+        return self.known and len(failed) > min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
 
     def corrected_members(self, node: Node, members: int) -> int:
         """Return how many members may come back stale without loss; 0 unless the layer recognises a stale copy."""

@@ -69,7 +69,7 @@ KINDS = (
         because="a flush takes one of the paths",
         accounting="none",  # older kernels count nothing for a head; its paths are counted
         adds_bytes=False,
-        spreads="path",
+        default_spread="path",
     ),
 )
 DEVICES = HeadReader

@@ -15,10 +15,10 @@ from fstui.storage.layers.forwarding import (
     ALL,
     COPY,
     COPY_LIST,
+    FAST_DEVICE,
     LATER_WRITES,
     PART,
     SOMETIMES,
-    WRITTEN_LATER,
     Forwarded,
     Member,
     by_role,
@@ -60,7 +60,7 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         if later_role is None or member.role not in ("cache", "origin"):
             return by_role(member.role, SOMETIMES)
         if self.always_writeback:
-            return LATER_WRITES if member.role == "origin" else WRITTEN_LATER
+            return LATER_WRITES if member.role == "origin" else FAST_DEVICE
         if later_role == "origin":
             return PART
         return ALL if member.role == "origin" else COPY
