@@ -103,18 +103,10 @@ def collect_records(records: Iterable[Record]) -> Records:
 def incidents(records: Records, start: float, end: float, limit: int) -> list[Incident]:
     """Return the first ``limit`` incidents between two times, the longest waits first."""
     groups = _group(wait for wait in _waits(records) if wait.start < end and wait.end > start)
-    program_waits = [(group[0].place, group[0].start, _end(group)) for group in groups]
     # a slow device is an incident of its own only if no program waited for it at that time
-    for group in _group(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
-        slow_from, slow_until = group[0].start, _end(group)
-        overlapping = (
-            place
-            for place, waits_from, waits_until in program_waits
-            if waits_from - MAX_GAP_S < slow_until and slow_from < waits_until + MAX_GAP_S
-        )
-        is_long = slow_until - slow_from >= SLOW_DEVICE_S
-        if is_long and not any(set(group[0].place) & set(place) for place in overlapping):
-            groups.append(group)
+    for slow in _group(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
+        if _end(slow) - slow[0].start >= SLOW_DEVICE_S and not any(_is_near(group, slow) for group in groups):
+            groups.append(slow)
     reported = [group for group in groups if _waited_s(group) >= MIN_WAITED_S or not group[0].row]
     reported.sort(key=lambda group: (_waited_s(group), _end(group) - group[0].start), reverse=True)
     return [_incident(IncidentFacts(records, group)) for group in reported[:limit]]
@@ -122,6 +114,13 @@ def incidents(records: Records, start: float, end: float, limit: int) -> list[In
 
 def _end(group: Sequence[Wait]) -> float:
     return max(wait.end for wait in group)
+
+
+def _is_near(group: Sequence[Wait], other: Sequence[Wait]) -> bool:
+    """Return whether two groups are about the same device and less than ``MAX_GAP_S`` apart."""
+    if not set(group[0].place) & set(other[0].place):
+        return False
+    return group[0].start - MAX_GAP_S < _end(other) and other[0].start < _end(group) + MAX_GAP_S
 
 
 def _waited_s(group: Sequence[Wait]) -> float:
@@ -363,9 +362,8 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
 def _is_much(facts: IncidentFacts, program_bytes: int, device_kib: int) -> bool:
     """Return whether the device transferred many bytes, and the program a large share of them."""
     device_bytes = device_kib * 1024
-    return (
-        device_bytes >= max(MUCH_BYTES_PER_S * facts.elapsed_s, 1) and program_bytes >= MIN_CAUSE_SHARE * device_bytes
-    )
+    least_bytes = max(MUCH_BYTES_PER_S * facts.elapsed_s, 1)
+    return device_bytes >= least_bytes and program_bytes >= MIN_CAUSE_SHARE * device_bytes
 
 
 def _discards(facts: IncidentFacts) -> Explanation | None:

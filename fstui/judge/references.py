@@ -126,10 +126,7 @@ def typical() -> tuple[tuple[str, float], ...]:
         ("SSDs without power-loss protection", {"ssd"}),
         ("SSDs with power-loss protection", {"ssd-plp"}),
     )
-    return tuple(
-        (words, median(reference.per_s for reference in _durable() if reference.medium in media))
-        for words, media in kinds
-    )
+    return tuple((name, median(row.per_s for row in _durable() if row.medium in media)) for name, media in kinds)
 
 
 def _durable() -> tuple[Reference, ...]:

@@ -49,7 +49,7 @@ class Costs:
     @cached_property
     def write(self) -> Cost | None:
         """Tw; None if it was not measured, a cache in memory answered O_DIRECT, or the mount syncs each write."""
-        if self._configuration.breaks_sync or self._flushes.buffered_direct or self._steps.mounted_sync:
+        if self._configuration.breaks_sync or self._flushes.buffered_direct or self._steps.has_sync_mount:
             return None
         unsynced = [_whole_cost(step) for step in self._steps.unsynced_direct if step.overwrites_at_full_speed]
         parts = [

@@ -223,7 +223,7 @@ class Rotation:
         return tuple(
             Pace(sync_step.step, self.platters, sync_step.settings.offsets)
             for sync_step in self._steps.synced
-            if sync_step.syncs_each_write
+            if sync_step.writes_at_full_speed
             and (sync_step.overwrites_at_full_speed or sync_step.settings.offsets != "same")
         )
 

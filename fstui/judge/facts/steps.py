@@ -20,7 +20,7 @@ WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 """The names by which a failed step reports its calls."""
 MIN_SYNCS = 20
 """Minimum number of syncs for a statement about a rate or a ratio."""
-MIN_IN_TURN = 8
+MIN_TURN_OPS = 8
 """Minimum number of operations to judge a turn, which is a part of a step between two readings of the counters."""
 
 
@@ -64,7 +64,7 @@ class SyncStep(NamedTuple):
         """The turns of this step, each as a step of its own; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
-        return tuple(self._turn_step(turn) for turn in self.step.turns if turn.ops >= MIN_IN_TURN)
+        return tuple(self._turn_step(turn) for turn in self.step.turns if turn.ops >= MIN_TURN_OPS)
 
     def _turn_step(self, turn: CounterInterval) -> SyncStep:
         step = msgspec.structs.replace(
@@ -81,16 +81,13 @@ class SyncStep(NamedTuple):
 
     @property
     def overwrites_at_full_speed(self) -> bool:
-        """Whether the step overwrites block after block at full speed, so that only the disk limits the rate.
-
-        If the step syncs, it syncs each write before the next one.
-        """
+        """Whether the step only overwrites, at full speed, so that only the disk limits the rate."""
         overwrites = self.settings.offsets in {"random", "same"} and self.settings.prefill == "written"
-        return overwrites and self.syncs_each_write
+        return overwrites and self.writes_at_full_speed
 
     @property
-    def syncs_each_write(self) -> bool:
-        """Whether the step writes at full speed and, if it syncs, syncs each write before the next one."""
+    def writes_at_full_speed(self) -> bool:
+        """Whether the step writes without pauses and, if it syncs, syncs each write before the next one."""
         return self.settings.sync_every == 1 and self.settings.ops_per_s == 0 and has_rate(self.step)
 
 
@@ -102,7 +99,7 @@ class Steps:
         self._stack = stack
 
     @cached_property
-    def mounted_sync(self) -> bool:
+    def has_sync_mount(self) -> bool:
         levels = self._stack.levels
         return bool(levels) and syncs_every_write(levels[0].filesystem)
 
@@ -151,7 +148,7 @@ class Steps:
     def settings_in_effect(self, settings: Settings) -> SyncWrites | None:
         """Return the settings of a step that writes, else None. The mount option ``sync`` adds O_DSYNC."""
         writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-        if writes and writes.sync == "none" and _call(writes) is None and self.mounted_sync:
+        if writes and writes.sync == "none" and _call(writes) is None and self.has_sync_mount:
             return msgspec.structs.replace(writes, open_flags=(*writes.open_flags, "dsync"))
         return writes
 

@@ -64,7 +64,7 @@ def test_sync_call_of_a_step(settings: dict[str, Any], call: str | None, syncs: 
 def test_sync_mount_turns_writes_into_o_dsync() -> None:
     plain, direct = step(sync="none"), step(sync="none", open_flags=("direct",))
     found = steps(plain, direct, where=SYNC_MOUNT)
-    assert found.mounted_sync and not steps(plain).mounted_sync
+    assert found.has_sync_mount and not steps(plain).has_sync_mount
     assert [done.call for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
     assert found.unsynced_direct == () and len(steps(plain, direct).unsynced_direct) == 1
 

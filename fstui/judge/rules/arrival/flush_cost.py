@@ -48,7 +48,7 @@ CHEAP_BELOW = 2
 @rule(order=40)
 def flush_cost(case: Case) -> Iterator[Conclusion]:
     growths = case.flush_growth
-    if not growths or case.steps.mounted_sync:  # with -o sync, no data is left for the flush
+    if not growths or case.steps.has_sync_mount:  # with -o sync, no data is left for the flush
         return
     growing = [growth for growth in growths if not growth.shows_no_work]
     lowest = case.flushes.complete_lowest_account

@@ -13,7 +13,7 @@ from fstui.storage.layers.facts import has_sync_option
 
 
 @rule(order=50)
-def mounted_sync(case: Case) -> Iterator[Conclusion]:
+def has_sync_mount(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
@@ -32,7 +32,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     To see what each call does by itself, remount with `async`, or measure in a directory without the flag.
     """
     target = case.evidence.target
-    if not (target and case.steps.mounted_sync):
+    if not (target and case.steps.has_sync_mount):
         return
     filesystem = case.stack.levels[0].filesystem
     by_mount = has_sync_option(filesystem)
