@@ -176,10 +176,8 @@ class Comparison:
             )
             return Trust("In rounds that did not alternate, ", note)
         rounds = min(interval.rounds for interval in intervals)
-        note = (
-            f"(low–high): the ratios of {rounds} rounds. By chance alone, such an interval excludes 1 at most 1 time "
-        )
-        return Trust("", f"{note}in {2 ** (rounds - 1)}.")
+        chance = f"By chance alone, such an interval excludes 1 at most 1 time in {2 ** (rounds - 1)}."
+        return Trust("", f"(low–high): the ratios of {rounds} rounds. {chance}")
 
     def _lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""

@@ -82,10 +82,10 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     devices, accounts = case.stack.commit_devices, _lowest_accounts(case)
     if not devices or not accounts or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
         return
-    of_devices = [statement for node in devices if (statement := _statement(node, case.host))]
-    if len(of_devices) < len(devices):
+    all_statements = [statement for node in devices if (statement := _statement(node, case.host))]
+    if len(all_statements) < len(devices):
         return
-    where, statements = words.devices(devices), tuple(dict.fromkeys(of_devices))
+    where, statements = words.devices(devices), tuple(dict.fromkeys(all_statements))
     kinds = words.listed(dict.fromkeys(statement.device_kind for statement in statements))
     conditions = ". ".join(dict.fromkeys(statement.condition for statement in statements))
     conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
@@ -123,9 +123,9 @@ def _is_contradicted(case: Case) -> bool:
     """Return whether the syncs are faster than what was stated allows."""
     fastest = case.costs.fastest_synced
     per_s = fastest.rate_per_s if fastest is not None else 0.0
-    consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
-    network = any(map(media.is_cloud_volume, case.stack.commit_devices))
-    too_fast = (consumer and per_s > NAND_PER_S) or (network and case.costs.exceeds_network)
+    is_consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
+    is_network = any(map(media.is_cloud_volume, case.stack.commit_devices))
+    too_fast = (is_consumer and per_s > NAND_PER_S) or (is_network and case.costs.exceeds_network)
     return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast)
 
 
@@ -157,11 +157,11 @@ def _statement(node: Node, host: Host) -> Statement | None:
 
 
 def _statement_of_drive(node: Node, row: models.Model | None) -> Statement | None:
-    reported = no_cache_reports(node)
+    reports = no_cache_reports(node)
     if row is not None and row.ephemeral and has_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
-        return Statement(row.says, condition, _NO_CACHE, reported, (_CHECK_STORE,))
-    if is_safe_drive(node) and not reported:
+        return Statement(row.says, condition, _NO_CACHE, reports, (_CHECK_STORE,))
+    if is_safe_drive(node) and not reports:
         optane = is_optane(node)
         device_kind = f"a drive with {'no volatile' if optane else 'a protected'} cache"
         condition = _NO_CACHE if optane else "its cache is protected"
@@ -169,8 +169,8 @@ def _statement_of_drive(node: Node, row: models.Model | None) -> Statement | Non
             device_kind, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
         )
     local = is_attached_here(node) or is_passed_through(node)
-    if reported and local and not is_over_own_network(node):
+    if reports and local and not is_over_own_network(node):
         return Statement(
-            "a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reported, (_CHECK_DRIVE,)
+            "a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reports, (_CHECK_DRIVE,)
         )
     return None

@@ -75,19 +75,19 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
 
 
 def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
-    title, sentence = _loss(figures)
-    arrived = None if case.flushes.missing_flushes else case.flushes.complete_lowest_account
+    title, sentence = _title_and_sentence(figures)
+    account = None if case.flushes.missing_flushes else case.flushes.complete_lowest_account
     advice = _NOT_DURABLE
-    if arrived:
-        where = words.devices(arrived.devices)
+    if account:
+        where = words.devices(account.devices)
         ignores = f"All flushes arrived at {where}: it ignores them, or a write failed ('dmesg')."
         advice = (f"{ignores} Switch its write cache off, or replace it.", advice[1])
     return Conclusion(
-        title=title, sentence=sentence, verdict="lost", steps=[step], because=_lines(figures), next=advice
+        title=title, sentence=sentence, verdict="lost", steps=[step], because=_evidence_lines(figures), next=advice
     )
 
 
-def _loss(figures: PowerCutFigures) -> tuple[str, str]:
+def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
     records = f"{count(figures.acknowledged)} acknowledged records"
     if figures.unmountable:
         return (
@@ -101,7 +101,7 @@ def _loss(figures: PowerCutFigures) -> tuple[str, str]:
         )
     lost, checked, reordered = count(figures.lost), count(figures.checked), count(figures.reordered)
     kinds = words.listed(
-        f"{count(number)} {what}" for name, what in _KINDS_OF_LOSS if (number := getattr(figures, name))
+        f"{count(number)} {loss}" for name, loss in _KINDS_OF_LOSS if (number := getattr(figures, name))
     )
     sentence = (
         f"Lost: {lost} of {checked} acknowledged records ({kinds}). Each was acknowledged after its sync returned."
@@ -119,20 +119,20 @@ def _loss(figures: PowerCutFigures) -> tuple[str, str]:
 
 def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion:
     cuts = figures.cuts_before + 1
-    times = counted(cuts, "cut")
-    sentence = f"{_all_survived(figures)}, after {times} with these settings."
+    cut_count = counted(cuts, "cut")
+    sentence = f"{_all_survived(figures)}, after {cut_count} with these settings."
     if in_guest:
         sentence += (
             " This is a guest: a killed VM leaves the host's cache intact, so only a power cut of the host counts."
         )
     again = _AGAIN_SIMULATED if figures.simulated else _AGAIN
     return Conclusion(
-        title=times,
+        title=cut_count,
         sentence=sentence,
         verdict="kept",
         confidence=_confidence(cuts, in_guest),
         steps=[step],
-        because=_lines(figures),
+        because=_evidence_lines(figures),
         next=(f"{again} {MANY_CUTS} cuts or more prove much more than one.",) if cuts < MANY_CUTS else (),
     )
 
@@ -151,44 +151,46 @@ def _plausible(step: Step, figures: PowerCutFigures) -> Conclusion:
         verdict="plausible",
         confidence="low",
         steps=[step],
-        because=_lines(figures),
+        because=_evidence_lines(figures),
         next=("Cut the power: only that tests every cache.",),
     )
 
 
 def _confidence(cuts: int, in_guest: bool) -> Confidence:
     """A volatile cache survives some cuts, and a guest cannot see whether the host lost its power too."""
-    many = cuts >= MANY_CUTS
+    has_many = cuts >= MANY_CUTS
     if in_guest:
-        return "medium" if many else "low"
-    return "high" if many else "medium"
+        return "medium" if has_many else "low"
+    return "high" if has_many else "medium"
 
 
 def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
-    title, sentence = (
-        "no power was cut",
-        f"{count(figures.present)} of {count(figures.checked)} records are there, but ",
-    )
-    advice: tuple[str, ...] = (_AGAIN,)
+    title, advice = "no power was cut", [_AGAIN]
+    intro = f"{count(figures.present)} of {count(figures.checked)} records are there, but "
     if figures.ended is not None:
         title += " while it wrote"
-        sentence += f"the writer had stopped before the cut ({figures.ended}), so all had time to reach the disk."
+        sentence = f"{intro}the writer had stopped before the cut ({figures.ended}), so all had time to reach the disk."
     elif figures.cut_seen:
         title, sentence = "no records to check", "No acknowledged record had to be there, so nothing is proven."
     else:
         if figures.gone:
-            sentence = "The run's directory was removed, and "
-        sentence += (
-            "this host has not rebooted since, so nothing is proven. The end of a process leaves the caches of the "
-            "system and the disk intact."
+            intro = "The run's directory was removed, and "
+        sentence = (
+            f"{intro}this host has not rebooted since, so nothing is proven. The end of a process leaves the caches of "
+            "the system and the disk intact."
         )
-        advice += ("If only the storage lost its power (a USB disk, a disk shelf), add --storage-was-cut.",)
+        advice.append("If only the storage lost its power (a USB disk, a disk shelf), add --storage-was-cut.")
     return Conclusion(
-        title=title, sentence=sentence, verdict="cannot-tell", steps=[step], because=_lines(figures), next=advice
+        title=title,
+        sentence=sentence,
+        verdict="cannot-tell",
+        steps=[step],
+        because=_evidence_lines(figures),
+        next=advice,
     )
 
 
-def _lines(figures: PowerCutFigures) -> Iterator[str]:
+def _evidence_lines(figures: PowerCutFigures) -> Iterator[str]:
     yield f"acknowledged: {count(figures.acknowledged)} records; {count(figures.checked)} were not overwritten later"
     for claim, sums in figures.by_claim.items():
         yield f"{claim}: {count(sums.get('lost', 0))} of {count(sums.get('checked', 0))} lost"
