@@ -13,7 +13,7 @@ from fstui.storage.layers.facts import has_sync_option
 
 
 @rule(order=50)
-def has_sync_mount(case: Case) -> Iterator[Conclusion]:
+def mounted_sync(case: Case) -> Iterator[Conclusion]:
     """*a note*
 
     ## What it means
