@@ -118,9 +118,7 @@ def fill_database(stream: Stream, home: str, run: str) -> None:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
         database.execute("BEGIN")
-        rows = (
-            (stream.position(sequence)[1], stream.pack(run, sequence)) for sequence in range(stream.records_per_file)
-        )
+        rows = (stream.row(run, sequence) for sequence in range(stream.records_per_file))
         database.executemany(PUT_STATEMENT, rows)
         database.execute("COMMIT")
         database.close()
@@ -140,9 +138,7 @@ class RecordDatabase:
 
     def put(self, sequence: int) -> None:
         with sqlite_module():
-            self.connection.execute(
-                PUT_STATEMENT, (self.stream.position(sequence)[1], self.stream.pack(self.run, sequence))
-            )
+            self.connection.execute(PUT_STATEMENT, self.stream.row(self.run, sequence))
 
 
 Output = WriterFiles | RecordDatabase | RecordServer

@@ -137,6 +137,10 @@ class Stream(NamedTuple):
         number, index = divmod(sequence, self.records_per_file)
         return (0 if self.overwrites else number), index * self.block_bytes
 
+    def row(self, run: str, sequence: int) -> tuple[int, bytes]:
+        """Return the row of a database that holds a record: its place and its bytes."""
+        return self.position(sequence)[1], self.pack(run, sequence)
+
     def pack(self, run: str, sequence: int) -> bytes:
         generation = sequence // self.records_per_file
         head = _HEAD.pack(MAGIC, bytes.fromhex(run), self.writer, self.block_bytes, sequence, generation)

@@ -97,7 +97,8 @@ class RecordServer:
 
     def row(self, sequence: int) -> tuple[int, str]:
         """Return the place of the record, and the record in hexadecimal digits."""
-        return self.stream.position(sequence)[1], self.stream.pack(self.run, sequence).hex()
+        place, record = self.stream.row(self.run, sequence)
+        return place, record.hex()
 
     def put(self, sequence: int) -> None:
         self.execute("UPDATE records SET block = '{1}' WHERE place = {0}".format(*self.row(sequence)))

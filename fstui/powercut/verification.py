@@ -121,8 +121,14 @@ async def verify(
         readback.read_only = "ro" in now.mount_options
         target = _with_current_state(header.target, now)
     step = _step(witness_log, _figures(witness_log, readback, declared, earlier.survived_cuts))
-    run = msgspec.structs.replace(
-        _run(step, header, target, machine.survey().host),
+    run = Run(
+        id=secrets.token_hex(3),
+        started_at=local_time().isoformat(timespec="seconds"),
+        version=__version__,
+        host=machine.survey().host,
+        target=target,
+        scenario=header.scenario,
+        steps=(step,),
         elapsed_s=round(time.monotonic() - began, 3),
         left_behind=(readback.leftover,) if readback.leftover else (),
     )
@@ -315,18 +321,6 @@ def _step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
         elapsed_s=elapsed_s,
         rate_per_s=log.acknowledged / elapsed_s if elapsed_s else 0.0,
         figures=measured,
-    )
-
-
-def _run(step: Step, header: PowerCutHeader, target: Target, host: Host) -> Run:
-    return Run(
-        id=secrets.token_hex(3),
-        started_at=local_time().isoformat(timespec="seconds"),
-        version=__version__,
-        host=host,
-        target=target,
-        scenario=header.scenario,
-        steps=(step,),
     )
 
 

@@ -133,22 +133,21 @@ def _conclude_from_times(
             "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of that time may be a wait for a CPU."
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
-    if _cpu_pressure(watched) >= HIGH_CPU_PRESSURE:
+    if _pressure(watched) >= HIGH_CPU_PRESSURE:
         return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(watched, cpu_share)}")
     slow = "A layer above the disk is slow" if disk.upper_device else "The filesystem is slow"
     commits = _commits(program.worst_row.device, watched.commits, watched.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _cpu_pressure(watched: Watched) -> float:
+def _pressure(watched: Watched) -> float:
     return (watched.cpu_pressure_s or 0.0) / watched.elapsed_s if watched.elapsed_s else 0.0
 
 
 def _cpu_shortage(watched: Watched, cpu_share: float) -> str:
     return (
         f"The program waits for a CPU for at most {percent(cpu_share)} of the time. Some process waited for a CPU for "
-        f"{percent(_cpu_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as "
-        "well."
+        f"{percent(_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as well."
     )
 
 
@@ -246,11 +245,9 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
 
 def answers(watched: Watched, inventory: Inventory, targets: Sequence[Target]) -> Answers:
     """Answer whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
-    synced_devices = {row.device for row in watched.waits}
+    devices = {row.device for row in watched.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
-    synced_targets = [
-        target for target in targets if target.stack and synced_devices.intersection(target.stack[0].below)
-    ]
+    synced_targets = [target for target in targets if target.stack and devices.intersection(target.stack[0].below)]
     judged_targets = synced_targets or (targets if len(targets) == 1 else [])
     return Answers(_durability(inventory, judged_targets), _speed(watched, synced_targets))
 
@@ -288,7 +285,7 @@ def _describe_stall(row: Waiting, watched: Watched, synced_targets: Sequence[Tar
         )
         return Speed(title="this host was short of CPU", sentence=sentence)
     cpu_share = row.cpu_ns / max(1, row.waited_ns)
-    shortage = f" {_cpu_shortage(watched, cpu_share)}" if _cpu_pressure(watched) >= HIGH_CPU_PRESSURE else ""
+    shortage = f" {_cpu_shortage(watched, cpu_share)}" if _pressure(watched) >= HIGH_CPU_PRESSURE else ""
     mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)
     device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(

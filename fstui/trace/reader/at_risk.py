@@ -113,7 +113,7 @@ class AtRiskTracker:
         for file in self._open_files.files.values() if self._open_files else ():
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
-            if file.dirty_bytes or file.writeback_bytes or file.is_direct or (row and row.total) or is_synced:
+            if file.unwritten_bytes or file.is_direct or (row and row.total) or is_synced:
                 self._update(row or self._rows.setdefault(file, FileRow(file)), since)
         if self._syncs:
             self._add_syncs(self._syncs)
@@ -162,7 +162,7 @@ class AtRiskTracker:
             sync_began, sync_ended = synced_ns[0] / 1e9, synced_ns[1] / 1e9
             row.add_sync(sync_began, sync_ended, self._now)
         flushed_at = self._flushed_at(file)
-        dirty = file.dirty_bytes + file.writeback_bytes
+        dirty = file.unwritten_bytes
         # the pages of a closed file cannot be counted; a later sync, or the kernel after some time, has written them
         if row.closed_at is not None and (sync_began > row.closed_at or self._now - row.closed_at > writeback_age_s()):
             dirty = 0
@@ -241,31 +241,26 @@ class AtRiskTracker:
             self._programs = {key: program for key, program in self._programs.items() if program in active}
 
     def _as_dict(self) -> dict[str, Any]:
-        rows_by_program: dict[ProgramRow, list[FileRow]] = defaultdict(list)
+        rows: dict[ProgramRow, list[FileRow]] = defaultdict(list)
         for row in self._rows.values():
             for program in row.programs:
-                rows_by_program[program].append(row)
-        for program, rows in rows_by_program.items():
-            oldest = min(filter(None, (row.oldest for row in rows)), default=None)
-            program.update_maxima(self._now, sum(row.total for row in rows), oldest)
-        names_by_program: dict[ProgramRow, list[NewNames]] = defaultdict(list)
+                rows[program].append(row)
+        for program, file_rows in rows.items():
+            oldest = min(filter(None, (row.oldest for row in file_rows)), default=None)
+            program.update_maxima(self._now, sum(row.total for row in file_rows), oldest)
+        names: dict[ProgramRow, list[NewNames]] = defaultdict(list)
         for program, new in self._new_names:
-            names_by_program[program].append(new)
+            names[program].append(new)
         file_rows = [row for row in self._rows.values() if row.most_bytes or row.syncs]
         file_rows.sort(key=lambda row: (-row.total, -row.most_bytes, -row.syncs))
         programs = [
-            program
-            for program in self._programs.values()
-            if program.most_bytes or program.syncs or program.direct_files or names_by_program[program]
+            row for row in self._programs.values() if row.most_bytes or row.syncs or row.direct_files or names[row]
         ]
-        at_risk_bytes = {program: sum(row.total for row in rows_by_program[program]) for program in programs}
+        at_risk_bytes = {program: sum(row.total for row in rows[program]) for program in programs}
         programs.sort(key=lambda program: (-at_risk_bytes[program], -program.most_bytes, -program.syncs))
         return {
             "elapsed_s": self._now - self._start,
-            "programs": [
-                self._program_as_dict(program, rows_by_program[program], names_by_program[program])
-                for program in programs[:MAX_ROWS]
-            ],
+            "programs": [self._program_as_dict(row, rows[row], names[row]) for row in programs[:MAX_ROWS]],
             "files": [self._file_as_dict(row) for row in file_rows[:MAX_ROWS]],
             "names": self._new_names_as_dicts(),
             "devices": [
@@ -338,7 +333,7 @@ class AtRiskTracker:
         if not self._open_files:
             return {"unsupported": self._unsupported, "lost": lost}
         covers_all = self._scope == EVERYTHING and not self._open_files.unreadable
-        counted = sum(file.dirty_bytes + file.writeback_bytes for file in self._open_files.files.values())
+        counted = sum(file.unwritten_bytes for file in self._open_files.files.values())
         memory = proc.meminfo()
         unwritten = memory.get("Dirty", 0) + memory.get("Writeback", 0)
         return {
@@ -347,9 +342,7 @@ class AtRiskTracker:
             "not_covered": self._open_files.not_covered,
             "unreadable": self._open_files.unreadable,
             "seconds_per_round": self._open_files.scans_per_round,
-            "names_recorded": self._syncs is not None
-            and self._syncs.names_recorded
-            and len(self._new_names) < MAX_NAMES,
+            "names_recorded": bool(self._syncs and self._syncs.names_recorded) and len(self._new_names) < MAX_NAMES,
         }
 
     def remove(self) -> None:
@@ -399,24 +392,21 @@ def watch(tracker: AtRiskTracker) -> None:
 
 def make_tracker(settings: dict[str, Any]) -> AtRiskTracker:
     """Raises CachestatError, OSError."""
-    syncs, untraced = (
-        make_syncs(settings["name"], settings["device"]) if settings["name"] else (None, settings["untraced"])
-    )
+    syncs: Syncs | None = None
+    untraced: str | None = settings["untraced"]
+    if settings["name"]:
+        try:
+            if not in_outermost_namespace():
+                raise TracefsError(IN_CONTAINER)
+            syncs, untraced = Syncs(PREFIX + settings["name"], settings["device"]), None
+        except (TracefsError, OSError) as problem:
+            untraced = str(problem)
     try:
         return AtRiskTracker(Scope(settings["pid"], settings["device"]), syncs, untraced)
     except BaseException:
         if syncs:
             syncs.remove()
         raise
-
-
-def make_syncs(name: str, device: int | None) -> tuple[Syncs | None, str | None]:
-    try:
-        if not in_outermost_namespace():
-            raise TracefsError(IN_CONTAINER)
-        return Syncs(PREFIX + name, device), None
-    except (TracefsError, OSError) as problem:
-        return None, str(problem)
 
 
 if __name__ == "__main__":

@@ -113,10 +113,7 @@ def read_disks() -> dict[str, list[int]]:
 
 def read_counters() -> dict[str, DiskCounters]:
     # positions as in Documentation/admin-guide/iostats.rst, from 0
-    return {
-        name: DiskCounters(fields[4], fields[6] * SECTOR, fields[7], fields[15], fields[16])
-        for name, fields in read_disks().items()
-    }
+    return {name: DiskCounters(row[4], row[6] * SECTOR, row[7], row[15], row[16]) for name, row in read_disks().items()}
 
 
 class DeviceRecording(EventRecording):

@@ -10,14 +10,7 @@ from typing import Any, NamedTuple
 from fstui import proc
 from fstui.trace.reader.devices import FLUSH_FIRST, FUA, Requests, request_flags
 from fstui.trace.reader.events import Event
-from fstui.trace.reader.processes import (
-    KTHREADD,
-    Lineage,
-    Owner,
-    family_threads,
-    in_outermost_namespace,
-    outermost_numbers,
-)
+from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_outermost_namespace, outermost_numbers
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
 
@@ -109,11 +102,10 @@ class FlushCounter(EventRecording):
         bio, request = ("common_pid", "dev", "rwbs", "comm"), ("dev", "sector", "rwbs")
         self._fork_event = enable(TracedEvent("sched/sched_process_fork", ("parent_pid", "child_pid")))
         self._bio_event = enable(TracedEvent("block/block_bio_queue", bio, self._device_filter(FLUSH_FILTER)))
-        self._issue_event, _ = (
-            enable(TracedEvent(name, request, self._device_filter(WRITE_FILTER))) for name in REQUEST_EVENTS
-        )
+        write_filter = self._device_filter(WRITE_FILTER)
+        self._issue_event, _ = (enable(TracedEvent(name, request, write_filter)) for name in REQUEST_EVENTS)
         if self._in_outermost_namespace:
-            self._lineage.add("kernel_threads", family_threads([KTHREADD]))
+            self._lineage.add("kernel_threads", family([KTHREADD]))
         self.add_own(own)
 
     def _device_filter(self, requests: str) -> str:
@@ -131,7 +123,7 @@ class FlushCounter(EventRecording):
         """Count these processes and their descendants as fstui's own. Raises TracefsError."""
         if self._lineage.all_own(pids):
             return
-        threads = family_threads(pids)
+        threads = family(pids)
         if not self._in_outermost_namespace:
             threads = outermost_numbers(f"{self.name}-numbers", threads)
         self._lineage.add("own", threads)

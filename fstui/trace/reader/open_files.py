@@ -111,16 +111,18 @@ class OpenFile:
         self.clean_mtime_ns = -1
         """As long as this is the modification time, the file has no dirty pages."""
 
+    @property
+    def unwritten_bytes(self) -> int:
+        return self.dirty_bytes + self.writeback_bytes
+
     def count(self, fd: int, status: os.stat_result) -> None:
         """Count the dirty pages. Raises OSError."""
         is_regular, now_ns = stat.S_ISREG(status.st_mode), time.time_ns()
         self.is_deleted = is_regular and not status.st_nlink
         # no program expects a deleted file after a crash
         self.dirty_bytes, self.writeback_bytes = (0, 0) if self.is_deleted else dirty_and_writeback(fd)
-        is_settled = (
-            is_regular and not self.dirty_bytes and not self.writeback_bytes and status.st_mtime_ns < now_ns - RECENT_NS
-        )
-        self.clean_mtime_ns = status.st_mtime_ns if is_settled else -1
+        is_clean = is_regular and not self.unwritten_bytes and status.st_mtime_ns < now_ns - RECENT_NS
+        self.clean_mtime_ns = status.st_mtime_ns if is_clean else -1
 
 
 Descriptor = tuple[str, OpenFile | str | None]
@@ -230,11 +232,8 @@ class OpenFiles:
                 names = os.listdir(directory)
             else:
                 descriptors = dict(process.descriptors)
-                names = [
-                    name
-                    for name, (_, file) in descriptors.items()
-                    if isinstance(file, OpenFile) and (file.dirty_bytes or file.writeback_bytes)
-                ]
+                files = ((name, file) for name, (_, file) in descriptors.items())
+                names = [name for name, file in files if isinstance(file, OpenFile) and file.unwritten_bytes]
             for name in names:
                 try:
                     descriptors[name] = self._examine_descriptor(process, directory, name)

@@ -65,7 +65,7 @@ def in_outermost_namespace() -> bool:
     return os.readlink("/proc/self/ns/pid") == OUTERMOST_NAMESPACE
 
 
-def family_threads(roots: Collection[int]) -> list[int]:
+def family(roots: Collection[int]) -> list[int]:
     """Return the threads of these processes and of all their descendants."""
     parents = {pid: process.parent for pid in proc.pids() if (process := proc.stat(pid))}
     return [thread for pid in parents if is_descendant(pid, parents, roots) for thread in threads(pid)]

@@ -21,14 +21,7 @@ from fstui.measure.wire.stdio import say
 from fstui.trace.reader.devices import DeviceRecording, read_counters
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.files import FileLocations, block_device, request_devices
-from fstui.trace.reader.processes import (
-    WORKERS,
-    Lineage,
-    ProcessCache,
-    TracedProcess,
-    family_threads,
-    in_outermost_namespace,
-)
+from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family, in_outermost_namespace
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
@@ -81,7 +74,7 @@ class WaitRecording(EventRecording):
         self._family = lineage = Lineage()
         if not self.handle(FORK, lambda _, parent, child: lineage.add_fork(parent, child)):
             raise TracefsError("this kernel has no event of a new process")
-        lineage.add("own", family_threads([pid]))
+        lineage.add("own", family([pid]))
 
     def add_waits(self, span: Span) -> None:
         """Add ``self.waits`` to the rows of a span. The caller clears them afterwards."""

@@ -10,7 +10,7 @@ from fstui.trace.reader.processes import (
     Lineage,
     ProcessCache,
     TracedProcess,
-    family_threads,
+    family,
     is_descendant,
     process_of,
 )
@@ -51,7 +51,7 @@ def test_a_family_has_all_threads_of_a_process_and_its_children() -> None:
     child = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout and child.stdout.readline() == "two\n"
-        found = family_threads([os.getpid()])
+        found = family([os.getpid()])
         assert {os.getpid(), child.pid} <= set(found)
         assert {int(thread) for thread in os.listdir(f"/proc/{child.pid}/task")} <= set(found)
         assert os.getppid() not in found
