@@ -16,21 +16,14 @@ import time
 from contextlib import suppress
 from typing import Any
 
-from fstui.measure.helpers.server_process import (
-    DATA_FD,
-    FULL_REASON,
-    MOUNT_POINT,
-    START_POLL_S,
-    ServerProcess,
-    is_full,
-    setpriv_command,
-)
+from fstui.measure.helpers.server_process import DATA_FD, FULL_REASON, MOUNT_POINT, ServerProcess, is_full, setpriv
 from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
 SERVER_TIMEOUT_S = 180.0
 """Time limit for the start, the end and each preparing command of a server. It is long, because disks may be slow."""
 MNT_DETACH = 2
+POLL_S = 0.01
 MAX_LOG_LINES, MAX_LOG_CHARS = 6, 800
 
 
@@ -57,7 +50,7 @@ class RecordServer:
             raise NoAnswer(f"no answer within {SERVER_TIMEOUT_S:.0f} s")
         if is_full():
             raise NoAnswer(FULL_REASON)
-        time.sleep(START_POLL_S)
+        time.sleep(POLL_S)
 
     def make(self) -> None:
         """Make the data with the rows that will be overwritten, end the server, and sync the filesystem."""
@@ -85,7 +78,7 @@ class RecordServer:
             file.write(self.settings["script"])
         argv = [word.format(home=self.home, script=script) for word in self.settings["client"]]
         self.client = subprocess.Popen(
-            [*setpriv_command(None), *argv],
+            [*setpriv(None), *argv],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -131,7 +124,7 @@ class RecordServer:
         self.server.signal(self.settings["signal"])
         self.deadline = time.monotonic() + SERVER_TIMEOUT_S
         while self.server.process.poll() is None:
-            self.wait(START_POLL_S)
+            self.wait(POLL_S)
 
     def kill(self) -> None:
         self.disconnect()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import random
 import statistics
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -260,8 +261,10 @@ class DirtyFlushProgram(SimulatedProgram):
             for amount in _AMOUNTS
             if amount <= settings.file_bytes
         ]
-        self._sync_ns: dict[tuple[str, int], list[float]] = {}
-        self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = {}
+        self._sync_ns: dict[tuple[str, int], list[float]] = defaultdict(list)
+        """By pattern and amount."""
+        self._flush_ms: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        """By pattern and amount, then by device."""
         self._written_bytes = 0
 
     def run_until(self, until_ns: float) -> Iterator[Operations]:
@@ -286,27 +289,23 @@ class DirtyFlushProgram(SimulatedProgram):
             now_ns = filesystem.write_direct(now_ns, FileWrite(offset, block_bytes, 1), durable=False)
         before = self.host.counters()
         end_ns = filesystem.sync(now_ns, data_only=True)
-        self._sync_ns.setdefault((pattern, amount), []).append(end_ns - now_ns)
+        self._sync_ns[pattern, amount].append(end_ns - now_ns)
         for delta in difference(before, self.host.counters()):
             if delta.flushes:
-                flush_ms = self._flush_ms.setdefault((pattern, amount), {})
-                flush_ms.setdefault(delta.device, []).append(delta.flush_ms or 0)
+                self._flush_ms[pattern, amount][delta.device].append(delta.flush_ms or 0)
         self._written_bytes += amount
         self.ended_ns = end_ns
         return Operations(0, 2, int(start_ns), [int(now_ns), int(end_ns)])
 
     def _growths(self) -> dict[str, Any]:
-        patterns = {}
+        patterns, flush_ms = {}, self._flush_ms
         for pattern in _PATTERNS:
             points = [
                 {
                     "bytes": amount,
                     "sync_ns": round(statistics.median(sync_ns)),
                     "arrived_share": 1.0 if amount else None,
-                    "flush_ms": {
-                        device: statistics.median(flush_ms)
-                        for device, flush_ms in self._flush_ms.get((pattern, amount), {}).items()
-                    },
+                    "flush_ms": {device: statistics.median(ms) for device, ms in flush_ms[pattern, amount].items()},
                     "rounds": len(sync_ns),
                 }
                 for (point_pattern, amount), sync_ns in self._sync_ns.items()

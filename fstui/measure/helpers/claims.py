@@ -49,14 +49,18 @@ def report(command: list[str]) -> None:
 
 
 def run(command: list[str]) -> dict[str, str]:
-    if command[0] not in PROGRAMS:
-        return {"error": f"fstui does not run {command[0]}"}
-    installed = shutil.which(command[0], path=PATH)
-    if installed is None and command[0] not in OWN_PROGRAMS:
-        return {"error": f"{command[0]} is not installed"}
+    name, *arguments = command
+    if name not in PROGRAMS:
+        return {"error": f"fstui does not run {name}"}
+    if name in OWN_PROGRAMS:
+        program = own_program(name)
+    elif path := shutil.which(name, path=PATH):
+        program = [path]
+    else:
+        return {"error": f"{name} is not installed"}
     try:
         child = subprocess.Popen(
-            [*(own_program(command[0]) if command[0] in OWN_PROGRAMS else [installed or ""]), *command[1:]],
+            [*program, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -70,7 +74,7 @@ def run(command: list[str]) -> dict[str, str]:
         child.kill()  # do not wait: it may be stuck in the kernel
         return {"error": f"no answer for {COMMAND_TIMEOUT_S:.0f} s"}
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
-    failed = child.returncode & SMARTCTL_FAILED if command[0] == "smartctl" else child.returncode
+    failed = child.returncode & SMARTCTL_FAILED if name == "smartctl" else child.returncode
     if failed:
         complaint = next((line.strip() for line in output.split("\n") if line.strip()), "")
         return {"error": complaint or f"exit status {child.returncode}"}

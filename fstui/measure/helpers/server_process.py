@@ -78,7 +78,7 @@ class ServerProcess:
         os.chmod(".", 0o711)
         # servers resolve the real paths of their files, so they must be able to enter each directory of the path
         real = os.path.realpath(self.name)
-        if subprocess.run([*setpriv_command(self.user), "test", "-d", real], check=False).returncode:
+        if subprocess.run([*setpriv(self.user), "test", "-d", real], check=False).returncode:
             raise Trouble(
                 f"it runs as {self.user}, which cannot reach {real}: name a directory that this user can reach"
             )
@@ -89,7 +89,7 @@ class ServerProcess:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(self.log, flags, 0o600), "ab") as log:
                 self.process = subprocess.Popen(
-                    [*setpriv_command(self.user), *(word.replace("{data}", self.data_path) for word in argv)],
+                    [*setpriv(self.user), *(word.replace("{data}", self.data_path) for word in argv)],
                     stdin=stdin,
                     stdout=log,
                     stderr=log,
@@ -185,7 +185,7 @@ class ServerProcess:
         return lines[-1][:600] if lines else ""
 
 
-def setpriv_command(user: str | None) -> list[str]:
+def setpriv(user: str | None) -> list[str]:
     """Return the beginning of a command line. The command ends with this process and, if given, runs as ``user``."""
     argv = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:

@@ -24,7 +24,7 @@ from fstui.measure.wire.stdio import (
     CommandLines,
     checked_call,
     clock,
-    is_interrupted,
+    is_stopped,
     run_probe,
     send,
     write_frame,
@@ -131,7 +131,7 @@ class FlushMeasurement:
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
             for point in points:
-                if self.ops and (clock() > until_ns or is_interrupted()):  # a step does at least one operation
+                if self.ops and (clock() > until_ns or is_stopped()):  # a step does at least one operation
                     return [point for point in points if point.sync_ns]
                 self.measure_once(pattern, point)
             empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))

@@ -15,15 +15,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from fstui.measure.wire.stdio import (
-    CallError,
-    checked_call,
-    clock,
-    exit_if_interrupted,
-    is_interrupted,
-    send,
-    short_write_error,
-)
+from fstui.measure.wire.stdio import CallError, checked_call, clock, exit_if_stopped, is_stopped, send, write_error
 
 CHUNK_BYTES = 1 << 20
 PIECES_PER_S = 4
@@ -98,19 +90,19 @@ def fill(fd: int, size: int, prefill: str, bytes_per_s: int | None = None) -> No
             else:
                 checked_call("fdatasync", os.fdatasync, fd)
                 wait_until(start_ns + written_bytes * 1_000_000_000 // bytes_per_s)
-            exit_if_interrupted()
+            exit_if_stopped()
             chunk = random.randbytes(min(chunk_bytes, size - written_bytes))
             added_bytes = checked_call("pwrite", os.pwrite, fd, chunk, written_bytes)
             # the next iteration reports the cause of a short write. If nothing was written, this loop would not end
             if not added_bytes:
-                raise CallError("pwrite", short_write_error(fd, chunk, written_bytes, added_bytes))
+                raise CallError("pwrite", write_error(fd, chunk, written_bytes, added_bytes))
             written_bytes += added_bytes
             send("preparing", done=written_bytes, total=size)
 
 
 def wait_until(due_ns: int) -> None:
     """Wait until ``due_ns``, or until the engine hangs up or sends ``stop``."""
-    while (remaining_ns := due_ns - clock()) > 0 and not is_interrupted():
+    while (remaining_ns := due_ns - clock()) > 0 and not is_stopped():
         time.sleep(min(remaining_ns, POLL_INTERVAL_NS) / 1e9)
 
 
@@ -118,9 +110,8 @@ def give_up_if_slow(written_bytes: int, size: int, elapsed_ns: int) -> None:
     """Raise CallError if the whole file would take too long. On such slow storage, a short step measures nothing."""
     limit_ns = TIMEOUT_NS + size * MAX_NS_PER_BYTE
     if elapsed_ns > TIMEOUT_NS and elapsed_ns * size / max(written_bytes, 1) > limit_ns:
-        progress = f"{written_bytes} of {size} bytes written in {elapsed_ns / 1e9:.0f} s"
-        message = f"{progress}: too slow for a file of that size"
-        raise CallError("pwrite", OSError(errno.ETIMEDOUT, message))
+        text = f"{written_bytes} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
+        raise CallError("pwrite", OSError(errno.ETIMEDOUT, text))
 
 
 def try_direct(directory: str) -> None:

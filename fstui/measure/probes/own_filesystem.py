@@ -25,6 +25,7 @@ EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 ext4_force_shutdown)."""
 MOUNT_POINTS = ("/media", "/mnt", "/srv")
 """Directories that every user may enter. This process and its children see the tmpfs on the first one that exists."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 
 
@@ -32,10 +33,6 @@ def _check(result: int, call: str) -> None:
     if result:
         number = ctypes.get_errno()
         raise OSError(number, f"{call}: {os.strerror(number)}")
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _run(package: str, *argv: str) -> None:
@@ -50,16 +47,15 @@ def _run(package: str, *argv: str) -> None:
 
 def isolate_process() -> str:
     """Give this process its own mounts and its own 127.0.0.1. Return a directory for mount points. Raises OSError."""
-    libc = _libc()
-    _check(libc.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
-    _check(libc.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_SLAVE), None), "mount")
+    _check(_LIBC.unshare(CLONE_NEWNS | CLONE_NEWNET), "unshare")
+    _check(_LIBC.mount(None, b"/", None, ctypes.c_ulong(MS_REC | MS_SLAVE), None), "mount")
     directory = next((directory for directory in MOUNT_POINTS if os.path.isdir(directory)), None)
     if directory is None:
         raise OSError(
             errno.ENOENT, f"none of {', '.join(MOUNT_POINTS)} exists, and the filesystem must be mounted in one"
         )
     flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
-    _check(libc.mount(b"fstui", directory.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
+    _check(_LIBC.mount(b"fstui", directory.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
     # turn on the loopback device, which is off in a new network namespace. Any socket will do (netdevice(7))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH14x", b"lo", 0)
@@ -97,10 +93,10 @@ def cut_power(directory: str) -> None:
 def sync(directory: str) -> None:
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _check(_libc().syncfs(fd), "syncfs")
+        _check(_LIBC.syncfs(fd), "syncfs")
     finally:
         os.close(fd)
 
 
 def unmount(directory: str) -> None:
-    _check(_libc().umount2(directory.encode(), 0), "umount")
+    _check(_LIBC.umount2(directory.encode(), 0), "umount")

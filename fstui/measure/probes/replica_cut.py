@@ -18,7 +18,7 @@ from typing import Any
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
 from fstui.measure.probes.sysbench_program import find_error, query, sysbench
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
 ACK_TIMEOUT_S = 60
 COMMAND_POLL_S = 0.25
@@ -133,7 +133,7 @@ class ServerPair:
         """Report progress before ``ready``. Raises SystemExit if the engine hung up or sent ``stop``."""
         if self.commands is None:
             send("preparing", done=self.done_steps, total=TEMPLATE_STEPS)
-            exit_if_interrupted()
+            exit_if_stopped()
         else:
             self.commands.poll()
             if self.commands.stop_requested:

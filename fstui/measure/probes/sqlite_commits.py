@@ -16,7 +16,7 @@ from typing import Any
 
 from fstui.measure.probes.sync_path import read_text
 from fstui.measure.probes.writers import ENDED, STARTED, Batch, Shared, WriteLoop, main
-from fstui.measure.wire.stdio import CallError, clock, exit_if_interrupted, send
+from fstui.measure.wire.stdio import CallError, clock, exit_if_stopped, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
 MAKE_CALL = "make the database"
@@ -136,7 +136,7 @@ def make_database(settings: dict[str, Any]) -> None:
     connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, value BLOB NOT NULL)")
     connection.execute("BEGIN")
     for first in range(1, rows + 1, 1000):
-        exit_if_interrupted()
+        exit_if_stopped()
         last = min(first + 1000, rows + 1)
         new_rows = ((number, random.randbytes(row_bytes)) for number in range(first, last))
         connection.executemany("INSERT INTO rows VALUES (?, ?)", new_rows)

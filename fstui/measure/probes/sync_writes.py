@@ -10,7 +10,7 @@ from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
 from fstui.measure.probes.writers import POLL_INTERVAL_NS, Batch, BlockWriter, Shared, main
-from fstui.measure.wire.stdio import CallError, checked_call, clock, short_write_error, write_whole
+from fstui.measure.wire.stdio import CallError, checked_call, clock, write_error, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
@@ -49,7 +49,7 @@ class SyncWriter(BlockWriter):
         try:
             for block, offset in blocks:
                 if (written := pwrite(fd, block, offset)) != size:
-                    raise short_write_error(fd, block, offset, written)
+                    raise write_error(fd, block, offset, written)
                 add_mark(read_clock())
                 sync(fd)
                 now = read_clock()
@@ -72,7 +72,7 @@ class SyncWriter(BlockWriter):
         try:
             for block, offset in blocks:
                 if (written := pwrite(fd, block, offset)) != size:
-                    raise short_write_error(fd, block, offset, written)
+                    raise write_error(fd, block, offset, written)
                 now = read_clock()
                 add_mark(now)
                 if now >= until_ns:

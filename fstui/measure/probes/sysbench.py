@@ -20,7 +20,7 @@ from typing import Any
 from fstui.measure.helpers.server_process import FULL_REASON, is_full
 from fstui.measure.probes import sync_path, sysbench_program
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
 FULL_INTERVALS = 2
@@ -41,7 +41,7 @@ def bytes_of(settings: dict[str, Any]) -> int:
 
 def check_space() -> None:
     """Raise Trouble if the disk is full, because MariaDB would wait for space; SystemExit if the engine hung up."""
-    exit_if_interrupted()
+    exit_if_stopped()
     if is_full():
         raise Trouble(DISK_FULL)
 

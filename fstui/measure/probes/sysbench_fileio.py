@@ -13,7 +13,7 @@ from typing import Any
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, latency_ms, parse_report
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_interrupted, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
 TIMES = "each write and each fsync is an event of its own in one histogram"
 _FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
@@ -47,7 +47,7 @@ def start(settings: dict[str, Any], action: str) -> RunningProgram:
 
 def prepare(settings: dict[str, Any]) -> None:
     program = start(settings, "prepare")
-    if program.finish(check=exit_if_interrupted):
+    if program.finish(check=exit_if_stopped):
         raise Trouble(find_error(program.text))
     fd = os.open(os.path.join(settings["path"], "test_file.0"), os.O_RDONLY)
     os.fsync(fd)

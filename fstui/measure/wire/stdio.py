@@ -43,10 +43,10 @@ def write_whole(fd: int, block: Any, offset: int) -> None:
     """Write the block in one call. Raises OSError, also for a short write."""
     written = os.pwrite(fd, block, offset)
     if written < len(block):
-        raise short_write_error(fd, block, offset, written)
+        raise write_error(fd, block, offset, written)
 
 
-def short_write_error(fd: int, block: Any, offset: int, written: int) -> OSError:
+def write_error(fd: int, block: Any, offset: int, written: int) -> OSError:
     """Return why a write was short. Write the rest, because the kernel reports the error only at the next write."""
     try:
         os.pwrite(fd, block[written:], offset + written)
@@ -93,16 +93,16 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
     send("error", call=failure.call, errno=failure.errno, message=str(failure), writer=writer)
 
 
-def is_interrupted() -> bool:
+def is_stopped() -> bool:
     """Return whether stdin has input or is closed. While a probe does not wait for ``go``, input is ``stop``."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
 
 
-def exit_if_interrupted() -> None:
+def exit_if_stopped() -> None:
     """Raise SystemExit if the engine has closed stdin or sent ``stop``."""
-    if is_interrupted():
+    if is_stopped():
         raise SystemExit(1)
 
 
@@ -194,7 +194,7 @@ class CommandLines:
         return fd in readable
 
     def poll(self) -> None:
-        if not self._closed and is_interrupted():
+        if not self._closed and is_stopped():
             self._read()
 
     def _read(self) -> None:

@@ -7,14 +7,7 @@ import sys
 import pytest
 
 from fstui.measure.helpers import nvme_admin
-from fstui.measure.helpers.nvme_admin import (
-    COMMAND,
-    GET_FEATURES,
-    GET_LOG_PAGE,
-    IDENTIFY,
-    NVME_IOCTL_ADMIN_CMD,
-    VWC_OFFSET,
-)
+from fstui.measure.helpers.nvme_admin import COMMAND, GET_FEATURES, GET_LOG_PAGE, IDENTIFY, NVME_IOCTL_ADMIN_CMD
 
 
 @pytest.fixture
@@ -32,7 +25,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             ctypes.memset(address + 144, 1, 2)
         elif opcode == IDENTIFY:
             assert (size, cdw10) == (4096, 1)
-            ctypes.memset(address + VWC_OFFSET, answers[0], 1)
+            ctypes.memset(address + nvme_admin.VWC_OFFSET, answers[0], 1)
         else:
             assert (opcode, size, cdw10) == (GET_FEATURES, 0, 6)
             buffer[-4:] = answers[1].to_bytes(4, "little")
