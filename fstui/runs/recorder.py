@@ -20,14 +20,14 @@ from fstui.model.settings import Figures
 from fstui.model.steps import CounterInterval, Failure, PendingOperation, Snapshot, StallSummary, Step, StepStatus
 from fstui.model.storage import Node
 
-DELAYED_SHARE = 0.01
-"""If the probe waited for a reader for more than this share of its time, its rate is invalid."""
+MAX_DELAYED_SHARE = 0.01
+"""If the probe waited longer than this share of its time until fstui read its output, its rate is invalid."""
 MIN_INTERVALS = 16
-SHORTEST_NS = 100_000_000
-"""Minimum length of an interval, until there are too many."""
+MIN_INTERVAL_NS = 100_000_000
+"""Minimum length of an interval. It is doubled when there are too many intervals."""
 
 
-class InFlight(Base, frozen=True, kw_only=True):
+class OperationInFlight(Base, frozen=True, kw_only=True):
     writer: Count
     since_ns: Count
     call: str
@@ -51,39 +51,39 @@ class StepRecorder:
         self.plan = plan
         self.stack = stack
         self.settings = plan.settings
-        self._rare_syncs = plan.settings.syncs_rarely
+        self._syncs_rarely = plan.settings.syncs_rarely
         self._lowest = {node.id for node in stack if node.lowest}
         self.length_s: float | None = plan.settings.seconds or None
         self.writes, self.sync_parts = Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
         self.intervals = Intervals()
-        self.reported = Reported(plan.settings.probe)
+        self.reported = ReportedFigures(plan.settings.probe)
         self.error: Failure | None = None
         self.started_ns = 0
         self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
         self.before: Counters | None = None
         self.newest: Counters | None = None
         self.trace: tuple[DeviceTrace, ...] | None = None
-        self.done = False
-        self.never_ended: PendingOperation | None = None
-        """The stall of a program that was abandoned and had not reported in which operation it was."""
-        self._in_flight: dict[int, InFlight] = {}
-        self._cut_off = 0
-        """Operations that had not returned when the step ended. Each counts with the time that it had taken so far."""
+        self.has_ended = False
+        self.abandoned_operation: PendingOperation | None = None
+        """The stall of a program that was abandoned and had not reported which operation was in flight."""
+        self._in_flight: dict[int, OperationInFlight] = {}
+        self._unfinished_ops = 0
+        """Operations that had not returned when the step ended. Each is recorded with its elapsed time until then."""
 
     @property
     def _figures(self) -> Figures:
         return self.reported.figures or Figures()
 
     @property
-    def whole(self) -> Histogram:
+    def operations(self) -> Histogram:
         """The durations of whole operations: write and sync together."""
         return self.timeline.whole
 
     @property
     def ops(self) -> int:
-        """Operations that returned; of a program that reports none of them, its own count."""
-        return self.whole.total - self._cut_off or self._figures.ops
+        """The number of operations that returned. If the program reports no single operations, its own count."""
+        return self.operations.total - self._unfinished_ops or self._figures.ops
 
     @property
     def syncs(self) -> int:
@@ -92,14 +92,14 @@ class StepRecorder:
 
     @property
     def bytes(self) -> int:
-        """Bytes written by the program: blocks of one size, or its own count."""
-        return self.settings.written_bytes(self.whole.total - self._cut_off, self._figures)
+        """Bytes written by the program, from the number of its blocks or by its own count."""
+        return self.settings.written_bytes(self.operations.total - self._unfinished_ops, self._figures)
 
-    def begin(self, before: Counters) -> None:
+    def begin(self, counters: Counters) -> None:
         """Start with the counters that were read between ``ready`` and ``go``."""
-        self.before = self.newest = before
-        self.started_ns = before.monotonic_ns
-        self.intervals.read(before)
+        self.before = self.newest = counters
+        self.started_ns = counters.monotonic_ns
+        self.intervals.add_reading(counters)
 
     def add(self, samples: Samples) -> None:
         self._in_flight.pop(samples.writer, None)
@@ -110,58 +110,60 @@ class StepRecorder:
         if samples.parts == 2:
             synced = samples.durations_ns(1)
             self.writes.add(durations)
-            # if syncs are rare, most operations have none, and a duration of 0 instead
-            self.sync_parts.add(list(filter(None, synced)) if self._rare_syncs else synced)
+            # if syncs are rare, most operations have no sync, which is reported as a duration of 0
+            self.sync_parts.add(list(filter(None, synced)) if self._syncs_rarely else synced)
             durations = list(map(add, durations, synced))
-        self.intervals.add(samples.begins_ns, ends)
+        self.intervals.add_operations(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)
 
-    def in_flight(self, call: InFlight) -> None:
+    def note_in_flight(self, call: OperationInFlight) -> None:
         self._in_flight[call.writer] = call
 
-    def count(self, counters: Counters, *, last: bool = False) -> None:
+    def add_counters(self, counters: Counters, *, is_last: bool = False) -> None:
         """Add newer counters. Add the differences at the lowest devices to the timeline."""
         assert self.newest is not None
-        self.intervals.read(counters, last=last)
-        moved = [device for device in difference(self.newest, counters) if device.device in self._lowest]
+        self.intervals.add_reading(counters, is_last=is_last)
+        lowest_changes = [device for device in difference(self.newest, counters) if device.device in self._lowest]
         self.newest = counters
         self.timeline.add_counters(
             counters.monotonic_ns - self.started_ns,
-            writes=_sum([device.writes for device in moved]),
-            written_bytes=_sum([device.written_bytes for device in moved]),
-            flushes=_sum([device.flushes for device in moved]),
+            writes=_sum([device.writes for device in lowest_changes]),
+            written_bytes=_sum([device.written_bytes for device in lowest_changes]),
+            flushes=_sum([device.flushes for device in lowest_changes]),
         )
 
     def end(self, times: ProbeTimes) -> None:
-        self.times, self.started_ns, self.done = times, times.start_ns, True
+        self.times, self.started_ns, self.has_ended = times, times.start_ns, True
 
-    def cut_off(self) -> None:
-        """Count each operation in flight with its time so far: storage that hangs must not look good."""
+    def add_unfinished(self) -> None:
+        """Record each operation in flight with its elapsed time, so that storage that hangs does not look fast."""
         now_ns = self.newest.monotonic_ns if self.newest else 0
         for call in self._in_flight.values():
             self.timeline.add([now_ns], [now_ns - call.since_ns], self.started_ns)
-            self._cut_off += 1
+            self._unfinished_ops += 1
 
     def _stalls(self, status: StepStatus, elapsed_ns: int) -> StallSummary:
         """Return the stalls. An operation that never returned always counts as one."""
         if status != "failed" and (silences := self._figures.silences()):
-            ends_s = [elapsed_ns / 1e9 if one.is_ongoing else one.end_s for one in silences]
-            lost_s = sum(end_s - one.start_s for one, end_s in zip(silences, ends_s, strict=True))
+            ends_s = [elapsed_ns / 1e9 if silence.is_ongoing else silence.end_s for silence in silences]
+            lost_s = sum(end_s - silence.start_s for silence, end_s in zip(silences, ends_s, strict=True))
             return StallSummary(count=len(silences), lost_s=round(lost_s, 3))
-        seen = self.whole.stalls() if self.settings.uniform else StallSummary()
-        if self.never_ended and not self._cut_off:
-            return StallSummary(count=seen.count + 1, lost_s=round(seen.lost_s + self.never_ended.elapsed_s, 3))
-        if seen.count >= self._cut_off:
-            return seen
-        return StallSummary(count=self._cut_off, lost_s=round(self.whole.max / 1e9, 3))
+        stalls = self.operations.stalls() if self.settings.uniform else StallSummary()
+        if self.abandoned_operation and not self._unfinished_ops:
+            lost_s = stalls.lost_s + self.abandoned_operation.elapsed_s
+            return StallSummary(count=stalls.count + 1, lost_s=round(lost_s, 3))
+        if stalls.count >= self._unfinished_ops:
+            return stalls
+        return StallSummary(count=self._unfinished_ops, lost_s=round(self.operations.max / 1e9, 3))
 
-    def _unanswered(self, status: StepStatus, elapsed_ns: int) -> PendingOperation | None:
-        if self._cut_off and self.newest:
-            return self._stall(self.newest.monotonic_ns)
-        silence = self._stall(self.started_ns + elapsed_ns) if status == "stopped" and not self._in_flight else None
-        return silence or self.never_ended
+    def _pending_operation(self, status: StepStatus, elapsed_ns: int) -> PendingOperation | None:
+        if self._unfinished_ops and self.newest:
+            return self._current_stall(self.newest.monotonic_ns)
+        if status == "stopped" and not self._in_flight:
+            return self._current_stall(self.started_ns + elapsed_ns) or self.abandoned_operation
+        return self.abandoned_operation
 
-    def moved(self) -> tuple[DeviceCounters, ...]:
+    def counter_changes(self) -> tuple[DeviceCounters, ...]:
         return difference(self.before, self.newest) if self.before and self.newest else ()
 
     def snapshot(self, now_ns: int) -> Snapshot:
@@ -175,25 +177,25 @@ class StepRecorder:
             syncs=self.syncs,
             bytes=self.bytes,
             rate_per_s=self.ops / elapsed_s if elapsed_s else 0.0,
-            latency_ns=self.whole.latency(),
+            latency_ns=self.operations.latency(),
             sync_ns=self.sync_parts.latency(),
             timeline=self.timeline.points(),
-            counters=self.moved(),
-            stall=self._stall(now_ns),
+            counters=self.counter_changes(),
+            stall=self._current_stall(now_ns),
             figures=self.reported.figures,
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
-        """Return the finished step. It is ``disturbed`` if the probe had to wait for a reader."""
+        """Return the finished step. It is ``disturbed`` if the probe had to wait until fstui read its output."""
         elapsed_ns = max(0, (self.times.end_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
-        if status == "finished" and self.times.delayed_ns > DELAYED_SHARE * elapsed_ns:
+        if status == "finished" and self.times.delayed_ns > MAX_DELAYED_SHARE * elapsed_ns:
             status = "disturbed"
         return Step(
             name=self.plan.name,
             settings=self.settings,
             status=status,
             error=self.error,
-            reason=self._length_reason(status, elapsed_ns),
+            reason=self._why_other_length(status, elapsed_ns),
             ops=self.ops,
             syncs=self.syncs,
             bytes=self.bytes,
@@ -205,20 +207,20 @@ class StepRecorder:
             longest_cpu_wait_ns=self.times.longest_cpu_wait_ns,
             stolen_ns=self.times.stolen_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,
-            latency_ns=self.whole.latency() or self._figures.latency(self.reported.histogram),
+            latency_ns=self.operations.latency() or self._figures.latency(self.reported.histogram),
             write_ns=self.writes.latency(),
             sync_ns=self.sync_parts.latency(),
-            histogram=self.whole.table() or tuple(self.reported.histogram),
+            histogram=self.operations.table() or tuple(self.reported.histogram),
             stalls=self._stalls(status, elapsed_ns),
-            unanswered=self._unanswered(status, elapsed_ns),
+            unanswered=self._pending_operation(status, elapsed_ns),
             timeline=self.timeline.points(),
-            counters=self.moved(),
+            counters=self.counter_changes(),
             turns=self.times.turns or (self.intervals.turns() if self.settings.writers == 1 else ()),
             trace=self.trace,
             figures=self.reported.figures,
         )
 
-    def _length_reason(self, status: StepStatus, elapsed_ns: int) -> str | None:
+    def _why_other_length(self, status: StepStatus, elapsed_ns: int) -> str | None:
         if status not in ("finished", "disturbed") or not self.length_s or not self.settings.uniform or not self.syncs:
             return None  # a step without syncs stays in memory and is short
         elapsed_s = elapsed_ns / 1e9
@@ -230,9 +232,9 @@ class StepRecorder:
             return f"ran {elapsed_s:.1f} s instead of {self.length_s:g} s, to complete {self.ops} operations"
         return None
 
-    def _stall(self, now_ns: int) -> PendingOperation | None:
+    def _current_stall(self, now_ns: int) -> PendingOperation | None:
         if not self._in_flight:
-            silence = next((one for one in self._figures.silences() if one.is_ongoing), None)
+            silence = next((silence for silence in self._figures.silences() if silence.is_ongoing), None)
             elapsed_s = (now_ns - self.started_ns) / 1e9
             return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.start_s) if silence else None
         longest = min(self._in_flight.values(), key=lambda call: call.since_ns)
@@ -240,11 +242,11 @@ class StepRecorder:
 
 
 def _sum(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    counts = [value for value in values if value is not None]
+    return sum(counts) if counts else None
 
 
-class Reported:
+class ReportedFigures:
     """The figures that a probe reports itself, in one or more frames."""
 
     def __init__(self, probe: str) -> None:
@@ -255,11 +257,11 @@ class Reported:
 
     def note(self, fields: dict[str, Any]) -> None:
         """Merge newer figures: append intervals and histogram rows, replace other fields. Raises BadFrame."""
-        rest = dict(fields)
-        self.histogram += [(round(ms * 1e6), count) for ms, count in rest.pop("histogram", [])]
-        if "intervals" in rest:
-            rest["intervals"] = [*self._fields.get("intervals", []), *rest["intervals"]]
-        self._fields |= rest
+        other_fields = dict(fields)
+        self.histogram += [(round(ms * 1e6), count) for ms, count in other_fields.pop("histogram", [])]
+        if "intervals" in other_fields:
+            other_fields["intervals"] = [*self._fields.get("intervals", []), *other_fields["intervals"]]
+        self._fields |= other_fields
         try:
             self.figures = measures.figures_from(self._fields)
         except msgspec.ValidationError as error:
@@ -267,46 +269,47 @@ class Reported:
 
 
 class _Reading:
-    """A reading of the counters, which takes from ``since_ns`` to ``until_ns``."""
+    """A reading of the counters, which began at ``since_ns`` and ended at ``until_ns``."""
 
     def __init__(self, counters: Counters, until_ns: int, ops: int) -> None:
         self.counters, self.since_ns, self.until_ns = counters, counters.monotonic_ns, until_ns
-        self.begun = ops
+        self.begun_ops = ops
         """Operations that began before the reading ended."""
-        self.ended = ops
+        self.ended_ops = ops
         """Operations that ended before the reading began."""
 
     def add(self, begins: Sequence[int], ends: Sequence[int]) -> None:
-        self.begun += bisect_left(begins, self.until_ns)
-        self.ended += bisect_right(ends, self.since_ns)
+        self.begun_ops += bisect_left(begins, self.until_ns)
+        self.ended_ops += bisect_right(ends, self.since_ns)
 
 
 class Intervals:
     """A step as a few short intervals, each with the operations in it and the flushes that were counted.
 
-    A reading of the counters takes time, and operations go on during it. So an interval has only the operations that
-    began after one reading had ended, and that ended before the next one began. Each of their flushes was counted
-    within the interval. Neighbours are merged when there are more than twice ``MIN_INTERVALS``. One writer only.
+    A reading of the counters takes time, and operations continue during the reading. So an interval has only the
+    operations that began after one reading had ended, and that ended before the next reading began. All flushes of
+    these operations were counted within the interval. Neighbouring intervals are merged when there are more than twice
+    ``MIN_INTERVALS``. This works with one writer only.
     """
 
     def __init__(self) -> None:
         self._readings: list[_Reading] = []
         self._ops = 0
-        self.shortest_ns = SHORTEST_NS
+        self.min_length_ns = MIN_INTERVAL_NS
 
-    def read(self, counters: Counters, *, last: bool = False) -> None:
-        """Add a reading, which ends an interval unless that would be too short."""
+    def add_reading(self, counters: Counters, *, is_last: bool = False) -> None:
+        """Add a reading, which ends an interval, unless the interval would be too short."""
         if counters.until_ns is None:
             return
         since_ns = self._readings[-1].since_ns if self._readings else 0
-        if not (last or counters.monotonic_ns - since_ns >= self.shortest_ns):
+        if not (is_last or counters.monotonic_ns - since_ns >= self.min_length_ns):
             return
         self._readings.append(_Reading(counters, counters.until_ns, self._ops))
         if len(self._readings) > 2 * MIN_INTERVALS:
             del self._readings[1::2]
-            self.shortest_ns *= 2
+            self.min_length_ns *= 2
 
-    def add(self, begins: Sequence[int], ends: Sequence[int]) -> None:
+    def add_operations(self, begins: Sequence[int], ends: Sequence[int]) -> None:
         """Add consecutive operations, which may be reported some time after they ended."""
         self._ops += len(ends)
         for reading in reversed(self._readings):
@@ -315,15 +318,15 @@ class Intervals:
             reading.add(begins, ends)
 
     def turns(self) -> tuple[CounterInterval, ...]:
-        found = (_between(first, second) for first, second in pairwise(self._readings))
-        return tuple(turn for turn in found if turn.ops)
+        intervals = (_interval_between(first, second) for first, second in pairwise(self._readings))
+        return tuple(interval for interval in intervals if interval.ops)
 
 
-def _between(first: _Reading, second: _Reading) -> CounterInterval:
-    moved = difference(first.counters, second.counters)
+def _interval_between(first: _Reading, second: _Reading) -> CounterInterval:
+    changes = difference(first.counters, second.counters)
     return CounterInterval(
         elapsed_s=round((second.since_ns - first.until_ns) / 1e9, 4),
-        ops=max(0, second.ended - first.begun),
-        flushes={each.device: each.flushes for each in moved if each.flushes is not None},
-        written_bytes={each.device: each.written_bytes for each in moved if each.written_bytes is not None},
+        ops=max(0, second.ended_ops - first.begun_ops),
+        flushes={device.device: device.flushes for device in changes if device.flushes is not None},
+        written_bytes={device.device: device.written_bytes for device in changes if device.written_bytes is not None},
     )

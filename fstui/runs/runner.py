@@ -39,7 +39,7 @@ from fstui.model.steps import Failure, Step
 from fstui.model.storage import Node, Target
 from fstui.runs.activity import IdleWatch
 from fstui.runs.changes import changes, current_stack
-from fstui.runs.machine.base import Machine, NoTrace, SaveResult, Served, Servers, StepTracing
+from fstui.runs.machine.base import Machine, NoTrace, SaveResult, Servers, StepServer, StepTracing
 from fstui.runs.planner import IDLE_DURATION_S, PAUSE_DURATION_S
 from fstui.runs.site import Site, check_alignment, with_file_readings
 from fstui.runs.stepping import StepRunner
@@ -75,7 +75,7 @@ class RunInProgress:
         self._is_stuck = False
         """Whether a system call of the last step has not returned."""
         self._trace: StepTracing = NoTrace()
-        self._start_s = time.monotonic()
+        self._start_time_s = time.monotonic()
         self._run = Run(
             id=self.id,
             started_at=local_time().isoformat(timespec="seconds"),
@@ -209,14 +209,14 @@ class RunInProgress:
         stack_before = self._current_stack()
         try:
             step = await self._stepping.run(
-                directory.held, facts=not (self._has_facts or self._server_target), served=served
+                directory.held, facts=not (self._has_facts or self._server_target), server=served
             )
             changed_settings = changes(self._target.stack, stack_before, self._current_stack())
             step = _with_changes(await _with_cause(step, servers), changed_settings)
             if step.status in ("stopped", "failed"):
                 servers.fill_again()
         finally:
-            self._is_stuck = self._stepping.abandoned
+            self._is_stuck = self._stepping.is_abandoned
             facts, prepared_bytes = self._stepping.facts, self._stepping.prepared_bytes
             self._stepping = None
         if facts:
@@ -240,7 +240,7 @@ class RunInProgress:
         except Refused:
             return ()
 
-    async def _prepare_server(self, index: int, planned: PlannedStep, servers: Servers) -> Served | Step | None:
+    async def _prepare_server(self, index: int, planned: PlannedStep, servers: Servers) -> StepServer | Step | None:
         if not planned.settings.needs_server:
             return None
         preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
@@ -265,7 +265,7 @@ class RunInProgress:
         self._mailbox.put(FindingsChanged(judgement=judgement))
 
     def _update(self, **fields: object) -> None:
-        elapsed_s = round(time.monotonic() - self._start_s, 3)
+        elapsed_s = round(time.monotonic() - self._start_time_s, 3)
         self._run = msgspec.structs.replace(self._run, elapsed_s=elapsed_s, **fields)
 
     def _has_lasting_error(self) -> bool:

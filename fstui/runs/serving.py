@@ -25,7 +25,7 @@ from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
 from fstui.model.storage import Target
-from fstui.runs.machine.base import Served, Servers
+from fstui.runs.machine.base import Servers, StepServer
 from fstui.state.workspace import HeldDirectory
 
 _UNKNOWN_DATA = (0, 0, 0)
@@ -57,7 +57,7 @@ class DatabaseServers(Servers):
                 return _target_elsewhere(self._server.facts) if self._server else None
         return None
 
-    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
+    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
         if isinstance(planned.settings, ReplicaCut):
             return await _serve_replicas(planned.settings)
         if not isinstance(planned.settings, Sysbench):
@@ -99,7 +99,7 @@ class DatabaseServers(Servers):
             if problem := ending.result():
                 self.left_behind.append(problem)
 
-    async def _prepare(self, settings: Sysbench) -> Served:
+    async def _prepare(self, settings: Sysbench) -> StepServer:
         server = await self._server_for(settings)
         self._server_settings = settings
         extra = {
@@ -109,7 +109,7 @@ class DatabaseServers(Servers):
         }
         self._table_data = settings.table_counts
         processes = (server.pid,) if server.pid else None
-        return Served(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
+        return StepServer(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
 
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
         """Return the running server, restarted if its options differ, or a new one."""
@@ -137,10 +137,10 @@ class DatabaseServers(Servers):
         return server
 
 
-async def _serve_replicas(settings: ReplicaCut) -> Served | Failure:
+async def _serve_replicas(settings: ReplicaCut) -> StepServer | Failure:
     """Return the settings for a probe that starts and removes both servers itself."""
     try:
-        return Served(await replicas.probe_settings(settings), {})
+        return StepServer(await replicas.probe_settings(settings), {})
     except Refused as refusal:
         return Failure(call="start the servers", errno=None, message=str(refusal))
 
@@ -152,7 +152,7 @@ def _target_elsewhere(server: Server) -> Target | None:
     return Target(path=server.reached, mount_point=server.data_directory or "", fstype=server.kind, source=server.title)
 
 
-class Processors:
+class CpuMeter:
     """Measures the CPU time since its creation. There are no figures for a server that has ended."""
 
     def __init__(self, server: int | None, probe: int | None) -> None:

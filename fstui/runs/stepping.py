@@ -1,8 +1,8 @@
-"""Run one step: start its probe, read the counters before and after it measures, and see it end.
+"""Run one step: start its probe, read the counters before and after the measurement, and wait for the probe's end.
 
 The probe reports ``ready`` when it has prepared its file. The counters are then read, and ``go`` starts the
-measurement. They are read again when the probe reports ``done``. A probe that is stuck in the kernel is abandoned, and
-what it has measured is kept.
+measurement. The counters are read again when the probe reports ``done``. A probe that is stuck in the kernel is
+abandoned, and the step keeps the results so far.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure, PendingOperation, Step, StepStatus
 from fstui.model.storage import Node
-from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, Served, StepTracing
-from fstui.runs.recorder import InFlight, ProbeTimes, StepRecorder
+from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, StepServer, StepTracing
+from fstui.runs.recorder import OperationInFlight, ProbeTimes, StepRecorder
 from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
-    from fstui.runs.serving import Processors
+    from fstui.runs.serving import CpuMeter
 
-LOOK_S = 0.25
+COUNTERS_INTERVAL_S = 0.25
 """How often the counters are read."""
-DRAW_S = 0.5
+SNAPSHOT_INTERVAL_S = 0.5
 """How often a snapshot is sent. Each wake-up of this process can delay the operation that the probe measures."""
-STUCK_S = 1.0
-"""How long the operation in flight may take after a stop."""
-SILENT_S = 1.0
-"""A probe that prepares reports its progress at least this often."""
+STOP_TIMEOUT_S = 1.0
+"""How long the operation in flight may take after a stop before the probe is abandoned."""
+PROGRESS_TIMEOUT_S = 1.0
+"""A probe that prepares its file reports progress at least this often."""
 NO_DIRECT = "the filesystem refuses O_DIRECT of this kind"
 
 
@@ -57,59 +57,60 @@ class StepRunner:
         self._stack = stack
         self._emit = emit
         self._trace = trace or NoTrace()
-        self._own: tuple[int, ...] | None = ()
+        self._server_pids: tuple[int, ...] | None = ()
         """Processes that work for the step and that fstui did not start; None if unknown."""
         self._recorder = StepRecorder(index, planned, stack)
         self._probe: RunningProbe | None = None
-        self._served: Served | None = None
-        self._processors: Processors | None = None
-        self._stopped_at: float | None = None
-        self._began = time.monotonic()
-        self._ready_at: float | None = None
-        self._drawn_at = self._began
+        self._server: StepServer | None = None
+        self._cpu_meter: CpuMeter | None = None
+        self._stop_time_s: float | None = None
+        self._start_time_s = time.monotonic()
+        self._ready_time_s: float | None = None
+        self._snapshot_time_s = self._start_time_s
         self._preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
-        self._last_frame_at = self._began
+        self._frame_time_s = self._start_time_s
         self.facts: Process | None = None
         self.prepared_bytes = 0
-        self.abandoned = False
-        """Its probe is in a system call that does not return."""
+        self.is_abandoned = False
+        """Whether the probe is in a system call that does not return."""
 
     def stop(self) -> None:
-        """End after the operation in flight; the step counts as stopped."""
-        if self._stopped_at is None:
-            self._stopped_at = time.monotonic()
+        """End the step after the operation in flight. The step counts as stopped."""
+        if self._stop_time_s is None:
+            self._stop_time_s = time.monotonic()
             if self._probe:
                 self._probe.stop()
 
-    async def run(self, directory: HeldDirectory, facts: bool, served: Served | None = None) -> Step:
-        """Measure until the end or the stop. Errors of the storage are in the step and are not raised."""
+    async def run(self, directory: HeldDirectory, facts: bool, server: StepServer | None = None) -> Step:
+        """Measure until the end or the stop. The step contains errors of the storage, which are not raised."""
         self._emit(self._preparing)
-        self._served = served
-        if served:
-            self._recorder.reported.note(served.figures)
-            self._own = served.processes
-        extra = served.probe_settings if served else {}
+        self._server = server
+        if server:
+            self._recorder.reported.note(server.figures)
+            self._server_pids = server.processes
+        extra = server.probe_settings if server else {}
         try:
             self._probe = await self._machine.start(ProbeRequest(self._planned, directory, self._stack, facts, extra))
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
             return self._step()
-        if self._stopped_at is not None:
+        if self._stop_time_s is not None:
             self._probe.stop()
-        listening = asyncio.ensure_future(self._listen(self._probe))
+        listener = asyncio.ensure_future(self._listen(self._probe))
         try:
-            while not listening.done() and not self._stuck():
-                await asyncio.wait({listening}, timeout=LOOK_S)
-                self._look()
+            while not listener.done() and not self._is_stuck():
+                await asyncio.wait({listener}, timeout=COUNTERS_INTERVAL_S)
+                self._read_counters()
         finally:
-            listening.cancel()
-            await asyncio.wait({listening})
-            status = await self._probe.finish(timeout_s=0.1 if self._stuck() else STUCK_S)
-        self.abandoned = status is None
-        if self.abandoned and self._ready_at is not None and self._stopped_at is not None:
+            listener.cancel()
+            await asyncio.wait({listener})
+            status = await self._probe.finish(timeout_s=0.1 if self._is_stuck() else STOP_TIMEOUT_S)
+        self.is_abandoned = status is None
+        if self.is_abandoned and self._ready_time_s is not None and self._stop_time_s is not None:
             program = self._planned.settings.program or "the probe"
-            self._recorder.never_ended = PendingOperation(call=program, elapsed_s=time.monotonic() - self._stopped_at)
-        self._note_end(listening, status)
+            elapsed_s = time.monotonic() - self._stop_time_s
+            self._recorder.abandoned_operation = PendingOperation(call=program, elapsed_s=elapsed_s)
+        self._note_end(listener, status)
         await self._read_trace()
         return self._step()
 
@@ -119,112 +120,112 @@ class StepRunner:
                 self._recorder.add(frame)
             else:
                 self._on_frame(probe, frame)
-            if self._recorder.done:
+            if self._recorder.has_ended:
                 return
 
     def _on_frame(self, probe: RunningProbe, frame: Frame) -> None:
         content = content_of(frame)
-        self._last_frame_at = time.monotonic()
+        self._frame_time_s = time.monotonic()
         match content:
             case Process():
                 self.facts = content
-            case _Preparing(done=done, total=total):
+            case _PreparationProgress(done=done, total=total):
                 self.prepared_bytes = done
                 self._preparing = StepPreparing(index=self._index, name=self._planned.name, done=done, total=total)
                 self._emit(self._preparing)
-            case InFlight():
-                self._recorder.in_flight(content)
+            case OperationInFlight():
+                self._recorder.note_in_flight(content)
             case Failure():
                 self._recorder.error = self._recorder.error or content
             case ProbeTimes():
-                self._recorder.count(self._machine.counters(self._stack), last=True)
+                self._recorder.add_counters(self._machine.counters(self._stack), is_last=True)
                 self._recorder.end(content)
-                self._note_processors()
+                self._note_cpu_use()
             case _ if frame.kind == "figures":
                 self._recorder.reported.note(content)
             case _ if frame.kind == "ready":
-                self._ready_at = time.monotonic()
-                self._watch_processors(probe)
-                before = self._machine.counters(self._stack)
-                self._recorder.begin(before)
-                self._trace.begin(before.monotonic_ns, self._own or ())
+                self._ready_time_s = time.monotonic()
+                self._start_cpu_meter(probe)
+                counters = self._machine.counters(self._stack)
+                self._recorder.begin(counters)
+                self._trace.begin(counters.monotonic_ns, self._server_pids or ())
                 probe.go()
                 self._emit(StepStarted(index=self._index, name=self._planned.name))
 
-    def _watch_processors(self, probe: RunningProbe) -> None:
-        if self._served:
-            from fstui.runs.serving import Processors  # noqa: PLC0415  needs psutil
+    def _start_cpu_meter(self, probe: RunningProbe) -> None:
+        if self._server:
+            from fstui.runs.serving import CpuMeter  # noqa: PLC0415  needs psutil
 
-            self._processors = Processors(next(iter(self._own or ()), None), probe.pid)
+            self._cpu_meter = CpuMeter(next(iter(self._server_pids or ()), None), probe.pid)
 
-    def _note_processors(self) -> None:
+    def _note_cpu_use(self) -> None:
         recorder = self._recorder
-        if self._processors:
+        if self._cpu_meter:
             elapsed_s = (recorder.times.end_ns - recorder.started_ns) / 1e9
-            recorder.reported.note(self._processors.figures(elapsed_s, recorder.settings.writers))
+            recorder.reported.note(self._cpu_meter.figures(elapsed_s, recorder.settings.writers))
 
-    def _look(self) -> None:
+    def _read_counters(self) -> None:
         now = time.monotonic()
-        if self._ready_at is not None and not self._recorder.done:
-            self._recorder.count(self._machine.counters(self._stack))
-        if now - self._drawn_at >= 0.9 * DRAW_S:  # a wake-up may come slightly early
-            self._drawn_at = now
-            self._draw()
+        if self._ready_time_s is not None and not self._recorder.has_ended:
+            self._recorder.add_counters(self._machine.counters(self._stack))
+        if now - self._snapshot_time_s >= 0.9 * SNAPSHOT_INTERVAL_S:  # a wake-up may come slightly early
+            self._snapshot_time_s = now
+            self._send_snapshot()
 
-    def _draw(self) -> None:
+    def _send_snapshot(self) -> None:
         newest = self._recorder.newest
-        if newest is not None and not self._recorder.done:
+        if newest is not None and not self._recorder.has_ended:
             self._emit(StepProgressed(snapshot=self._recorder.snapshot(newest.monotonic_ns)))
-        elif self._ready_at is None and (silent_s := time.monotonic() - self._last_frame_at) > SILENT_S:
+        elif self._ready_time_s is None and (silent_s := time.monotonic() - self._frame_time_s) > PROGRESS_TIMEOUT_S:
             self._emit(msgspec.structs.replace(self._preparing, silent_s=silent_s))
 
-    def _stuck(self) -> bool:
+    def _is_stuck(self) -> bool:
         """Return whether the probe was stopped and its operation does not return."""
-        return self._stopped_at is not None and time.monotonic() - self._stopped_at > STUCK_S
+        return self._stop_time_s is not None and time.monotonic() - self._stop_time_s > STOP_TIMEOUT_S
 
-    def _note_end(self, listening: asyncio.Future[None], status: int | None) -> None:
+    def _note_end(self, listener: asyncio.Future[None], status: int | None) -> None:
         recorder = self._recorder
-        if self._ready_at is not None and not recorder.done:
-            recorder.count(self._machine.counters(self._stack), last=True)
-            recorder.cut_off()
-        if listening.cancelled() or recorder.done or recorder.error:
+        if self._ready_time_s is not None and not recorder.has_ended:
+            recorder.add_counters(self._machine.counters(self._stack), is_last=True)
+            recorder.add_unfinished()
+        if listener.cancelled() or recorder.has_ended or recorder.error:
             return
-        error = listening.exception()
+        error = listener.exception()
         if error is not None:
             recorder.error = Failure(call="probe", errno=None, message=str(error))
-        elif self._stopped_at is None:
-            recorder.error = Failure(call="probe", errno=None, message=_early_end(status))
+        elif self._stop_time_s is None:
+            recorder.error = Failure(call="probe", errno=None, message=_early_end_message(status))
 
     async def _read_trace(self) -> None:
-        """Read the trace up to the time of the counters, and drop it if the processes of a server are unknown."""
+        """Read the trace up to the last reading of the counters. Drop it if the processes of the server are unknown."""
         if self._recorder.newest is not None:
             traced = await self._trace.end(self._recorder.newest.monotonic_ns)
-            self._recorder.trace = traced if self._own is not None else None
+            self._recorder.trace = traced if self._server_pids is not None else None
 
     def _step(self) -> Step:
-        prepare_s = (self._ready_at or time.monotonic()) - self._began
+        prepare_s = (self._ready_time_s or time.monotonic()) - self._start_time_s
         step = self._recorder.step(self._status(), prepare_s)
         return msgspec.structs.replace(step, reason=NO_DIRECT) if step.status == "skipped" else step
 
     def _status(self) -> StepStatus:
         error = self._recorder.error
         if error is None:
-            return "finished" if self._stopped_at is None else "stopped"
-        return "skipped" if self._no_direct(error) else "failed"
+            return "finished" if self._stop_time_s is None else "stopped"
+        return "skipped" if self._refuses_direct(error) else "failed"
 
-    def _no_direct(self, error: Failure) -> bool:
+    def _refuses_direct(self, error: Failure) -> bool:
         """Return whether the filesystem refuses O_DIRECT (UBIFS, JFFS2, ramfs), or blocks of this size (open(2))."""
-        refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
-        return refused and self._planned.settings.direct
+        is_refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
+        return is_refused and self._planned.settings.direct
 
 
-def _early_end(status: int | None) -> str:
+def _early_end_message(status: int | None) -> str:
     if status is not None and status < 0:
         return f"the probe was ended by signal {-status} before its time was over"
     return f"the probe ended before its time was over (status {status})"
 
 
-class _Preparing(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _PreparationProgress(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     done: Count
     total: Count
 
@@ -237,10 +238,10 @@ class _Figures(Base, frozen=True, kw_only=True):
     intervals: tuple[dict[str, Any], ...] = ()
 
 
-_KINDS: dict[str, type] = {
+_CONTENT_TYPES: dict[str, type] = {
     "facts": Process,
-    "preparing": _Preparing,
-    "inflight": InFlight,
+    "preparing": _PreparationProgress,
+    "inflight": OperationInFlight,
     "figures": _Figures,
     "error": Failure,
     "done": ProbeTimes,
@@ -248,9 +249,12 @@ _KINDS: dict[str, type] = {
 
 
 def content_of(frame: Frame) -> Any:
-    """Return the content of a frame; for figures, its fields. Raises BadFrame: a library may have printed it."""
+    """Return the decoded content of a frame, or the fields of figures.
+
+    Raises BadFrame, because a library in the probe may have printed the frame.
+    """
     try:
-        content: Any = msgspec.convert(frame.fields, _KINDS.get(frame.kind, dict[str, Any]))
+        content: Any = msgspec.convert(frame.fields, _CONTENT_TYPES.get(frame.kind, dict[str, Any]))
     except msgspec.ValidationError as error:
         raise BadFrame(f"the probe's {frame.kind!r} frame is not valid: {error}") from None
     return frame.fields if frame.kind == "figures" else content

@@ -71,7 +71,9 @@ def watched(share: float) -> Iterator[bool]:
             now_ns += 10**9 // LOOKS_PER_S
             if look % 2 == 0:
                 feed(recorder, now_ns - 90_000_000, [chance.randrange(10**6, 5 * 10**7)])
-            recorder.count(Counters(monotonic_ns=now_ns, until_ns=now_ns + 10_000, devices=(counted(second, second),)))
+            recorder.add_counters(
+                Counters(monotonic_ns=now_ns, until_ns=now_ns + 10_000, devices=(counted(second, second),))
+            )
             if look % (LOOKS_PER_S // DRAWS_PER_S) == 0:
                 recorder.snapshot(now_ns)
         grown.look(second / seconds)

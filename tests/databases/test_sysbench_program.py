@@ -3,7 +3,7 @@
 from fstui.measure.kinds.sysbench import Interval, SysbenchFigures
 from fstui.measure.probes import sysbench_program
 from fstui.measure.probes.sysbench_program import find_error
-from fstui.runs.recorder import Reported
+from fstui.runs.recorder import ReportedFigures
 
 PRINTED = """\
 sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
@@ -73,7 +73,7 @@ def test_killed_run_has_no_totals() -> None:
 
 
 def test_histogram_supplies_missing_percentiles() -> None:
-    reported = Reported("sysbench")
+    reported = ReportedFigures("sysbench")
     reported.note(sysbench_program.totals(PRINTED) or {})
     for row in sysbench_program.histogram(PRINTED):
         reported.note({"histogram": [row]})
@@ -85,7 +85,7 @@ def test_histogram_supplies_missing_percentiles() -> None:
 
 
 def test_intervals_are_collected_and_other_figures_replaced() -> None:
-    reported = Reported("sysbench")
+    reported = ReportedFigures("sysbench")
     first, second = ({"t_s": at, "tps": 10.0, "qps": 20.0, "p95_ms": 1.0} for at in (1.0, 2.0))
     reported.note({"intervals": [first], "transactions": 10})
     reported.note({"intervals": [second], "transactions": 25})

@@ -27,7 +27,7 @@ from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
 from fstui.model.steps import Failure
-from fstui.runs.machine.base import Served
+from fstui.runs.machine.base import StepServer
 from fstui.runs.serving import DatabaseServers
 from fstui.runs.session import Session
 from fstui.state import ledger
@@ -368,9 +368,9 @@ def test_step_after_a_skipped_step_fills_its_tables(
 
     async def watched(
         self: DatabaseServers, planned: PlannedStep, ending: asyncio.Event, sync_s: float
-    ) -> Served | Failure | None:
+    ) -> StepServer | Failure | None:
         served = await serve(self, planned, ending, sync_s)
-        filled.extend([served.probe_settings["fill"]] if isinstance(served, Served) else [])
+        filled.extend([served.probe_settings["fill"]] if isinstance(served, StepServer) else [])
         return served
 
     monkeypatch.setattr(DatabaseServers, "serve", watched)

@@ -47,7 +47,7 @@ def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failu
     marks = ends if parts == 1 else [mark for end in ends for mark in (end - op_ns // 2, end)]
     recorder.add(Samples.from_marks(0, parts, START_NS, marks))
     end_ns = ends[-1] if ends else START_NS
-    recorder.count(Counters(monotonic_ns=end_ns, devices=(counted(ops, flushes),)))
+    recorder.add_counters(Counters(monotonic_ns=end_ns, devices=(counted(ops, flushes),)))
     recorder.end(ProbeTimes(start_ns=START_NS, end_ns=end_ns, delayed_ns=0))
     recorder.error = error
     return recorder.step("failed" if error else "finished", prepare_s=0.1)

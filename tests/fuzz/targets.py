@@ -17,7 +17,7 @@ from fstui.model.errors import Refused
 from fstui.powercut.records import Stream, unpack
 from fstui.powercut.verification import read_log
 from fstui.runs import scenarios
-from fstui.runs.recorder import Reported, StepRecorder
+from fstui.runs.recorder import ReportedFigures, StepRecorder
 from fstui.runs.stepping import content_of
 from fstui.state import ledger, paths, user_data
 from fstui.storage import mounts
@@ -122,7 +122,7 @@ def frames(data: bytes) -> None:
                 elif frame.kind == "done":
                     recorder.end(content)
                 elif frame.kind == "inflight":
-                    recorder.in_flight(content)
+                    recorder.note_in_flight(content)
     except BadFrame as bad:
         assert str(bad)
         return
@@ -132,7 +132,7 @@ def frames(data: bytes) -> None:
 
 def frames_of_sysbench(data: bytes) -> None:
     """The output of the probe that drives sysbench."""
-    reported = Reported("sysbench")
+    reported = ReportedFigures("sysbench")
     decoder = Decoder()
     try:
         for frame in decoder.feed(struct.pack("IB3x", len(data), 5) + data):
@@ -164,7 +164,7 @@ def trace_format(data: bytes) -> None:
 def sysbench_output(data: bytes) -> None:
     """The output of sysbench, including text from a server."""
     text = data.decode(errors="replace").split("\n")
-    reported = Reported("sysbench")
+    reported = ReportedFigures("sysbench")
     intervals = [found for line in text if (found := sysbench_program.interval(line))]
     with suppress(BadFrame):
         reported.note({"intervals": intervals})

@@ -7,7 +7,7 @@ from fstui.measure.wire.frames import Samples
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import CounterInterval, PendingOperation, StallSummary, StepStatus
-from fstui.runs.recorder import MIN_INTERVALS, SHORTEST_NS, InFlight, Intervals, ProbeTimes, StepRecorder
+from fstui.runs.recorder import MIN_INTERVAL_NS, MIN_INTERVALS, Intervals, OperationInFlight, ProbeTimes, StepRecorder
 from tests.bench import long
 from tests.factories.runs import START_NS, counted, planned, target
 
@@ -61,9 +61,9 @@ def test_the_rate_comes_from_the_clock_and_not_from_latencies() -> None:
 
 def test_counters_are_differences_since_ready() -> None:
     step = recorder()
-    step.count(Counters(monotonic_ns=START_NS + 100 * MS, devices=(counted(15, 14),)))
-    step.count(Counters(monotonic_ns=START_NS + 200 * MS, devices=(counted(30, None),)))
-    assert step.moved() == (DeviceCounters(device="sda", writes=20, written_bytes=20 * 16384, flushes=None),)
+    step.add_counters(Counters(monotonic_ns=START_NS + 100 * MS, devices=(counted(15, 14),)))
+    step.add_counters(Counters(monotonic_ns=START_NS + 200 * MS, devices=(counted(30, None),)))
+    assert step.counter_changes() == (DeviceCounters(device="sda", writes=20, written_bytes=20 * 16384, flushes=None),)
     points = step.step("finished", 0.0).timeline
     assert [(point.writes, point.flushes) for point in points] == [(5, 4), (15, None)]
 
@@ -77,8 +77,8 @@ def test_a_step_is_disturbed_if_its_probe_was_held_up() -> None:
 
 def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
     step = recorder(writers=2)
-    step.in_flight(InFlight(writer=0, since_ns=START_NS + 100 * MS, call="pwrite64"))
-    step.in_flight(InFlight(writer=1, since_ns=START_NS + 50 * MS, call="fdatasync"))
+    step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 100 * MS, call="pwrite64"))
+    step.note_in_flight(OperationInFlight(writer=1, since_ns=START_NS + 50 * MS, call="fdatasync"))
     stall = step.snapshot(START_NS + 1050 * MS).stall
     assert stall
     assert (stall.writer, stall.call, stall.elapsed_s) == (1, "fdatasync", 1.0)
@@ -123,7 +123,7 @@ def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
     begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
     begun.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     end_ns = START_NS + 10 * MS
-    begun.count(Counters(monotonic_ns=end_ns, until_ns=end_ns + MS, devices=(counted(2, 2),)), last=True)
+    begun.add_counters(Counters(monotonic_ns=end_ns, until_ns=end_ns + MS, devices=(counted(2, 2),)), is_last=True)
     assert [turn.ops for turn in begun.step("finished", 0.0).turns] == [2] * turns
 
 
@@ -138,9 +138,9 @@ def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
     step = recorder(sync="fdatasync", writers=2)
     step.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
     for writer in (0, 1):
-        step.in_flight(InFlight(writer=writer, since_ns=START_NS + 3 * MS, call="fdatasync"))
-    step.count(Counters(monotonic_ns=START_NS + 13_003 * MS, devices=(counted(10, 10),)))
-    step.cut_off()
+        step.note_in_flight(OperationInFlight(writer=writer, since_ns=START_NS + 3 * MS, call="fdatasync"))
+    step.add_counters(Counters(monotonic_ns=START_NS + 13_003 * MS, devices=(counted(10, 10),)))
+    step.add_unfinished()
     stopped = step.step("stopped", 0.0)
     assert (stopped.ops, stopped.syncs, stopped.bytes) == (1, 1, 16384)
     assert stopped.latency_ns and stopped.latency_ns.max == 13_000 * MS
@@ -150,7 +150,7 @@ def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
 
 def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
-    step.in_flight(InFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
+    step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
     step.add(Samples.from_marks(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
     step.end(times(4500, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8))
     ended = step.step("stopped", 0.0)
@@ -202,10 +202,10 @@ def test_silence_of_a_server_is_a_stall(
 def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
     step = recorder()
     step.add(Samples.from_marks(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
-    step.in_flight(InFlight(writer=0, since_ns=START_NS + 2 * MS, call="fdatasync"))
-    step.count(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), last=True)
-    step.never_ended = PendingOperation(call="the probe", elapsed_s=1.1)
-    step.cut_off()
+    step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 2 * MS, call="fdatasync"))
+    step.add_counters(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), is_last=True)
+    step.abandoned_operation = PendingOperation(call="the probe", elapsed_s=1.1)
+    step.add_unfinished()
     stopped = step.step("stopped", 0.0)
     assert stopped.unanswered == PendingOperation(call="fdatasync", elapsed_s=6.0)
     assert stopped.stalls.count == 1 and stopped.stalls.lost_s == pytest.approx(6.0, rel=0.01)
@@ -220,12 +220,14 @@ def test_silence_of_a_server_is_shown_while_it_lasts() -> None:
 def read(intervals: Intervals, at_ms: int, ops: int, *, took_ms: int = 2, last: bool = False) -> None:
     since_ns = START_NS + at_ms * MS
     devices = (counted(ops, ops),)
-    intervals.read(Counters(monotonic_ns=since_ns, until_ns=since_ns + took_ms * MS, devices=devices), last=last)
+    intervals.add_reading(
+        Counters(monotonic_ns=since_ns, until_ns=since_ns + took_ms * MS, devices=devices), is_last=last
+    )
 
 
 def add(intervals: Intervals, *marks_ms: int) -> None:
     marks = [START_NS + mark * MS for mark in marks_ms]
-    intervals.add(marks[:-1], marks[1:])
+    intervals.add_operations(marks[:-1], marks[1:])
 
 
 def test_an_operation_during_a_reading_belongs_to_no_interval() -> None:
@@ -273,16 +275,16 @@ def test_neighbouring_intervals_of_a_long_step_are_merged() -> None:
         add(intervals, number * 100 + 10, number * 100 + 50)
     found = intervals.turns()
     assert MIN_INTERVALS <= len(found) <= 2 * MIN_INTERVALS
-    assert intervals.shortest_ns >= 4 * SHORTEST_NS
+    assert intervals.min_length_ns >= 4 * MIN_INTERVAL_NS
     assert sum(turn.ops for turn in found) > 190
     assert all(turn.ops == turn.flushes["sda"] for turn in found)
 
 
 def test_without_the_time_of_a_reading_there_are_no_intervals() -> None:
     intervals = Intervals()
-    intervals.read(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
+    intervals.add_reading(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
     add(intervals, 2, 20)
-    intervals.read(Counters(monotonic_ns=START_NS + 300 * MS, devices=(counted(1, 1),)), last=True)
+    intervals.add_reading(Counters(monotonic_ns=START_NS + 300 * MS, devices=(counted(1, 1),)), is_last=True)
     assert intervals.turns() == ()
 
 

@@ -9,8 +9,8 @@ import pytest
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
-from fstui.runs.machine.base import Served
-from fstui.runs.serving import DatabaseServers, Processors
+from fstui.runs.machine.base import StepServer
+from fstui.runs.serving import CpuMeter, DatabaseServers
 from fstui.state import ledger
 from fstui.state.workspace import HeldDirectory
 from tests.databases import servers
@@ -69,7 +69,7 @@ async def test_the_ledger_names_a_server_while_it_exists(tmp_path: Path) -> None
     servers.needed("mariadb")
     serving = DatabaseServers("run", HeldDirectory.from_path(tmp_path))
     planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
-    assert isinstance(await serving.serve(planned, asyncio.Event(), 0.0), Served)
+    assert isinstance(await serving.serve(planned, asyncio.Event(), 0.0), StepServer)
     (entry,) = ledger.entries()
     assert (entry.kind, entry.what) == ("server", f"{tmp_path}/server-1")
     assert (tmp_path / "server-1").is_dir()
@@ -96,7 +96,7 @@ def test_descendants_of_the_server_count_alive_or_ended() -> None:
         ["sh", "-c", shell], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "BURN": BURN}
     ) as server:
         assert server.stdin and server.stdout
-        seen = Processors(server.pid, os.getpid())
+        seen = CpuMeter(server.pid, os.getpid())
         began = time.monotonic()
         server.stdin.write(b"\n")
         server.stdin.flush()
@@ -111,7 +111,7 @@ def test_descendants_of_the_server_count_alive_or_ended() -> None:
 
 
 def test_clients_count_after_they_ended() -> None:
-    seen = Processors(os.getppid(), os.getpid())
+    seen = CpuMeter(os.getppid(), os.getpid())
     client_s = used_s(BURN)
     one, many = seen.figures(1.0, clients=1), seen.figures(1.0, clients=10_000)
     assert one["cpu_s"] >= 0.9 * client_s
@@ -120,7 +120,7 @@ def test_clients_count_after_they_ended() -> None:
 
 def test_a_remote_or_ended_server_has_no_share() -> None:
     of_the_box = {"box_cpu_share", "autogroup"} if AUTOGROUP.exists() else {"box_cpu_share"}
-    assert set(Processors(None, os.getpid()).figures(1.0, 1)) == of_the_box
+    assert set(CpuMeter(None, os.getpid()).figures(1.0, 1)) == of_the_box
     with subprocess.Popen(["sh", "-c", "read x"], stdin=subprocess.PIPE) as server:
-        seen = Processors(server.pid, os.getpid())
+        seen = CpuMeter(server.pid, os.getpid())
     assert set(seen.figures(1.0, 1)) == of_the_box

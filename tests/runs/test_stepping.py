@@ -17,7 +17,7 @@ from fstui.model.plan import PlannedStep
 from fstui.model.settings import OpenFlag
 from fstui.runs import stepping
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.recorder import Reported
+from fstui.runs.recorder import ReportedFigures
 from fstui.runs.stepping import StepRunner, content_of
 from fstui.state.workspace import HeldDirectory
 from tests.factories.runs import plan_of, saved
@@ -51,8 +51,8 @@ class SilentMachine(ReplayMachine):
 
 
 async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stepping, "SILENT_S", 0.0)
-    monkeypatch.setattr(stepping, "DRAW_S", 0.001)
+    monkeypatch.setattr(stepping, "PROGRESS_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(stepping, "SNAPSHOT_INTERVAL_S", 0.001)
     run = saved()
     events: list[StepPreparing] = []
 
@@ -97,7 +97,7 @@ async def test_a_program_that_never_ends_is_unanswered(monkeypatch: pytest.Monke
         if isinstance(event, StepStarted):
             runner.stop()
 
-    monkeypatch.setattr(stepping, "STUCK_S", 0.0)
+    monkeypatch.setattr(stepping, "STOP_TIMEOUT_S", 0.0)
     planned = PlannedStep(name="sysbench", settings=SysbenchFileio())
     runner = StepRunner(0, planned, Machine(saved()), (), hear)
     step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
@@ -157,4 +157,4 @@ def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
 
 def test_figures_of_another_kind_are_refused() -> None:
     with pytest.raises(BadFrame, match="the probe's figures are not valid: "):
-        Reported("sysbench").note({"transactions": "many"})
+        ReportedFigures("sysbench").note({"transactions": "many"})

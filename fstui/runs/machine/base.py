@@ -67,7 +67,7 @@ class ProbeRequest(NamedTuple):
     """Settings that are not in the run document."""
 
 
-class Served(NamedTuple):
+class StepServer(NamedTuple):
     probe_settings: dict[str, Any]
     """Settings for the probe only, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]
@@ -93,7 +93,7 @@ class Servers:
         """Connect to an existing server. Return it as the target if its data is elsewhere. Raises Refused."""
         return None
 
-    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> Served | Failure | None:
+    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
         """Return the server for a step; None if the step needs no server or ``ending`` is set.
 
         ``sync_s``: the duration of a sync. The server has more time to start if it is long.
