@@ -1,5 +1,5 @@
-"""*consistent: medium confidence if each lowest device was seen to do work, else low; cannot-tell if other processes
-write*
+"""*consistent: medium confidence if each lowest device is seen to work (`flush-cost`) or loses nothing, else low;
+cannot-tell if other processes write*
 
 ## What it means
 For every sync, the devices below received the flushes that the filesystem is expected to send, and all synced bytes.
@@ -16,9 +16,10 @@ As root, the kernel's trace shows which process requested each flush. If other p
 
 ## What it proves, and what it does not
 No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
-acknowledge a flush and ignore it. Confidence is above low only if each lowest device was seen to do work
-(`flush-cost`) or is known to lose nothing. Without a trace, the result is cannot-tell if over 5 % more than expected
-arrive, or if the device, while fstui is idle, receives flushes at more than 5 % of the sync rate.
+acknowledge a flush and ignore it. Without a trace, the result is cannot-tell if:
+
+- over 5 % more flushes or bytes arrive than expected
+- or the idle device receives flushes at over 5 % of the sync rate
 
 ## What to do next
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.

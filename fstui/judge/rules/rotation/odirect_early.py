@@ -63,9 +63,12 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     cache. A drive with its cache on is expected to behave like this. O_DIRECT therefore does not make writes durable.
 
     ## How it was measured
-    The rate of a step with O_DIRECT, no sync and one writer, compared with the platter. The limit is one write
-    per revolution for the same block, and two for random offsets. A rate above 1.5 times the limit is too fast. Steps
-    whose bytes never reached the device are left out.
+    The rate of a step with O_DIRECT, no sync and one writer is compared with the platter:
+
+    - the limit is one write per revolution for the same block, and two for random offsets
+    - a rate above 1.5 times the limit is too fast
+
+    Steps whose bytes never reached the device are left out.
 
     ## What it proves, and what it does not
     This step's writes were not on the platter when they were acknowledged. It says nothing about synced writes.
