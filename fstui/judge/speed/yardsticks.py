@@ -126,23 +126,21 @@ def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
     """Return the yardsticks that apply, the most specific first. The last ones can only show that a run is slow."""
     steps = tuple(rated_steps(case))
     unpaced = [sync_step for sync_step in steps if not sync_step.settings.ops_per_s]
-    own = ", ".join(dict.fromkeys(yardstick.name for yardstick in case.evidence.own))
+    own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own))
     yardsticks = [
-        _yardstick(f"your own {own}", unpaced, partial(_compare_to_own, case)),
+        _yardstick(f"your own {own_names}", unpaced, partial(_compare_to_own, case)),
         _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_compare_to_earlier, case)),
     ]
-    only_slow = [
-        _yardstick(f"a {rotation(SLOWEST_RPM)} disk", filter(_is_long, steps), partial(_compare_to_limits, case))
-    ]
+    slowest_disk = f"a {rotation(SLOWEST_RPM)} disk"
+    only_slow = [_yardstick(slowest_disk, filter(_is_long, steps), partial(_compare_to_limits, case))]
     if known_class := published_class(case.commit_media):
         yardsticks.append(_yardstick(known_class.name, unpaced, partial(_compare_to_class, case, known_class)))
     elif fastest_step := fastest_small_step(case):
         name = f"the {ETCD_MIN_PER_S}/s that etcd requires"
         only_slow.append(_yardstick(name, filter(_is_long, [fastest_step]), _compare_to_etcd))
     if slowest_rpm := _slowest_rpm(case):
-        yardsticks.append(
-            _yardstick(rotation(slowest_rpm), unpaced, partial(_compare_to_revolutions, case, slowest_rpm))
-        )
+        compare = partial(_compare_to_revolutions, case, slowest_rpm)
+        yardsticks.append(_yardstick(rotation(slowest_rpm), unpaced, compare))
     only_slow = [yardstick for yardstick in only_slow if yardstick.is_slow]
     return tuple(yardstick for yardstick in (*yardsticks, *only_slow) if yardstick.comparisons)
 
@@ -173,19 +171,19 @@ def _compare_to_earlier(case: Case, sync_step: SyncStep) -> StepComparison | Non
     return StepComparison(sync_step, floor if _is_long(sync_step) else 0.0, floor, evidence)
 
 
-def _compare_to_class(case: Case, published_class: PublishedClass, sync_step: SyncStep) -> StepComparison | None:
+def _compare_to_class(case: Case, known_class: PublishedClass, sync_step: SyncStep) -> StepComparison | None:
     """Compare with the class: slow is below half of the slowest published rate of durable writes. The limit is divided
     by the extra work of this filesystem."""
     operation = operation_of(sync_step.settings)
     if operation is None or operation in NEVER_SYNCED or sync_step.settings.block_bytes > MAX_BLOCK_BYTES:
         return None
-    same, slowest = published(operation, comparable(case.commit_media)), published_class.slowest_per_s
-    normal_from = max(slowest, same[0].per_s / SLOW_FACTOR if same else 0.0)
+    rates, slowest = published(operation, comparable(case.commit_media)), known_class.slowest_per_s
+    normal_from = max(slowest, rates[0].per_s / SLOW_FACTOR if rates else 0.0)
     work = _work_per_sync(case, sync_step)
     slow_below = slowest / SLOW_FACTOR / work
-    half = f"half of the slowest published rate ({rate(slowest)}/s with {published_class.slowest_operation})"
-    more = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
-    evidence = f"slow is below {rate(slow_below)}/s, {half}{more}"
+    half = f"half of the slowest published rate ({rate(slowest)}/s with {known_class.slowest_operation})"
+    divisor = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
+    evidence = f"slow is below {rate(slow_below)}/s, {half}{divisor}"
     return StepComparison(sync_step, slow_below, normal_from / work, evidence)
 
 

@@ -51,11 +51,10 @@ def bytes_missing(case: Case) -> Iterator[Conclusion]:
 
 def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
     worst = fewest_bytes(missing)
-    where = words.devices(worst.devices)
-    written_size, arrived_size = size(worst.expected_bytes.low), size(worst.arrived_bytes)
+    where, synced, arrived = words.devices(worst.devices), size(worst.expected_bytes.low), size(worst.arrived_bytes)
     return Conclusion(
-        title=f"{arrived_size} of {written_size} reached {where}",
-        sentence=f"Of {written_size} written and synced ({worst.step.name}), {arrived_size} reached {where} in "
+        title=f"{arrived} of {synced} reached {where}",
+        sentence=f"Of {synced} written and synced ({worst.step.name}), {arrived} reached {where} in "
         f"{words.time_measured([worst.step])} ({ratio(worst.byte_share)}): "
         "a cache above the device holds the rest and acknowledged the syncs.",
         verdict="not-durable",
@@ -67,10 +66,9 @@ def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
 
 def _not_direct(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     worst = fewest_bytes(accounts)
-    where = words.devices(worst.devices)
-    written_size, arrived_size = size(worst.step.bytes), size(worst.arrived_bytes)
-    shortage = f"{arrived_size} of {written_size} reached {where}"
-    reason = f"of {written_size}, {arrived_size} reached {where} in {words.time_measured([worst.step])}"
+    where, written, arrived = words.devices(worst.devices), size(worst.step.bytes), size(worst.arrived_bytes)
+    shortage = f"{arrived} of {written} reached {where}"
+    reason = f"of {written}, {arrived} reached {where} in {words.time_measured([worst.step])}"
     if loop := case.flushes.buffering_loop:
         reason = f"direct I/O of {loop.id} is off"
     return Conclusion(
