@@ -39,7 +39,7 @@ abandoned on the same disk."""
 _STATE_DIR = "the state directory"
 Result = TypeVar("Result")
 WaitedDisk = Literal["home", "target"]
-"""The disk that a child uses: that of the state directory (home), or that of the measured directory."""
+"""The disk that a child uses: of the state directory (home), or of the measured directory (target)."""
 
 
 class NoAnswer(Refused):

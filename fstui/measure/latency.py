@@ -106,8 +106,7 @@ class Histogram:
         self._pending.clear()
 
     def percentiles(self, shares: Iterable[float]) -> list[int]:
-        """Return one value for each share (0 to 1, ascending): this share of the values is not larger. Return an empty
-        list if there are no values."""
+        """Return the percentile of each share (0 to 1, ascending); an empty list if there are no values."""
         if not self.total:
             return []
         values: list[int] = []

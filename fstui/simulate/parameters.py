@@ -29,7 +29,7 @@ class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
     verify: bool = False
     """A flush takes one more revolution, because the drive verifies the data."""
     mirrors: int = 1
-    """Number of disks in a mirror. They rotate independently, and the slowest one decides."""
+    """Number of disks in a mirror. They rotate independently, and the slowest disk decides."""
 
 
 class NandParameters(ParameterTable, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ MAX_BYTES = 100_000
 """Maximum length of an output. The parent reads lines of at most 256 KiB."""
 OUTPUT_LOCK = threading.Lock()
 OWN_PROGRAMS = {"nvme": "nvme_admin.py"}
-"""Programs that fstui runs instead of the tool of that name, which need not be installed."""
+"""fstui's own programs, by the name of the tool that they replace. The tool need not be installed."""
 PROGRAMS = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl", "stat", "zfs", "zpool"})
 """The programs that may run. The callers use them only to read."""
 SMARTCTL_FAILED = 0b11

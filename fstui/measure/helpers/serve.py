@@ -41,7 +41,7 @@ class HungUp(Exception):  # noqa: N818  not an error
 
 
 def next_line() -> bytes:
-    """Read a line from stdin. Raises HungUp at its end."""
+    """Read a line from stdin. Raises HungUp at the end of stdin."""
     if line := read_line():
         return line
     raise HungUp

@@ -37,7 +37,7 @@ SHARED_MEMORY = "/dev/shm"
 """Where shm_open(3) creates its files."""
 CLONE_NEWNS, CLONE_NEWIPC, MS_BIND, MS_REC, MS_SLAVE = 0x20000, 0x8000000, 1 << 12, 1 << 14, 1 << 19
 DATA_FD = 64
-"""The descriptor of the data directory in the server and its children, higher than those of their other files."""
+"""The descriptor of the data directory in the server and its children, higher than all descriptors that they open."""
 
 
 def is_full() -> bool:

@@ -19,7 +19,7 @@ _MAX_NS = 1e18
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
-    """The settings. Each operation writes more than the one before."""
+    """The settings. Each operation writes more than the previous one."""
 
     seconds: float = 2.0
     file_bytes: int = 33554432

@@ -20,7 +20,7 @@ CUT_LIMITS: dict[CutKind, str] = {
 
 
 class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
-    """The settings of a power-cut test. No scenario contains one, because a person has to cut the power."""
+    """The settings of a power-cut test. No scenario contains such a step, because a person must cut the power."""
 
     in_scenarios: ClassVar[bool] = False
     uniform: ClassVar[bool] = False
@@ -66,19 +66,19 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     """Acknowledged records that must exist, because no newer record was written in their place."""
     present: Count = 0
     newer: Count = 0
-    """The part of ``present`` in whose place is a newer record, the acknowledgement of which did not arrive."""
+    """The part of ``present`` that a newer record has replaced, although its acknowledgement did not arrive."""
     missing: Count = 0
     stale: Count = 0
-    """Lost records in whose place is an older record."""
+    """Lost records: an older record is in their place."""
     torn: Count = 0
     """Lost records that are damaged."""
     misplaced: Count = 0
-    """Lost records in whose place is a record that was written to another place."""
+    """Lost records: a record that was written to another place is in their place."""
     unreadable: Count = 0
     not_recovered: str = ""
     """The end of the log of a database server that did not start again. Its records count as unreadable."""
     reordered: Count = 0
-    """Lost records of writers from which a later record exists."""
+    """Lost records, although a later record of the same writer exists."""
     in_flight: Count = 0
     """Places that are damaged because a newer record was being written when the power was cut. This is not a loss."""
     unpromised: Count = 0

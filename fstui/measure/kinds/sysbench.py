@@ -104,7 +104,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def server_key(self) -> tuple[str | int, ...]:
-        """Steps with the same key share a server. If their ``start_options`` differ, it is restarted between them."""
+        """Steps with the same key share a server, which restarts if their ``start_options`` differ."""
         return self.server, self.host, self.port, self.socket, self.user, self.login_path, self.session
 
     @property
@@ -238,14 +238,14 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     ignored_errors: Count | None = None
     reconnects: Count | None = None
     waits: tuple[FileWaits, ...] = ()
-    """Empty if the server does not report them."""
+    """Empty if the server does not report waits."""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
     """Processor time of server and clients, as a share of the time that these clients can use."""
     host_cpu_share: Share | None = msgspec.field(default=None, name="box_cpu_share")
     """Processor time of all processes, as a share of the host's processor time."""
     others_cpu_share: Share | None = None
-    """The part of ``host_cpu_share`` of processes other than server and clients."""
+    """The part of ``host_cpu_share`` that processes other than server and clients use."""
     autogroup: bool | None = None
     """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). If so, a program gets less CPU
     time when other sessions are busy."""

@@ -1,7 +1,7 @@
 """Probe: how long a flush takes after growing amounts of unsynced O_DIRECT writes.
 
-The more a cache contains, the longer it takes to empty it. If a flush always takes the same time, it has nothing to
-write (a protected cache, a host that keeps the data) or is ignored.
+The more data a cache contains, the longer a flush takes. A flush that always takes the same time has nothing to write
+(a protected cache, a host that keeps the data) or is ignored.
 
 An operation writes an amount and then calls fdatasync. All amounts are written in rounds, first in sequence, then
 scattered. Each figure is the median of its rounds. The ``stat`` files of the lowest devices (``stat_paths``) show how
@@ -175,7 +175,7 @@ class FlushMeasurement:
     def read_stats(self) -> Stats:
         """Return the counters in /sys/block/X/stat of each lowest device; an empty dict if a file cannot be read.
 
-        Before Linux 5.5, flushes are not counted: there are only 15 fields (Documentation/block/stat.rst).
+        Before Linux 5.5, a file has only 15 fields, and flushes are not counted (Documentation/block/stat.rst).
         """
         stats: Stats = {}
         for path in self.stat_paths:

@@ -36,8 +36,8 @@ MAX_TRIES, TRIES_TIMEOUT_S = 24, 0.3
 MIN_TRIES = 4
 """Minimum number of checked syncs, even on slow storage."""
 MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S = 88, 1.3
-"""The same limits after one sync has left its page dirty. The search for a second such sync is needed, because btrfs
-reports the end of a write a moment late, so that a single dirty page may be chance."""
+"""The same limits after one sync has left its page dirty. A single dirty page may be chance, because btrfs reports the
+end of a write a moment late, so a second dirty page is searched for."""
 CONTROLS = 3
 """A call of libc that leaves the page dirty counts only if this many raw system calls then leave the page clean."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")

@@ -178,7 +178,7 @@ def histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def parse_counters(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers of each row by its name. An empty field is None. Skip incomplete rows."""
+    """Return the numbers in each row by the name of the row. An empty field is None. Skip incomplete rows."""
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]
         for row in rows

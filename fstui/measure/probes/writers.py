@@ -57,7 +57,7 @@ Batch = Callable[[int, int], int]
 
 
 class Starvation:
-    """The time in which this process was ready to run but had no CPU. It makes an operation slow on any storage.
+    """The time in which this process was ready to run but had no CPU, which makes an operation slow on any storage.
 
     The second field of /proc/self/schedstat is the time on a run queue, including throttling by a CPU quota
     (Documentation/scheduler/sched-stats.rst). The eighth field of a CPU in /proc/stat is the time for which the

@@ -98,7 +98,7 @@ def open_left_behind(path: str) -> int:
 def remove(fd: int) -> None:
     """Remove the directory with its contents, even if it was moved. Raises OSError.
 
-    A directory without the mark is removed only if it is empty: fstui may have been killed before it made the mark.
+    An empty directory is also removed without the mark, because fstui may have been killed before it made the mark.
     """
     names = names_in(fd)
     if names and MARK not in names:
@@ -121,7 +121,7 @@ def remove(fd: int) -> None:
 def _empty(fd: int, mount_id: int | None) -> None:
     """Remove the contents, the mark last. Raises OSError if something is mounted on a subdirectory.
 
-    The mount ID of a subdirectory shows that. Its device number is the same if the same filesystem is mounted there.
+    A mount has another mount ID than the directory. The device number would not show a mount of the same filesystem.
     """
     for name in sorted(names_in(fd), key=lambda name: name == MARK):
         if not stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
