@@ -52,7 +52,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """The row of a kind."""
 
     name: str
-    layer: Layer
+    layer: Layer = "block"
     known: bool = True
     """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below the layer, and no
     flush is reported as lost."""
@@ -222,7 +222,7 @@ def kind(name: str) -> LayerKind:
     return (
         rows.get(name)
         or rows.get(name.partition(".")[0])
-        or LayerKind(name=name, layer="block", known=False, may_cache=True, may_reduce_bytes=True)
+        or LayerKind(name=name, known=False, may_cache=True, may_reduce_bytes=True)
     )
 
 

@@ -21,14 +21,14 @@ KINDS = (
         _in_memory(name=name, layer="filesystem", needs_device=False)
         for name in ("tmpfs", "ramfs", "devtmpfs", "rootfs")
     ),
-    _in_memory(name="zram", layer="block", device_names="zram", accounting="own"),
+    _in_memory(name="zram", device_names="zram", accounting="own"),
     # brd: the kernel creates 16 of them, used or not
-    _in_memory(name="ram", layer="block", device_names="ram", accounting="none", listed_unused=False),
+    _in_memory(name="ram", device_names="ram", accounting="none", listed_unused=False),
     # Ceph RBD: the kernel's client reports no volatile cache and has none (rbd_cache belongs to librbd); a write is
     # acknowledged when it is on disk on all replicas (Ceph documentation, "librbd Settings")
-    Drive(name="rbd", layer="block", device_names="rbd", counts_flushes=True, networked=True),
+    Drive(name="rbd", device_names="rbd", counts_flushes=True, networked=True),
     # persistent memory: its driver is on a bus of its own and would otherwise be taken for a disk
-    LayerKind(name="pmem", layer="block", device_names="pmem", known=False, may_cache=True, accounting="own"),
+    LayerKind(name="pmem", device_names="pmem", known=False, may_cache=True, accounting="own"),
     *(
         LayerKind(name=name, layer="filesystem", read_only=True)
         for name in ("squashfs", "erofs", "cramfs", "romfs", "iso9660", "udf")

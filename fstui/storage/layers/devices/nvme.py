@@ -63,7 +63,6 @@ class HeadReader(DeviceReader):
 KINDS = (
     LayerKind(
         name="nvme-multipath",
-        layer="block",
         device_names="nvme",
         sync="passes",
         because="a flush takes one of the paths",

@@ -132,7 +132,6 @@ class Bcache(Cached, frozen=True, kw_only=True):
 KINDS = (
     Bcache(
         name="bcache",
-        layer="block",
         device_names="bcache",
         sync="passes",
         because="a flush commits the cache's journal and goes to the backing device",

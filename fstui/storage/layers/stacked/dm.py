@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 
 import msgspec
 
-from fstui.model.storage import Layer, Node, Reading, SyncPath
+from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage import claims
 from fstui.storage.claims import Command
 from fstui.storage.layers.forwarding import ALL, CLONES, ONE_PATH, ONLY_READ, SOMETIMES, Forwarded, Member
@@ -30,7 +30,6 @@ from fstui.storage.layers.stacked.md import Array
 class DmTarget(LayerKind, frozen=True, kw_only=True):
     """The entry of a target in ``KINDS``."""
 
-    layer: Layer = "block"
     sync: SyncPath = "passes"
     because: str = "forwards a flush"
     repeats_commits: bool = True
@@ -60,10 +59,12 @@ class Multipath(DmTarget, frozen=True, kw_only=True):
         return CLONES if sends_requests(node) is not False else ONE_PATH
 
 
-class Raid(Array, DmTarget, frozen=True, kw_only=True): ...
+# of two bases, msgspec uses the defaults of the first
+class Raid(DmTarget, Array, frozen=True, kw_only=True): ...
 
 
-class CachedTarget(Cached, DmTarget, frozen=True, kw_only=True): ...
+class CachedTarget(DmTarget, Cached, frozen=True, kw_only=True):
+    may_cache: bool = True
 
 
 class SnapshotTarget(DmTarget, frozen=True, kw_only=True):
@@ -149,9 +150,6 @@ class DmReader(DeviceReader):
         return (claims.missing_reading("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
 
 
-# if a class has two bases, msgspec takes the defaults of the first base, which here is not DmTarget
-_raid = partial(Raid, layer="block", sync="passes", repeats_commits=True)
-_cached = partial(CachedTarget, layer="block", sync="passes", repeats_commits=True, may_cache=True)
 _COMMITS = "a flush commits the pool's metadata and is forwarded"
 
 KINDS = (
@@ -177,13 +175,13 @@ KINDS = (
         default_spread="path",
     ),
     DmTarget(name="dm-mirror", default_spread="raid1", dispensable_roles=("log",)),
-    _raid(name="dm-raid", because="forwards a flush", dispensable_roles=("metadata",)),
+    Raid(name="dm-raid", dispensable_roles=("metadata",)),
     Thin(name="dm-thin", because=_COMMITS),
     DmTarget(name="dm-thin-pool", because=_COMMITS),
     SnapshotTarget(name="dm-snapshot", because="a flush goes to its store"),
     *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
-    _cached(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
-    _cached(
+    CachedTarget(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
+    CachedTarget(
         name="dm-writecache",
         because="a flush makes the cache device durable; the origin is written later",
         always_writeback=True,

@@ -221,7 +221,6 @@ class Loop(LayerKind, frozen=True, kw_only=True):
 KINDS = (
     Loop(
         name="loop",
-        layer="block",
         device_names="loop",
         sync="passes",
         because="a flush becomes an fsync of the backing file",

@@ -168,7 +168,6 @@ class Md(Array, frozen=True, kw_only=True):
 KINDS = (
     Md(
         name="md",
-        layer="block",
         device_names="md",
         sync="passes",
         because="a flush goes to every member",
