@@ -10,7 +10,7 @@ from fstui.model.watch import WatchEvent
 SCHEMA = "fstui.at-risk/1"
 
 
-class Exposed(Base, frozen=True, kw_only=True):
+class BytesAtRisk(Base, frozen=True, kw_only=True):
     """Amounts, ages and syncs of a program or a file. Bytes are upper bounds."""
 
     dirty_bytes: Count
@@ -35,7 +35,7 @@ class Exposed(Base, frozen=True, kw_only=True):
         return self.dirty_bytes + self.cached_bytes
 
 
-class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
+class ProgramAtRisk(BytesAtRisk, frozen=True, kw_only=True):
     """A process and its descendants with the same name, such as the processes of one server."""
 
     program: str
@@ -62,7 +62,7 @@ class ProgramAtRisk(Exposed, frozen=True, kw_only=True):
         return f"{self.program or 'a program that has ended'} ({self.pid})"
 
 
-class FileAtRisk(Exposed, frozen=True, kw_only=True):
+class FileAtRisk(BytesAtRisk, frozen=True, kw_only=True):
     programs: tuple[str, ...]
     path: str
     """The path in the program's namespace."""

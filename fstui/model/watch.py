@@ -101,7 +101,7 @@ class LostWrite(Base, frozen=True, kw_only=True):
     """How many times an fsync returned the error to a program."""
 
 
-class Watched(Base, frozen=True, kw_only=True):
+class WatchCounts(Base, frozen=True, kw_only=True):
     """What was counted in one second, or in the whole watch."""
 
     elapsed_s: float = 0.0
@@ -130,7 +130,7 @@ class WatchReport(Base, frozen=True, kw_only=True):
     mount_point: str | None = None
     untraced: str | None = None
     """Why only /proc was read, as a sentence."""
-    whole: Watched
+    whole: WatchCounts
     errors: tuple[LostWrite, ...] = ()
     culprit: Culprit
     sentence: str
@@ -150,7 +150,7 @@ class WatchStarted(WatchEvent, frozen=True, kw_only=True, tag=True):
 
 
 class WatchedSecond(WatchEvent, frozen=True, kw_only=True, tag=True):
-    second: Watched
+    second: WatchCounts
     sentence: str = ""
 
 

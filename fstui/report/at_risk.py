@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from fstui.model.at_risk import AtRisk, AtRiskReport, Exposed, FileAtRisk, NamesAtRisk, ProgramAtRisk
+from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
@@ -57,7 +57,7 @@ def who(row: FileAtRisk) -> str:
     return f"{first} shared with {', '.join(others)}" if others else first
 
 
-def age(row: Exposed) -> str:
+def age(row: BytesAtRisk) -> str:
     return NONE if row.oldest_s is None else _age(row.oldest_s, row.at_least)
 
 

@@ -10,7 +10,7 @@ from fstui.model.at_risk import AtRiskReport
 from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
-from fstui.model.watch import JournalCommits, LostWrite, Waiting, Watched, WatchedDevice, WatchReport
+from fstui.model.watch import JournalCommits, LostWrite, Waiting, WatchCounts, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_words
 
@@ -38,7 +38,7 @@ def of_watch(report: WatchReport) -> Report:
     return Report(_head(report), sections, report, _records(total))
 
 
-def _records(total: Watched) -> Section:
+def _records(total: WatchCounts) -> Section:
     values = [
         (
             row.who, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
@@ -71,7 +71,7 @@ def closing(report: WatchReport) -> str:
     return f"{report.sentence} {speed_words(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
 
 
-def line(second: Watched) -> str:
+def line(second: WatchCounts) -> str:
     row = next((row for row in second.waits if not row.kernel), None)
     flushes = sum(device.flushes or 0 for device in second.devices)
     devices = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
@@ -138,7 +138,7 @@ def journal(commits: JournalCommits, elapsed_s: float) -> str:
     return f"journal of {commits.device}: {often}{longest}"
 
 
-def _notes(total: Watched) -> Iterator[str]:
+def _notes(total: WatchCounts) -> Iterator[str]:
     if total.lost:
         yield f"the kernel's buffers were full and lost {counted(total.lost, 'event')}: the rates are lower bounds"
     if total.looked_s < 0.95 * total.elapsed_s and total.waits:

@@ -16,7 +16,7 @@ from fstui.model.errors import local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Node, Target
 from fstui.model.watch import (
-    Watched,
+    WatchCounts,
     WatchedDevice,
     WatchedSecond,
     WatchEvent,
@@ -89,7 +89,9 @@ class WatchingWaits(Watching):
                 else:
                     yield WatchedSecond(second=result, sentence=_conclude(result, why_untraced, inventory).sentence)
 
-    async def _traced(self, trace: RunningWatch, seconds: float | None) -> AsyncGenerator[Watched | FinalReport, None]:
+    async def _traced(
+        self, trace: RunningWatch, seconds: float | None
+    ) -> AsyncGenerator[WatchCounts | FinalReport, None]:
         ending = self._end_later(trace, seconds)
         try:
             async for received in trace.reports():
@@ -103,7 +105,7 @@ class WatchingWaits(Watching):
 
     async def _from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
-    ) -> AsyncGenerator[Watched | FinalReport, None]:
+    ) -> AsyncGenerator[WatchCounts | FinalReport, None]:
         remaining_s = seconds
         is_stopped = False
         while not is_stopped and (remaining_s is None or remaining_s > 0):
@@ -133,7 +135,7 @@ class WatchingWaits(Watching):
         )
 
 
-def _conclude(watched: Watched, why_untraced: str | None, inventory: Inventory) -> WatchConclusion:
+def _conclude(watched: WatchCounts, why_untraced: str | None, inventory: Inventory) -> WatchConclusion:
     return conclude_from_proc(watched, why_untraced) if why_untraced else conclude(watched, inventory.filesystems)
 
 
@@ -146,10 +148,10 @@ class ProcSpan:
         self._writes_before = machine.read_write_counts()
         self._before = machine.counters(nodes)
 
-    def result(self) -> Watched:
+    def result(self) -> WatchCounts:
         after = self._machine.counters(self._nodes)
         active = [device for device in difference(self._before, after) if device.writes or device.flushes]
-        return Watched(
+        return WatchCounts(
             elapsed_s=(after.monotonic_ns - self._before.monotonic_ns) / 1e9,
             devices=tuple(msgspec.convert(device, WatchedDevice, from_attributes=True) for device in active),
             writers=writers(self._writes_before, self._machine.read_write_counts())[:MAX_WRITERS],

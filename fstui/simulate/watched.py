@@ -10,7 +10,7 @@ import msgspec
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
 from fstui.model.counters import DeviceCounters, DeviceTimes, difference
-from fstui.model.watch import Waiting, Watched, WatchedDevice
+from fstui.model.watch import Waiting, WatchCounts, WatchedDevice
 from fstui.simulate.programs import SyncWritesProgram
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.stack import mount_point
@@ -41,12 +41,12 @@ class WatchedHost:
                 self._whole.syncs.add(syncs)
         return max(now_ns, self._program.ended_ns)
 
-    def second(self) -> Watched:
+    def second(self) -> WatchCounts:
         """Return the summary of the current second, and start a new one."""
         summary, self._second = self._second.summary(), Observation(self._host)
         return summary
 
-    def whole(self) -> Watched:
+    def whole(self) -> WatchCounts:
         return self._whole.summary()
 
     def _count_request(self, device: str, request: str, duration_ns: float) -> None:
@@ -68,12 +68,12 @@ class Observation:
         """Count a request, ``write`` or ``flush``."""
         self._requests.setdefault((device, request), Histogram()).add([duration_ns])
 
-    def summary(self) -> Watched:
+    def summary(self) -> WatchCounts:
         elapsed_s = (self._host.now_ns - self._start_ns) / 1e9
         deltas = difference(self._before, self._host.counters())
         devices = tuple(self._device(delta) for delta in deltas if delta.writes or delta.flushes)
         waits = (self._waiting(),) if self.syncs.total else ()
-        return Watched(elapsed_s=elapsed_s, looked_s=elapsed_s, waits=waits, devices=devices)
+        return WatchCounts(elapsed_s=elapsed_s, looked_s=elapsed_s, waits=waits, devices=devices)
 
     def _waiting(self) -> Waiting:
         requests_ns = sum(histogram.sum for histogram in self._requests.values())

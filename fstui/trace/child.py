@@ -21,7 +21,7 @@ from fstui.measure.children import Child, NoAnswer, call_helper
 from fstui.model.counters import DeviceTrace
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
-from fstui.model.watch import LostWrite, Watched
+from fstui.model.watch import LostWrite, WatchCounts
 from fstui.state import ledger
 from fstui.state.ledger import enter_in_child
 from fstui.storage.layers import kind
@@ -44,7 +44,7 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
 
 
 class FinalReport(NamedTuple):
-    whole: Watched
+    whole: WatchCounts
     """The sums of the whole watch."""
     lost_writes: tuple[LostWrite, ...]
 
@@ -134,13 +134,13 @@ class WatchTrace(WatchingChild):
         """Start a watch. The parameters are those of the program's stdin. Raises Untraceable."""
         return await cls._start(name, "trace.reader.watch", pid=pid, device=device, calls=calls)
 
-    async def reports(self) -> AsyncIterator[Watched | FinalReport]:
+    async def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
         async for line in self._lines():
             if "whole" in line:
-                whole = msgspec.convert(line["whole"], Watched, strict=False)
+                whole = msgspec.convert(line["whole"], WatchCounts, strict=False)
                 yield FinalReport(whole, msgspec.convert(line["errors"], tuple[LostWrite, ...]))
                 return
-            yield msgspec.convert(line["second"], Watched, strict=False)
+            yield msgspec.convert(line["second"], WatchCounts, strict=False)
 
 
 async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:

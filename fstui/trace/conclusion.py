@@ -17,7 +17,7 @@ from fstui.model.judgement import NOT_TRUSTED, Speed
 from fstui.model.quantities import duration_ns, percent, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
-from fstui.model.watch import Culprit, JournalCommits, Waiting, Watched, WatchedDevice
+from fstui.model.watch import Culprit, JournalCommits, Waiting, WatchCounts, WatchedDevice
 
 MIN_WAIT_SHARE = 0.05
 """A program that waits for a smaller share of the time would not notice a faster disk."""
@@ -74,7 +74,7 @@ class WaitingProgram(NamedTuple):
         return self.waited_ns / max(1, self.timed_syncs)
 
 
-def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConclusion:
+def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchConclusion:
     """Return the conclusion from a trace. ``filesystems``: all of this host, to find the disks below loop devices."""
     programs = _programs([row for row in watched.waits if not row.kernel])
     if not programs:
@@ -105,7 +105,7 @@ def conclude(watched: Watched, filesystems: Sequence[Target] = ()) -> WatchConcl
 
 
 def _conclude_from_times(
-    program: WaitingProgram, per_s: float, share: float, watched: Watched, disk: AwaitedDisk
+    program: WaitingProgram, per_s: float, share: float, watched: WatchCounts, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
     if disk.time_ns:
@@ -140,18 +140,18 @@ def _conclude_from_times(
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _pressure(watched: Watched) -> float:
+def _pressure(watched: WatchCounts) -> float:
     return (watched.cpu_pressure_s or 0.0) / watched.elapsed_s if watched.elapsed_s else 0.0
 
 
-def _cpu_shortage(watched: Watched, cpu_share: float) -> str:
+def _cpu_shortage(watched: WatchCounts, cpu_share: float) -> str:
     return (
         f"The program waits for a CPU for at most {percent(cpu_share)} of the time. Some process waited for a CPU for "
         f"{percent(_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as well."
     )
 
 
-def _disk_of(program: WaitingProgram, watched: Watched, filesystems: Sequence[Target]) -> AwaitedDisk:
+def _disk_of(program: WaitingProgram, watched: WatchCounts, filesystems: Sequence[Target]) -> AwaitedDisk:
     """Return the device for which a sync waits: the program's own, or the slowest disk below its loop device."""
     top = program.worst_row.device
     counters = {device.device: device for device in watched.devices}
@@ -183,7 +183,7 @@ def _request_ns(device: WatchedDevice) -> float | None:
     return sum(means) if means else None
 
 
-def conclude_from_proc(watched: Watched, why: str) -> WatchConclusion:
+def conclude_from_proc(watched: WatchCounts, why: str) -> WatchConclusion:
     """Return the conclusion from the counters of devices and processes. ``why``: why there is no trace."""
     busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why}."
@@ -243,7 +243,7 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
     )
 
 
-def answers(watched: Watched, inventory: Inventory, targets: Sequence[Target]) -> Answers:
+def answers(watched: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> Answers:
     """Answer whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
     devices = {row.device for row in watched.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
@@ -263,7 +263,7 @@ def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
     return f"Is it durable? {subject} shows no defect. A watch writes nothing: 'fstui check' tests the storage."
 
 
-def _speed(watched: Watched, synced_targets: Sequence[Target]) -> Speed:
+def _speed(watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     longest = max((row for row in watched.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
         return _describe_stall(longest, watched, synced_targets)
@@ -276,7 +276,7 @@ def _speed(watched: Watched, synced_targets: Sequence[Target]) -> Speed:
     return _compare_with_class(mount, name, times, media)
 
 
-def _describe_stall(row: Waiting, watched: Watched, synced_targets: Sequence[Target]) -> Speed:
+def _describe_stall(row: Waiting, watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     longest = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         sentence = (
@@ -313,7 +313,7 @@ def _compare_with_class(mount: str, name: str, times: DeviceTimes, media: frozen
 
 
 def _flush_times(
-    watched: Watched, synced_targets: Sequence[Target]
+    watched: WatchCounts, synced_targets: Sequence[Target]
 ) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
     """Return name, flush times and kind of each device of known kind with enough flushes."""
     media = {node.id: node.medium.class_ for target in synced_targets for node in target.stack if node.medium}

@@ -12,7 +12,7 @@ import msgspec
 from fstui.model.counters import Counters, difference
 
 if TYPE_CHECKING:
-    from fstui.model.watch import Watched
+    from fstui.model.watch import WatchCounts
 
 Sample = TypeVar("Sample")
 _COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms", "in_flight")
@@ -137,7 +137,7 @@ def stats_between(before: Counters, after: Counters) -> dict[str, IoStats]:
     }
 
 
-def of_second(second: Watched, *, traced: bool) -> IoStats:
+def of_second(second: WatchCounts, *, traced: bool) -> IoStats:
     """Return one second of a watch. Only the kernel's trace shows who waits."""
     waits, devices = second.waits, second.devices
     return IoStats(

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
-from fstui.model.watch import Watched, WatchReport
+from fstui.model.watch import WatchCounts, WatchReport
 from tests.bench.pairs import arguments
 from tests.real import disks
 from tests.real.disks import MIB
@@ -129,7 +129,7 @@ def second(watch: subprocess.Popen[bytes]) -> Second:
     family = [psutil.Process(watch.pid), *psutil.Process(watch.pid).children()]
     before, since = sum(map(cpu_s, family)), time.monotonic()
     assert watch.stdout
-    seen = msgspec.convert(json.loads(watch.stdout.readline())["second"], Watched, strict=False)
+    seen = msgspec.convert(json.loads(watch.stdout.readline())["second"], WatchCounts, strict=False)
     share = (sum(map(cpu_s, family)) - before) / (time.monotonic() - since)
     resident = sum(process.memory_info().rss for process in family)
     return Second(sum(row.syncs for row in seen.waits) / seen.elapsed_s, seen.lost, share, resident)

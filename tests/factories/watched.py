@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import OtherWriter
-from fstui.model.watch import JournalCommits, Waiting, Watched, WatchedDevice
+from fstui.model.watch import JournalCommits, Waiting, WatchCounts, WatchedDevice
 
 MS = 1_000_000
 SLOW = DeviceTimes(p50=38 * MS, p99=91 * MS, max=120 * MS)
@@ -23,7 +23,7 @@ DATABASE = Waiting(
     cpu_ns=2 * MS,
     in_flight_ns=None,
 )
-SECOND = Watched(
+SECOND = WatchCounts(
     elapsed_s=1.0,
     looked_s=1.0,
     waits=(
@@ -63,12 +63,12 @@ SECOND = Watched(
 """Return it with waiting and writing programs, so that every view has content."""
 
 
-def minutes(seconds: int) -> list[Watched]:
+def minutes(seconds: int) -> list[WatchCounts]:
     """Return this many seconds in which the disk becomes slow again and again."""
     return [_slower(1 + at % 30 // 10) for at in range(seconds)]
 
 
-def _slower(times: int) -> Watched:
+def _slower(times: int) -> WatchCounts:
     waits = tuple(replace(each, waited_ns=each.waited_ns // 3 * times) for each in SECOND.waits)
     devices = tuple(replace(each, flush_ms=(each.flush_ms or 0) // 3 * times) for each in SECOND.devices)
     return replace(SECOND, waits=waits, devices=devices)

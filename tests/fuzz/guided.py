@@ -49,7 +49,7 @@ def by_coverage(atheris: Any, name: str, inputs: int, scratch: Path) -> None:
         (corpus / str(number)).write_bytes(seed)
     options = [f"-runs={inputs}", f"-max_len={MAX_BYTES}", f"-timeout={SLOW_S}", "-verbosity=0", "-rss_limit_mb=4096",
                f"-artifact_prefix={scratch}/", "-len_control=0", str(corpus)]  # fmt: skip
-    atheris.Setup([sys.argv[0], *options], Watched(target.attempt, inputs).attempt)
+    atheris.Setup([sys.argv[0], *options], WatchCounts(target.attempt, inputs).attempt)
     atheris.Fuzz()
 
 
@@ -60,7 +60,7 @@ def by_hypothesis(name: str, inputs: int) -> None:
     from tests.fuzz.targets import TARGETS  # noqa: PLC0415
     from tests.fuzz.test_parsers import inputs as spoilt  # noqa: PLC0415
 
-    watched = Watched(TARGETS[name].attempt, inputs)
+    watched = WatchCounts(TARGETS[name].attempt, inputs)
     quick = settings(
         max_examples=inputs, deadline=None, database=None, phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
@@ -69,7 +69,7 @@ def by_hypothesis(name: str, inputs: int) -> None:
     watched.say_end()
 
 
-class Watched:
+class WatchCounts:
     """A parser whose failures are reported once per kind."""
 
     def __init__(self, attempt: Callable[[bytes], None], most: int) -> None:

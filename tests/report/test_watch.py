@@ -4,7 +4,7 @@ import pytest
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, OtherWriter
 from fstui.model.judgement import Speed
-from fstui.model.watch import JournalCommits, LostWrite, Watched, WatchedDevice, WatchReport
+from fstui.model.watch import JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
 from fstui.report import watch
 from fstui.report.formats import json
 from fstui.trace.conclusion import conclude
@@ -21,7 +21,7 @@ ROW = msgspec.structs.replace(
     device_ns=36_000_000,
     cpu_ns=96_000_000,
 )
-WHOLE = Watched(
+WHOLE = WatchCounts(
     elapsed_s=10.0,
     looked_s=10.0,
     waits=(ROW,),
@@ -30,7 +30,7 @@ WHOLE = Watched(
 )
 
 
-def report(whole: Watched = WHOLE, **more: object) -> WatchReport:
+def report(whole: WatchCounts = WHOLE, **more: object) -> WatchReport:
     found = conclude(whole)
     made = WatchReport(
         started_at="2026-11-20T03:12:44+01:00",
@@ -102,7 +102,7 @@ def test_names_of_files_and_programs_are_escaped() -> None:
 
 
 def test_without_a_trace_the_writers_are_listed() -> None:
-    whole = Watched(elapsed_s=2.0, writers=(OtherWriter(pid=812, name="mariadbd", written_bytes=4 << 20),))
+    whole = WatchCounts(elapsed_s=2.0, writers=(OtherWriter(pid=812, name="mariadbd", written_bytes=4 << 20),))
     text = printed(watch.of_watch(report(whole, untraced="only root may trace the kernel", mount_point="/srv")))
     assert text.startswith("watched /srv for 2.0 s; not traced by the kernel: only root may trace the kernel\n")
     assert "mariadbd (812)    2.0 MiB" in text
@@ -112,7 +112,7 @@ def test_one_second_is_one_line() -> None:
     assert watch.line(WHOLE) == (
         "mariadbd (812) 24.0 syncs/s of /var/lib/mysql/ib_logfile0, p50 38.0 ms · 25.0 flushes/s"
     )
-    assert watch.line(Watched(elapsed_s=1.0)) == "no program waits · devices idle"
+    assert watch.line(WatchCounts(elapsed_s=1.0)) == "no program waits · devices idle"
 
 
 def test_the_watch_ends_with_both_answers() -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from fstui.model.watch import Watched
+from fstui.model.watch import WatchCounts
 from fstui.simulate.watched import WatchedHost
 from fstui.trace.conclusion import conclude
 from tests.simulate.model import CHUNK_NS, host
 
 
-def watched(disk: str, seconds: float = 10.0) -> Watched:
+def watched(disk: str, seconds: float = 10.0) -> WatchCounts:
     on = host(disk)
     seen, end_ns = WatchedHost(on), on.now_ns + seconds * 1e9
     while on.now_ns < end_ns:

@@ -6,7 +6,7 @@ import pytest
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory, OtherWriter
 from fstui.model.storage import Medium, Target
-from fstui.model.watch import JournalCommits, Waiting, Watched, WatchedDevice
+from fstui.model.watch import JournalCommits, Waiting, WatchCounts, WatchedDevice
 from fstui.trace.conclusion import Answers, answers, conclude, conclude_from_proc
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
@@ -27,8 +27,8 @@ def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Wai
     return msgspec.structs.replace(DATABASE, **measured | more)
 
 
-def watched(*rows: Waiting, **more: object) -> Watched:
-    return msgspec.structs.replace(Watched(elapsed_s=10.0, looked_s=10.0, waits=rows), **more)
+def watched(*rows: Waiting, **more: object) -> WatchCounts:
+    return msgspec.structs.replace(WatchCounts(elapsed_s=10.0, looked_s=10.0, waits=rows), **more)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.counters import Counters, DeviceCounters
-from fstui.model.watch import Watched
+from fstui.model.watch import WatchCounts
 from fstui.state import runs
 from fstui.tui.drawing import filesystem
 from fstui.tui.drawing.charts import OF_SYNCS, last_minutes
@@ -20,7 +20,7 @@ from tests.factories.watched import MS, SECOND
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
-QUIET = Watched(elapsed_s=1.0)
+QUIET = WatchCounts(elapsed_s=1.0)
 
 
 def read(at_s: float, writes: int = 0, **counted: int | None) -> Counters:
@@ -73,7 +73,7 @@ def test_flushes_below_one_millisecond_have_no_time(flush_ms: int, each: float |
     assert (stats.per_s("flushes"), stats.ms_per_flush) == (4, each)
 
 
-def watched(*seconds: Watched, traced: bool = True) -> Recent[IoStats]:
+def watched(*seconds: WatchCounts, traced: bool = True) -> Recent[IoStats]:
     recent = Recent[IoStats]()
     for second in seconds:
         recent.add(second.elapsed_s, of_second(second, traced=traced))

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from fstui.model.host import Host
 from fstui.model.storage import Target
-from fstui.model.watch import Watched, WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
+from fstui.model.watch import WatchCounts, WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.machine.simulated import SimulatedMachine
@@ -44,7 +44,7 @@ class PreparedWatching:
             started_at="",
             version="",
             host=Host(),
-            whole=Watched(),
+            whole=WatchCounts(),
             culprit="disk",
             sentence="In all: the disk is slow.",
         )
@@ -88,7 +88,7 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
 
 
 async def test_no_waiting_program_is_reported() -> None:
-    async with watching(WatchStarted(host=Host()), WatchedSecond(second=Watched(elapsed_s=1.0))) as pilot:
+    async with watching(WatchStarted(host=Host()), WatchedSecond(second=WatchCounts(elapsed_s=1.0))) as pilot:
         assert any("no program waits for a sync" in line for line in shown(pilot.app))
 
 

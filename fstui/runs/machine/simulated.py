@@ -22,7 +22,7 @@ from fstui.model.host import Inventory
 from fstui.model.settings import Settings
 from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
-from fstui.model.watch import Watched
+from fstui.model.watch import WatchCounts
 from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
 from fstui.simulate import stack as surveyed
 from fstui.simulate.parameters import Simulated, changed
@@ -168,7 +168,7 @@ class SimulatedWaits:
     def end(self) -> None:
         self._ending = True
 
-    async def reports(self) -> AsyncIterator[Watched | FinalReport]:
+    async def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
         while not self._ending:
             if await self._pass_second():
                 yield self._watched.second()

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from fstui.model.errors import Refused
 from fstui.model.quantities import clock, size
 from fstui.model.storage import Target
-from fstui.model.watch import Watched, WatchedSecond, WatchEvent, WatchFinished, WatchStarted
+from fstui.model.watch import WatchCounts, WatchedSecond, WatchEvent, WatchFinished, WatchStarted
 from fstui.report import watch
 from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
@@ -127,7 +127,7 @@ class WatchScreen(FollowingScreen):
         self._has_started = False
         self._untraced: str | None = None
         """Why the kernel's trace is missing."""
-        self._second = Watched()
+        self._second = WatchCounts()
         self._sentence = ""
         self._recent = Recent[IoStats]()
 
