@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
@@ -163,9 +164,10 @@ _OTHER_WRITERS = ("by others: ", "others write: ", "other processes write: ")
 
 
 def _other_writers(run: Run) -> str:
+    """Return the flushes per second of other processes on each device, without their writes."""
     note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
     beginning = next((words for words in _OTHER_WRITERS if note.startswith(words)), "")
-    return note.removeprefix(beginning).removesuffix(" while fstui was idle")
+    return re.sub("(flushes/s), [^;]*", r"\1", note.removeprefix(beginning).removesuffix(" while fstui was idle"))
 
 
 def _media(target: Target | None) -> str:

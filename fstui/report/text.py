@@ -25,6 +25,7 @@ NARROWEST = 24
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COMMAND = r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)"
+_BEFORE_UNIT = r"(?<=\d) (?=(?:[nµm]?s|[mhB×]|[KMGT]iB|rpm|[a-z]+/s)(?![\w/]))"
 
 
 def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
@@ -118,8 +119,9 @@ def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
 
 
 def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
-    # a command in quotes is one word, so that it can be copied; escaped text contains no NUL
-    unbroken = re.sub(_COMMAND, lambda command: command[0].replace(" ", "\0"), escape_controls(text))
+    # A command in quotes is one word, so that it can be copied, and so is a number with its unit. Escaped text contains
+    # no NUL.
+    unbroken = re.sub(f"{_COMMAND}|{_BEFORE_UNIT}", lambda word: word[0].replace(" ", "\0"), escape_controls(text))
     lines = textwrap.wrap(
         unbroken,
         max(width, 1),

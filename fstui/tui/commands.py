@@ -25,8 +25,8 @@ _NAMES = {
     "ctrl+z": "Ctrl-Z", "ctrl+p": "Ctrl-P", "home": "Home", "end": "End",
 }  # fmt: skip
 
-_KEPT = ("app.help", "app.quit", "app.back")
-"""Shown in the footer however narrow it is."""
+_KEPT = ("app.help", "app.back", "app.quit")
+"""Shown in the footer however narrow it is, after the other commands."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -97,18 +97,23 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
     """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out."""
+    last = (*_KEPT, PALETTE.id)
     labelled = [command for command in commands if command.label]
+    labelled.sort(key=lambda command: last.index(command.id) if command.id in last else -1)
+    labelled.sort(key=lambda command: command.keys != "enter")
     keys = {command.id: key_name(command, keymap) for command in labelled}
     essential = [command for command in labelled if command.id in _KEPT]
     palette = [command for command in labelled if command.id == PALETTE.id]
     screen_commands = [command for command in labelled if command not in (*essential, *palette)]
-    screen_commands.sort(key=lambda command: command.keys != "enter")
     by_importance = [*essential, *screen_commands[:1], *palette, *screen_commands[1:]]
-    while len(labelled) > 1 and sum(len(keys[command.id]) + len(command.label) + 3 for command in labelled) > width:
+    widths = {command: len(keys[command.id]) + len(command.label) + 3 for command in labelled}
+    has_button = any(command.keys == "enter" for command in labelled)
+    while len(labelled) > 1 and sum(widths[command] for command in labelled) + has_button > width:
         labelled.remove(by_importance.pop())
     text = line(" ")
     for command in labelled:
-        named = line((keys[command.id], KEY), (f" {command.label} ", MAIN_BUTTON if command.keys == "enter" else ""))
+        key, label = keys[command.id], command.label
+        named = line((f" {key} {label} ", MAIN_BUTTON)) if command.keys == "enter" else line((key, KEY), f" {label} ")
         text.append_text(clickable(named, {ACTION: command.action})).append(" ")
     text.right_crop(1)
     return text

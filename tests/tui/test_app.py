@@ -127,10 +127,10 @@ def test_footer_fits_and_always_names_the_help(screen: type[BaseScreen], width: 
 
 def test_footer_leaves_out_enter_last_and_the_palette_before() -> None:
     keys = (*LessonScreen.KEYS, commands.PALETTE)
-    named = {width: commands.footer(keys, {}, width).plain for width in (44, 54, 55, 80)}
+    named = {width: commands.footer(keys, {}, width).plain for width in (44, 54, 56, 80)}
     assert all("Enter continue" in line and "? help" in line for line in named.values())
-    assert "Ctrl-P find" in named[80] and "Ctrl-P find" in named[55] and "Ctrl-P find" not in named[44]
-    assert "g words" in named[80] and "g words" not in named[55]
+    assert "Ctrl-P find" in named[80] and "Ctrl-P find" in named[56] and "Ctrl-P find" not in named[44]
+    assert "g words" in named[80] and "g words" not in named[56]
 
 
 async def test_garbage_collection_resumes_after_the_first_frame() -> None:

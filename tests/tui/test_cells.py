@@ -6,7 +6,18 @@ from rich.text import Text
 
 from fstui.runs import scenarios
 from fstui.tui.drawing import result, run, storage
-from fstui.tui.drawing.cells import distinct, fit_list, framed, rule, selectable, shown, window
+from fstui.tui.drawing.cells import (
+    distinct,
+    fit_list,
+    framed,
+    labelled,
+    paragraph,
+    rule,
+    selectable,
+    shown,
+    title_line,
+    window,
+)
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, FAINT
 from tests.factories import screens
@@ -46,9 +57,9 @@ def test_equal_names_are_numbered() -> None:
     [
         (0, 10, [*"0123456789"]),
         (9, 11, [*"0123456789"]),
-        (0, 3, ["0", "1", "   … 8 more (↓)"]),
-        (5, 3, ["4", "5", "   … 4 more (↓)"]),
-        (7, 9, [*"01234567", "   … 2 more (↓)"]),
+        (0, 3, ["0", "1", "   … 8 more"]),
+        (5, 3, ["4", "5", "   … 4 more"]),
+        (7, 9, [*"01234567", "   … 2 more"]),
         (9, 9, [*"123456789"]),
         (9, 3, ["7", "8", "9"]),
         (5, 1, ["0"]),
@@ -85,8 +96,32 @@ def test_frame_around_the_selected_row_has_a_colour() -> None:
 
 
 @pytest.mark.parametrize(("width", "cut"), [
-    (20, "a 1, b 22, c 333"), (15, "a 1, b 22 …"), (10, "a 1 …"), (4, "a 1…"),
+    (20, "a 1, b 22, c 333"), (15, "a 1, b 22"), (8, "a 1"), (2, "a…"),
 ])  # fmt: skip
 def test_a_list_is_cut_between_its_parts(width: int, cut: str) -> None:
     assert fit_list("a 1, b 22, c 333", width) == cut
-    assert fit_list("some words", width - 4, " ") in {"some words", "some …", "…", ""}
+
+
+@pytest.mark.parametrize(("width", "where"), [
+    (60, "/srv/data · ext4 › sda"), (39, "/srv/data"), (36, "…rv/data"), (30, ""),
+])  # fmt: skip
+def test_title_loses_the_last_parts_of_the_place(width: int, where: str) -> None:
+    plain = title_line("plan", "/srv/data · ext4 › sda", "922 G free", width).plain
+    assert plain.rstrip() == f" fstui  plan   {where}".ljust(width - 11) + "922 G free"
+
+
+def test_evidence_is_cut_between_its_items() -> None:
+    pairs = [("writer", "a program that wrote much"), ("writer", "b"), ("while idle", "")]
+    drawn = [text.plain.rstrip() for text in labelled(pairs, "because", 41, 3)]
+    assert drawn == [
+        "   because  writer  a program that wrote",
+        "                    much",
+        "            … 2 more (PgDn)",
+    ]
+    (_, _, second, _) = labelled(pairs, "because", 40)
+    assert second.plain == "                    b"
+
+
+def test_a_number_and_its_unit_are_not_split() -> None:
+    texts = paragraph("oldest 4.0 s, 3.98 writes/s, 16 KiB, 12 programs", 20)
+    assert [text.plain.strip() for text in texts] == ["oldest 4.0 s,", "3.98 writes/s,", "16 KiB, 12", "programs"]

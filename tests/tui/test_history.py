@@ -61,7 +61,7 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
     async with app.run_test(size=(80, 40)) as pilot:
         assert "compare ccc333, bbb222 with" in (await pressed(pilot, "h", "space", "down", "space"))[0]
         await pressed(pilot, "down", "enter")
-        assert [line.split()[1] for line in shown(app)[2:8] if line[1:2] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
+        assert [line.split()[1] for line in shown(app)[2:8] if line[3:4] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
         lines = await pressed(pilot, "escape", "escape", "t")
         assert any("3 runs since" in line and "3.00 ×" in line for line in lines)
 
@@ -80,7 +80,7 @@ async def test_keys_in_one_burst_are_all_handled() -> None:
         history.action_open()
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert [line.split()[1] for line in shown(app)[2:8] if line[1:2] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
+        assert [line.split()[1] for line in shown(app)[2:8] if line[3:4] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
 
 
 async def test_cursor_stays_on_its_run_when_a_newer_one_is_saved() -> None:
@@ -129,7 +129,7 @@ async def test_selected_run_shows_its_verdict_and_trend() -> None:
     for day, name in enumerate(("aaa111", "bbb222", "ccc333"), 1):
         saved(name, day, day)
     app = PreparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("h")
         text = "\n".join(await settled(pilot))
         assert "█" in text and "3.00 ×" in text

@@ -146,7 +146,7 @@ async def test_declared_medium_is_remembered_after_a_run() -> None:
         await planned(pilot)
         await pilot.press("tab", "end", "up", "right", "right")
         await planned(pilot)
-        assert "medium         hdd-7200     declared" in selected_setting(pilot)
+        assert "medium         ◂ hdd-7200 ▸   declared" in selected_setting(pilot)
         assert user_data.declarations() == {}
         await pilot.press("enter")
         await pilot.app.workers.wait_for_complete()
@@ -157,7 +157,7 @@ async def test_declared_medium_is_remembered_after_a_run() -> None:
         assert any("--medium hdd-7200" in line for line in lines)
         await pilot.press("tab", "end", "up")
         await pilot.pause()
-        assert "medium         hdd-7200     remembered" in selected_setting(pilot)
+        assert "medium         ◂ hdd-7200 ▸   remembered" in selected_setting(pilot)
 
 
 async def test_undo_restores_the_declaration_before_each_run() -> None:
@@ -198,7 +198,7 @@ async def test_typed_value_is_used_and_bad_value_refused() -> None:
         assert any("--set seconds=0.5" in line for line in await planned(pilot))
         await pilot.press("e", *"soon", "enter")
         lines = await planned(pilot)
-        assert any(line.startswith("  ✗ ") and "seconds" in line for line in lines)
+        assert any(line.startswith(" ✗ ") and "seconds" in line for line in lines)
         await pilot.press("enter")
         assert isinstance(pilot.app.screen, PlanScreen)
 
@@ -335,7 +335,7 @@ def test_arrow_keeps_several_typed_values() -> None:
     form = Scenario(name="mine", title="", question="", settings={"block": BLOCKS}, steps=[])
     chosen = Choices().set(form, "block", "4096,65536")
     cells = drawing.settings(Offer("mine", form), chosen, ("block", 0), None, 80).rows["block"]()
-    assert [cell.plain.strip() for cell in cells] == ["block", "4 KiB, 64 K…", "[4 KiB] · 16 KiB · [64 KiB]"]
+    assert [cell.plain.strip() for cell in cells] == ["block", "4 KiB, 64 KiB", "[4 KiB] · 16 KiB · [64 KiB]"]
     assert chosen.changed(form, "block", 1) == chosen
 
 
@@ -355,13 +355,13 @@ def test_the_medium_is_explained_while_it_is_selected() -> None:
     offer = Offer("check", scenarios.load("check"))
     for setting, said in (("medium", True), ("seconds", False), ("", False)):
         lines = [text.plain for text in drawing.notes(offer, target, ("", ""), setting, 80)]
-        assert ("  Medium: a virtio disk." in lines) == said
+        assert ("   Medium: a virtio disk." in lines) == said
 
 
 def selected_setting(pilot: Pilot[int]) -> str:
     assert isinstance(pilot.app.screen, PlanScreen)
     name = pilot.app.screen.setting
-    return next(line for line in shown(pilot.app) if line.startswith(f"    {name} "))
+    return next(line for line in shown(pilot.app) if line.startswith(f"   {name} "))
 
 
 async def test_reach_of_each_step_is_drawn() -> None:

@@ -152,6 +152,15 @@ async def test_x_explains_the_rule_of_a_finding() -> None:
         assert isinstance(pilot.app.screen, ResultScreen)
 
 
+async def test_x_on_a_step_explains_the_first_finding() -> None:
+    async with opened() as pilot:
+        for _ in screens.RUN.findings:
+            await pilot.press("down")
+        await pilot.press("x")
+        assert isinstance(pilot.app.screen, PageScreen)
+        assert "same-block-rotation" in shown(pilot.app)[0]
+
+
 async def test_a_rule_of_another_version_has_no_page() -> None:
     replace = msgspec.structs.replace
     other = replace(screens.RUN, findings=(replace(screens.RUN.findings[0], rule="rule-of-tomorrow"),))

@@ -85,9 +85,9 @@ def test_a_filesystem_that_is_read_only_by_nature_is_not_flagged() -> None:
 def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
     rows = storage.entries(screens.INVENTORY, screens.FLAGS, {})
     database = RunningDatabase(pid=812, name="postgres", kind="postgresql", mounts=("/boot",))
-    assert rows[storage.begin(rows, None, [database])].name == "/boot"
-    assert rows[storage.begin(rows, "/srv/queue/x", [database])].name == "/srv/queue"
-    assert rows[storage.begin(rows, None)].name == "/srv/queue"
+    assert rows[storage.initial_row(rows, None, [database])].name == "/boot"
+    assert rows[storage.initial_row(rows, "/srv/queue/x", [database])].name == "/srv/queue"
+    assert rows[storage.initial_row(rows, None)].name == "/srv/queue"
 
 
 @pytest.mark.parametrize("width", [50, 80, 120, 200])
@@ -131,7 +131,7 @@ async def test_writers_and_databases_of_the_selected_row() -> None:
 async def test_a_long_path_is_cut_at_its_beginning() -> None:
     app = PreparedApp(screens.PreparedMachine(screens.named("/var/lib/containers/storage/overlay/mysql-data")))
     async with app.run_test(size=(80, 24)):
-        assert any(line.startswith("▌  …/overlay/mysql-data ━") for line in shown(app))
+        assert any(line.startswith("▌  …verlay/mysql-data ━") for line in shown(app))
 
 
 def test_one_long_device_leaves_room_for_the_other_columns() -> None:
@@ -155,7 +155,7 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
         assert before[1] == after[1]
         row = next(line for line in after if line.startswith("   / "))
         assert row.split() == ["/", "━━━━╸─", "18", "G", "vda", "virtio", "12", "917", "µs"]
-        assert row.index("vda") == after[1].index("DEVICE")
+        assert row.index("vda") == after[1].index("ON DEVICE")
         assert all(len(line) <= 80 for line in after)
 
 
@@ -300,14 +300,14 @@ def test_the_io_path_is_a_tree_with_roles_and_link_rates() -> None:
     )
     target = screens.target("/db", "zfs", tank, mirror, *members, log)
     assert [line.plain.rstrip() for line in io_path.tree(target, 80)] == [
-        "  zfs  rw,relatime                             · passes flushes on",
-        "  └ tank  zpool                             ✗ flush stops here: zfs_nocacheflush",
-        "    ├ mirror-0                                 · would pass flushes on",
-        "    │ ├ nvme0n1  member, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
-        "    │ │   not read: the drive's report: root only",
-        "    │ └ nvme1n1  member, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
-        "    │     not read: the drive's report: root only",
-        "    └ sdb  slog, sata 6.0 Gbps                 · write cache on, no FUA",
+        "   zfs  rw,relatime                             · passes flushes on",
+        "   └ tank  zpool                            ✗ flush stops here: zfs_nocacheflush",
+        "     ├ mirror-0                                 · would pass flushes on",
+        "     │ ├ nvme0n1  member, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
+        "     │ │   not read: the drive's report: root only",
+        "     │ └ nvme1n1  member, PM9A3, 8.0 GT/s × 4   · write cache on, no FUA",
+        "     │     not read: the drive's report: root only",
+        "     └ sdb  slog, sata 6.0 Gbps                 · write cache on, no FUA",
     ]
     assert io_path.path(target) == "/db · zfs › tank › mirror-0 + sdb › nvme0n1 + nvme1n1"
 
@@ -319,7 +319,7 @@ def test_health_of_a_drive_is_drawn_below_it() -> None:
     )
     drive = Node(id="nvme0n1", layer="block", kind="disk", name="nvme0n1", readings=asked)
     drawn = [line.plain.rstrip() for line in io_path.tree(screens.target("/db", "ext4", drive), 80)]
-    assert drawn[-1] == "      reports: 3\xa0% used, unsafe shutdowns: 40, media errors: 0"
+    assert drawn[-1] == "       reports: 3\xa0% used, unsafe shutdowns: 40, media errors: 0"
 
 
 def test_a_role_for_another_volume_is_not_drawn() -> None:

@@ -77,8 +77,8 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
         assert isinstance(pilot.app.screen, WatchScreen)
         lines = shown(pilot.app)
         assert lines[0].endswith("0:02")
-        assert any(line.startswith("  mariadbd (50)") and line.endswith("logfile0") for line in lines)
-        assert any(line.startswith("  sda") and "38.0 ms" in line for line in lines)
+        assert any(line.startswith("   mariadbd (50)") and line.endswith("logfile0") for line in lines)
+        assert any(line.startswith("   sda") and "38.0 ms" in line for line in lines)
         assert any("journal of sda1: 24.0 commits/s" in line for line in lines)
         assert "The program waits for the disk" in " ".join(lines)
         after = await pressed(pilot, "escape")
@@ -97,7 +97,7 @@ async def test_without_a_trace_the_writers_are_shown() -> None:
     async with watching(refused, WatchedSecond(second=SECOND, sentence="fstui cannot see who waits.")) as pilot:
         lines = shown(pilot.app)
         assert lines.count(" not traced by the kernel: only root may trace the kernel") == 1
-        assert any(line.startswith("  rsyslogd (700)") for line in lines)
+        assert any(line.startswith("   rsyslogd (700)") for line in lines)
         assert not any("mariadbd" in line for line in lines)
 
 

@@ -54,7 +54,7 @@ def title(view: RiskView, width: int) -> Text:
 
 def total(view: RiskView, width: int) -> list[Text]:
     words = at_risk.total(view.state) if view.state else "Looking at the open files …"
-    return paragraph(words, width - 1, " ", HEAD)
+    return paragraph(words, width, " ", HEAD)
 
 
 def rows(view: RiskView, width: int) -> list[Text]:

@@ -26,6 +26,9 @@ ROW, ACTION = "row", "act"
 FRAMES_FROM = 110
 """Narrower screens have no cells for frames."""
 _SELECTED_MARGIN = "▌"
+_PART, _MIN_PATH_WIDTH = " · ", 8
+_INSET, _LABEL_WIDTH = 3, 9
+"""Text starts below the title of its frame, and evidence in the cell after its label."""
 
 
 Card = tuple[str, Callable[[int], Sequence[Text]]]
@@ -78,12 +81,12 @@ def fit_right(text: str, width: int) -> str:
 
 
 def fit_list(text: str, width: int, separator: str = ", ") -> str:
-    """Cut a list that is too long at the end of one of its parts."""
+    """Leave out the last parts of a list that is too long. The parts are in the order of their importance."""
     text = escape_controls(text)
     parts = text.split(separator)
     while cell_len(text) > width and len(parts) > 1:
         parts.pop()
-        text = separator.join(parts) + " …"
+        text = separator.join(parts)
     return fit(text, width).rstrip()
 
 
@@ -106,7 +109,7 @@ def line(*runs: Run | str) -> Text:
 def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "") -> Text:
     """Place texts at both ends of a line. The left one is cut if there is too little room."""
     text, right = line(*left), escape_controls(right)
-    room = width - cell_len(right) - 2
+    room = width - cell_len(right) - 3
     if text.cell_len > room:
         text.truncate(max(room - 1, 0), overflow="crop")
         text.append("…")
@@ -116,10 +119,16 @@ def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "
 
 
 def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -> Text:
-    """Draw the first line of a screen: ``fstui  MARK  name   where          remark``."""
-    runs = [*((f"  {word}", HEAD) for word in (mark, name) if word), (f"   {where}", "")]
-    (first, style), *others = runs
-    return ends([(" fstui ", BRAND), (first[1:], style), *others], remark, width)
+    """Draw the first line of a screen: ``fstui  MARK  name   where          remark``.
+
+    ``where`` loses its last parts, then its beginning, where there is no room for it.
+    """
+    names = "  ".join(filter(None, (mark, name)))
+    room = width - drawn_width(f" fstui  {names}   ") - drawn_width(remark) - 3
+    while drawn_width(where) > room and _PART in where:
+        where = where.rpartition(_PART)[0]
+    where = cut_left(where, room) if room >= min(drawn_width(where), _MIN_PATH_WIDTH) else ""
+    return ends([(" fstui ", BRAND), (f" {names}" if names else "", HEAD), (f"   {where}", "")], remark, width)
 
 
 def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
@@ -155,20 +164,19 @@ def plain_meter(share: float, cells: int) -> str:
     return "".join(words for words, _ in meter(share, cells, ""))
 
 
-def colour_meters(texts: Iterable[Text]) -> None:
+def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
     for text in texts:
-        text.highlight_regex("[━╸]+", AREA)
+        text.highlight_regex("[━╸]+", style)
         text.highlight_regex("─+", FAINT)
 
 
 def selectable(runs: Sequence[Run], *, selected: bool, glyph: Run = (" ", "")) -> Text:
     """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
-    body = [(words, SELECTED) for words, _ in runs] if selected else runs
-    return line((_SELECTED_MARGIN if selected else " ", HEAD), (f"{glyph[0]} ", glyph[1]), *body)
-
-
-def heading(columns: Sequence[Column]) -> Text:
-    return line(("  " + row(columns, {column.title: column.title for column in columns}), FAINT))
+    sign, style = glyph
+    body = [(f"{sign} ", style), *runs]
+    if selected:
+        return line((_SELECTED_MARGIN, HEAD), *((words, SELECTED) for words, _ in body))
+    return line(" ", *body)
 
 
 def top(columns: Sequence[Column], width: int) -> Text:
@@ -179,9 +187,9 @@ def top(columns: Sequence[Column], width: int) -> Text:
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:
     """Draw a heading and rows of cells, which are in the order of all columns; the columns that fit are shown."""
-    titles, fitting = [column.title for column in columns], shown(columns, width - 2)
-    drawn = (row(fitting, dict(zip(titles, cells, strict=True))) for cells in rows)
-    return [heading(fitting), *(line(f"  {words}") for words in drawn)]
+    titles, fitting = [column.title for column in columns], shown(columns, width - _INSET - 1)
+    drawn = [row(fitting, dict(zip(titles, cells, strict=True))) for cells in (titles, *rows)]
+    return [line((" " * _INSET + words, "" if index else FAINT)) for index, words in enumerate(drawn)]
 
 
 def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = (), style: str = HEAD) -> Text:
@@ -214,14 +222,14 @@ def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None
     return fold(text, max(width, 20), first, indent) or [first]
 
 
-def paragraph(words: str, width: int, lead: str = "", style: str = "") -> list[Text]:
-    """Draw wrapped words. ``lead`` starts the first line; the others are indented as far."""
-    return [line((part, style)) for part in wrapped(words, width, " " * len(lead), lead)]
+def paragraph(words: str, width: int, lead: str = " " * _INSET, style: str = "") -> list[Text]:
+    """Draw wrapped words with a blank cell on the right. ``lead`` starts the first line; the others are indented."""
+    return [line((part, style)) for part in wrapped(words, width - 1, " " * len(lead), lead)]
 
 
 def headline(words: str, width: int, end: str) -> list[Text]:
     """Draw a conclusion, which is bold up to the first ``end``."""
-    lines = paragraph(words, width - 1, " ")
+    lines = paragraph(words, width, " ")
     bold = words.index(end) + 2 if end in words else len(words) + len(lines)
     for text in lines:
         text.stylize(HEAD, 0, max(bold, 0))
@@ -236,26 +244,39 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
     hidden = 0 if fits else count - offset - height
     shown = range(offset, min(offset + height - (hidden > 0), count))
     rows = [clickable(draw(index), {ROW: index}) for index in shown]
-    return [*rows, line((f"   … {hidden + 1} more (↓)", FAINT))] if hidden > 0 else rows
+    return [*rows, line((f"   … {hidden + 1} more", FAINT))] if hidden > 0 else rows
 
 
-def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, *, indent: int = 3) -> list[Text]:
-    """Draw pairs of label and evidence, in columns if there is room: ``because  label  evidence``."""
+def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: int | None = None) -> list[Text]:
+    """Draw pairs of label and evidence, in columns if there is room: ``because  label  evidence``.
+
+    A label is not repeated. Pairs that do not fit are left out, and the last line says how many.
+    """
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
-    room = width - 12
+    room = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
-    lines: list[Text] = []
+    items: list[list[str]] = []
+    previous = ""
     for label, evidence in safe_pairs:
         if not evidence:
-            parts = wrapped(label, room, indent="")
-        elif label_width <= room * 3 // 5:
-            parts = wrapped(evidence, room, indent=" " * label_width, first=fit(label, label_width))
+            items.append(wrapped(label, room, indent=""))
+        elif label_width <= room * 2 // 5:
+            first = fit(label if label != previous else "", label_width)
+            items.append(wrapped(evidence, room, indent=" " * label_width, first=first))
         else:
-            parts = wrapped(f"{label}: {evidence}", room, indent="  ", first="")
-        lead = " " * indent + fit("" if lines else head, 12 - indent)
-        lines.append(line((lead, FAINT), parts[0]))
-        lines.extend(line(" " * len(lead) + part) for part in parts[1:])
-    return lines
+            items.append(wrapped(f"{label}: {evidence}", room, indent="  ", first=""))
+        previous = label
+    count = len(items)
+    while height is not None and items and sum(map(len, items)) + (len(items) < count) > height:
+        items.pop()
+    parts = [part for item in items for part in item]
+    styles = [""] * len(parts)
+    if len(items) < count:
+        parts, styles = [*parts, f"… {count - len(items)} more (PgDn)"], [*styles, FAINT]
+    return [
+        line((" " * _INSET + fit("" if index else head, _LABEL_WIDTH), FAINT), (part, style))
+        for index, (part, style) in enumerate(zip(parts, styles, strict=True))
+    ]
 
 
 def distinct(names: Sequence[str], width: int) -> list[str]:

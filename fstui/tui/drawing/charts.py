@@ -191,9 +191,9 @@ def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: 
     values = [None if sample is None else figure.value(sample) for sample in series]
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
-    head = f"  {figure.name}"
+    head = f"   {figure.name}"
     peak = f"at most {figure.words(highest)}" if highest else ""
-    drawn: list[list[Run]] = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + cells - len(head))}  ", FAINT)]]
+    drawn: list[list[Run]] = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(head))} ", FAINT)]]
     for row in reversed(range(rows)):
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
         dots = [_dots(value, top, row, rows) for value in values]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import Simulated
 
 _MAX_WRITERS = 4
-_NAME_WIDTH, _VALUE_WIDTH, _SIDE_BY_SIDE_FROM = 17, 20, 148
+_NAME_WIDTH, _VALUE_WIDTH, _SIDE_BY_SIDE_FROM = 18, 20, 148
 _NAMES = {
     "fua": "FUA",
     "bytes": "size",
@@ -59,7 +59,7 @@ def detail(
 ) -> list[Text]:
     """Draw everything but the charts. ``runs``: all saved runs that are known."""
     if entry is None:
-        return [rule(width), line("  No filesystem matches the filter. Press Esc to show all.")]
+        return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "looked at only")]
     edges = {device: _edge(stat) for device, stat in stats.items()}
     target = entry.target
@@ -68,19 +68,19 @@ def detail(
         if target.silent_s is not None:
             hangs = "its server or its disk hangs. A run there would hang too."
             words = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
-            lines += [line(), *paragraph(words, width - 1, "  ? ")]
+            lines += [line(), *paragraph(words, width, " ? ")]
     elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
-        lines += [line(f"  {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
+        lines += [line(f"   {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
         if device.id in edges:
             words, style = edges[device.id]
-            lines += [line((fit_list(f"  {words}", width), style))]
+            lines += [line((fit_list(f"   {words}", width), style))]
     filesystem = (target.identity, inventory.host.hostname) if target and target.identity else None
     if own_runs := [run for run in runs if (run.identity, run.hostname) == filesystem]:
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
-        lines += [line(), *paragraph(_NO_DEFECT, width - 1, "  ", FAINT)]
+        lines += [line(), *paragraph(_NO_DEFECT, width)]
     for finding in entry.findings:
         lines += [line(), *_finding(finding, width)]
     return lines
@@ -98,16 +98,18 @@ def disk(simulated: Simulated, width: int) -> list[Text]:
         key, words = map(text, row)
         name, words = _parameter(key, words)
         part = key.rpartition(".")[0].removeprefix("disk.").replace(".", " ")
-        drawn = parts.setdefault(part, [line((f"  {part}", HEAD))])
-        drawn += [line((fit(f"  {name}", _NAME_WIDTH), FAINT), words)] if words else []
+        drawn = parts.setdefault(part, [line((f"   {part}", HEAD))])
+        drawn += [line((fit(f"   {name}", _NAME_WIDTH), FAINT), words)] if words else []
     columns: list[list[Text]] = [[] for _ in range(max(card_width // (_NAME_WIDTH + _VALUE_WIDTH), 1))]
     for drawn in parts.values():
-        min(columns, key=len).extend(drawn)
+        column = min(columns, key=len)
+        column += [line(), *drawn] if column else drawn
     changing = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
     left = [rule(card_width, simulated.title, "simulated"), *_beside(columns, _NAME_WIDTH + _VALUE_WIDTH)]
-    left += [line(), *paragraph(changing, card_width - 2, "  ", FAINT)]
+    left += [line(), *paragraph(changing, card_width, style=FAINT)]
     right = [rule(card_width, "simulated disks")]
-    right += [part for section in _every_disk().sections for part in section_lines(section, card_width)]
+    disks, starting = _every_disk().sections
+    right += [*section_lines(disks, card_width), line(), *paragraph(starting.lines[0], card_width, style=FAINT)]
     for listed in right:
         listed.stylize(AREA if listed.plain.split()[:1] == [simulated.name] else "")
     return _beside([left, right], card_width) if card_width < width else [*left, *right]
@@ -160,7 +162,7 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     for section in guests.sections((guest,), inventory):
         yield from section_lines(section._replace(title=section.title if section.style else ""), width)
         yield line()
-    yield from (part for words in about for part in paragraph(words, width - 1, "  ", FAINT))
+    yield from (part for words in about for part in paragraph(words, width, style=FAINT))
 
 
 def _edge(stats: IoStats) -> Run:
@@ -185,9 +187,9 @@ def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]
     users = [writer for writer in activity.writers if target.mount_point in writer.mounts]
     named = [f"{writer.name} ({writer.pid}) {size(_rounded(writer.bytes_per_s))}/s" for writer in users[:_MAX_WRITERS]]
     if named:
-        yield line((fit_list(f"  who   {', '.join(named)}", width - 1), FAINT))
+        yield line(("   who   ", FAINT), fit_list(", ".join(named), width - 10))
     if named and activity.hidden:
-        yield line(("        run fstui as root to see other users' processes", FAINT))
+        yield line(("         run fstui as root to see other users' processes", FAINT))
     for database in activity.databases:
         if target.mount_point in database.mounts:
             yield from _database(database, width)
@@ -202,20 +204,20 @@ def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
     settings = ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items()))
     words = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
     words += settings or "no durability setting was changed at its start"
-    yield from paragraph(words, width - 1, "  data  ")
+    yield from paragraph(words, width, "   data  ")
     for reason in database.unsafe_settings:
-        yield from paragraph(f"a commit may be lost: {reason}", width - 1, "        ✗ ", BAD)
+        yield from paragraph(f"a commit may be lost: {reason}", width, "         ✗ ", BAD)
 
 
 def _finding(finding: Finding, width: int) -> list[Text]:
     glyph, style = verdict_style(finding.verdict)
     word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
-    sentence = paragraph(f"{word}   {finding.sentence or finding.title}", width - 1, f"  {glyph} ")
-    sentence[0].stylize(style or HEAD, 2, 4 + len(word))
+    sentence = paragraph(f"{word}   {finding.sentence or finding.title}", width, f" {glyph} ")
+    sentence[0].stylize(style or HEAD, 1, 3 + len(word))
     return [
         *sentence,
-        *labelled([part.partition(": ")[::2] for part in finding.because], "because", width, indent=4),
-        *labelled([(step, "") for step in finding.next], "next", width, indent=4),
+        *labelled([part.partition(": ")[::2] for part in finding.because], "because", width),
+        *labelled([(step, "") for step in finding.next], "next", width),
     ]
 
 
@@ -227,11 +229,12 @@ def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
         newest = runs[-1]
         glyph, style = verdict_style(newest.verdict)
         speed = f"{newest.rate_of} {rate(newest.rate_per_s)}/s"
-        words = f" {newest.verdict}   {newest.scenario}: {speed}   {moment(newest.started_at, '%d %b %Y')}"
+        words = f" {newest.verdict}   {newest.scenario}: {speed}"
         if len(runs) > 1:
             change = newest.rate_per_s / runs[0].rate_per_s
             words += f"   {history.bars(runs[-_MAX_BARS:])}   {change:.2f} × the first of {len(runs)}"
+        words += f"   {moment(newest.started_at, '%d %b %Y')}"
         drawn.append(
-            line((f"  {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit_list(words, width - 9, "   "))
+            line((f"   {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit_list(words, width - 11, "   "))
         )
     return drawn

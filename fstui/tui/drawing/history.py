@@ -20,7 +20,7 @@ from fstui.report.text import moment, verdict_word
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, drawn_width, fit, line, paragraph, rule, shown
-from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, speed_style, verdict_style
+from fstui.tui.styles import AREA, DOUBT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
@@ -41,7 +41,8 @@ COLUMNS = (
     Column("NOTE", 28, gap=2, from_width=121),
 )
 _MIN_PICTURE_LINES = 8
-_TREND_CELLS = 9
+_LABEL_CELLS, _MAX_BAR_CELLS = 9, 24
+"""A bar of the chart has a label from this width on."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -50,7 +51,7 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     if width >= _VERY_WIDE:  # the bars take the cells that paths leave
         widths = {"BAR": 0, "TARGET": min(max((drawn_width(_where(run)) for run in runs), default=0), _MAX_TARGET)}
         columns = tuple(replace(column, width=widths.get(column.title, column.width)) for column in COLUMNS)
-    columns = shown(columns, width - 1)
+    columns = shown(columns, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
     rows = {run.path: partial(_row, run, columns, scale, bar) for run in runs}
@@ -82,49 +83,53 @@ def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
-    """Draw how the rate changed in the runs of a series, the chosen one in bold; nothing for a single run."""
+    """Draw how the rate changed in the runs of a series, all but the chosen one dimmed; nothing for a single run."""
     runs = next((runs for runs in report.series(summaries) if chosen in runs), [])
     if len(runs) < 2:
         return []
-    recent = runs[-((width - 2) // 2) :]
-    cells = min((width - 2) // len(recent), _TREND_CELLS)
-    highest = max(run.rate_per_s for run in recent)
-    eighths = [max(round(run.rate_per_s / highest * 8 * rows), 1) for run in recent]
+    recent = runs[-((width - 4) // 2) :]
+    cells = min((width - 4) // len(recent), _MAX_BAR_CELLS)
+    scale = charts.scale_around(run.rate_per_s for run in recent)
+    eighths = [max(round(scale.position(run.rate_per_s) * 8 * rows), 1) for run in recent]
     times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
     lines = [rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'run')}, the last {times}")]
     for row in reversed(range(rows)):
         bars = (f"{charts.block(full, row) * (cells - 1)} " for full in eighths)
-        styled = ((words, HEAD if run is chosen else AREA) for run, words in zip(recent, bars, strict=True))
-        lines.append(line(" ", *styled))
+        styled = ((words, AREA if run is chosen else f"dim {AREA}") for run, words in zip(recent, bars, strict=True))
+        lines.append(line("   ", *styled))
     glyphs = [(run, *verdict_style(run.verdict)) for run in recent]
     labels = (
-        (f"{glyph} {_rate(run.rate_per_s)}" if cells == _TREND_CELLS else glyph, style) for run, glyph, style in glyphs
+        (f"{glyph} {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else glyph, style) for run, glyph, style in glyphs
     )
-    lines.append(line(" ", *((fit(words, cells), style) for words, style in labels)))
+    lines.append(line("   ", *((fit(words, cells), style) for words, style in labels)))
     return lines
 
 
-def selected(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
+def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
     """Return the verdict, speed, next steps and evidence, and a picture, for which evidence is cut unless ``whole``."""
     if run is None:
-        return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_in_short(summary, width)]
+        return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_summary_lines(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
 
+    measured = f"{summary.rate_of} {rate(summary.rate_per_s)}/s · " if summary.rate_per_s else ""
     lines = [
-        rule(width, f"{summary.id}  {_target(summary)}", moment(summary.started_at)),
+        rule(width, f"{summary.id}  {_target(summary)}", measured + moment(summary.started_at)),
         result.verdict(run, width),
         *result.speed(run, width),
     ]
-    room = UNBOUNDED if whole else height - len(lines) - _MIN_PICTURE_LINES
-    lines += result.explanation(run, leading(run), width, room)
+    room = height - len(lines)
+    explained = result.explanation(run, leading(run), width, UNBOUNDED if whole else room - _MIN_PICTURE_LINES)
+    picture_lines = room - len(explained)
+    if picture_lines < _MIN_PICTURE_LINES and not whole:
+        return [*lines, *result.explanation(run, leading(run), width, room)]
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
-    return [*lines, *result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES))]
+    return [*lines, *explained, *result.picture(run, step, width, max(picture_lines, _MIN_PICTURE_LINES))]
 
 
-def file(summary: Summary, width: int) -> list[Text]:
+def file_lines(summary: Summary, width: int) -> list[Text]:
     words = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
     words = f"“{summary.note}” {words}" if summary.note else words
-    return paragraph(words, width - 2, " ", FAINT)
+    return paragraph(words, width, " ")
 
 
 def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int) -> list[Text]:
@@ -155,9 +160,9 @@ def _where(summary: Summary) -> str:
     return (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else "")
 
 
-def _in_short(summary: Summary, width: int) -> list[Text]:
+def _summary_lines(summary: Summary, width: int) -> list[Text]:
     if summary.unreadable:
-        return paragraph(summary.unreadable, width - 2, "  ", DOUBT)
+        return paragraph(summary.unreadable, width, style=DOUBT)
     if summary.verdict is None:
         return []
     glyph, style = verdict_style(summary.verdict)

@@ -60,7 +60,7 @@ def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> 
                 layer_role = node.below_roles.get(layer.id, "")
                 draw(layer, layer_role, indent + branch, indent + gap, stopped or node.sync == "stops")
 
-    draw(target.stack[0], "", "  ", "  ", False)
+    draw(target.stack[0], "", "   ", "   ", False)
     widest = max(drawn_width(row[0]) for row in lines if isinstance(row, tuple))
     return [part for row in lines for part in ([row] if isinstance(row, Text) else _layer(*row, widest, width))]
 
@@ -97,20 +97,20 @@ def reach_lines(
 
     all_places = places(target)
     names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME_WIDTH, (width + 2) // 3)
-    room = width - names - 4
+    room = width - names - 6
     narrow = max(room // len(all_places), (room - cell_len(all_places[-1].name) - 3) // max(len(all_places) - 1, 1))
     cells = max((room - 2) // (len(all_places) + 1), min(_MIN_PLACE_WIDTH, narrow))
     heads = [
         (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", cells - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
         for place in all_places
     ]
-    drawn = [line(" " * (names + 4), *heads)]
+    drawn = [line(" " * (names + 5), *heads)]
     drawn[0].truncate(width, overflow="crop")
     for name, settings in steps:
         data = reach(settings, target, all_places)
         data = in_truth(actual, data, all_places) if actual and data else data
         bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, room)
-        drawn.append(line(f"  {fit(name, names)}  ", *bar))
+        drawn.append(line(f"   {fit(name, names)}  ", *bar))
     return drawn
 
 
@@ -132,7 +132,7 @@ def _layer(left: str, note: Run, widest: int, width: int) -> list[Text]:
     column = max(min(widest + 3, width * 51 // 80, width - cell_len(note[0])), _MIN_NOTE_COLUMN)
     if width < 70:
         return [line(fit(left, width)), line("      ", note)] if note[0] else [line(fit(left, width))]
-    return [line(fit(left, column - 1) + " ", (fit(note[0], width - column).rstrip(), note[1]))]
+    return [line(fit(fit_list(left, column - 1, ","), column), (fit(note[0], width - column).rstrip(), note[1]))]
 
 
 def _name(node: Node) -> str:
@@ -142,7 +142,7 @@ def _name(node: Node) -> str:
 
 def _note(node: Node, stopped: bool) -> Run:
     if node.sync == "stops" and stopped:
-        return f"· {node.because}", FAINT
+        return f"· {node.because}", ""
     if node.sync == "stops":
         return f"✗ flush stops here: {node.because}", BAD
     if node.lowest and node.write_cache:
@@ -150,7 +150,7 @@ def _note(node: Node, stopped: bool) -> Run:
         fua = {True: ", FUA", False: ", no FUA", None: ""}[node.fua]
         return f"· write cache {cache}{fua}", ""
     if node.sync == "passes":
-        return "· would pass flushes on" if stopped else "· passes flushes on", FAINT
+        return "· would pass flushes on" if stopped else "· passes flushes on", ""
     return (f"? {node.because}", "") if node.because else ("", "")
 
 

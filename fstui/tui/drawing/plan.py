@@ -29,21 +29,22 @@ from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR_WIDTH, _WIDE_SCREEN = 12, 103
+_BAR_WIDTH, _MAX_BAR_WIDTH, _WIDE_SCREEN = 12, 20, 103
 _MAX_PROSE_WIDTH = 120
 _BARS = ("DURATION", "BYTES")
 _MUCH = 10
-"""A run that writes more than a tenth of the free space has its bar in another colour."""
+"""A run that writes more than a tenth of the free space has its bar and its amount in the colour of doubt."""
+_WIDE_GAPS = {"SCENARIO": 3, "QUESTION": 2}
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
     Column("QUESTION"),
     Column("TIME", 7, right=True),
     Column("DURATION", _BAR_WIDTH, gap=2, from_width=_WIDE_SCREEN),
-    Column("WRITES", 8, right=True, from_width=63),
-    Column("BYTES", _BAR_WIDTH, from_width=_WIDE_SCREEN),
+    Column("WRITES", 7, right=True, from_width=63),
+    Column("BYTES", _BAR_WIDTH, gap=2, from_width=_WIDE_SCREEN),
 )
-SETTINGS = (Column("NAME", 14, gap=4), Column("VALUE", 12), Column("NOTE"))
+SETTINGS = (Column("NAME", 14, gap=3), Column("VALUE", 14), Column("NOTE"))
 
 
 def title(directory: str, target: Target | None, simulated: str | None, width: int) -> Text:
@@ -51,16 +52,18 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
     where = io_path.path(target) if target else directory
     mark = origin(simulated).partition(" ")[0]
-    return title_line("plan", f"{where} {device}".rstrip(), free, width, mark)
+    return title_line("plan", " · ".join(filter(None, (where, device))), free, width, mark)
 
 
 def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
+    gaps = _WIDE_GAPS if width >= _WIDE_SCREEN else {}
+    columns = [replace(column, gap=gaps.get(column.title, column.gap)) for column in SCENARIOS]
     texts = max((cell_len(offer.form.question) for offer in offers), default=0)
-    texts += sum(column.gap + column.width * (column.title not in _BARS) for column in SCENARIOS)
-    bar = max((width - 1 - texts) // len(_BARS), _BAR_WIDTH)  # the bars take the room that is left
-    widest = [replace(column, width=bar) if column.title in _BARS else column for column in SCENARIOS]
-    columns = shown(widest, width - 1)
+    texts += sum(column.gap + column.width * (column.title not in _BARS) for column in columns)
+    bar = min(max((width - texts) // len(_BARS), _BAR_WIDTH), _MAX_BAR_WIDTH)
+    columns = [replace(column, width=bar) if column.title in _BARS else column for column in columns]
+    columns = list(shown(columns, width))
     rows = {}
     for index, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "QUESTION": offer.form.question}
@@ -74,7 +77,7 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
             values |= {"WRITES": writes_at_most(plan)}
             values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
-            if free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes:
+            if _is_much(plan, free_bytes):
                 styles["BYTES"] = DOUBT
         rows[str(index)] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
@@ -82,12 +85,13 @@ def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
     """Return a row for each setting; the name is the key. ``marked``: the setting under the cursor, and its option."""
-    columns = shown(SETTINGS, width - 1)
+    columns = shown(SETTINGS, width)
 
     def draw(name: str) -> list[Text]:
         setting = offer.form.settings.get(name)
         if setting is None:
             value, note = _declaration(chosen.declaration, name, target)
+            value = f"◂ {value} ▸" if name == marked[0] else value
         else:
             setting_values, allowed = chosen.values(offer.form, name), offers.options(setting)
             if offers.is_matrix(setting):
@@ -95,30 +99,34 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
                 boxes = _boxes(setting, setting_values, marked[1] if name == marked[0] else None, columns[-1].width)
                 return [*row_cells(columns[:2], values, {}), boxes]
             value = ", ".join(_shown(setting, text) for text in setting_values) + (" s" if setting.unit == "s" else "")
+            value = f"◂ {value} ▸" if name == marked[0] and len(setting_values) == 1 else value
             words = [(_shown(setting, value), value in setting_values) for value in allowed]
             note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
-        style = "" if name == marked[0] else FAINT
-        return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {"NOTE": style})
+        return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {})
 
     return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
 
 
 def notes(offer: Offer, target: Target | None, busy: Run, setting: str, width: int) -> list[Text]:
     """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
-    room = min(width - 2, _MAX_PROSE_WIDTH)
+    room = min(width, _MAX_PROSE_WIDTH)
     reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
-    about = paragraph(" ".join(offer.form.help.split()), room, "  ")
+    about = paragraph(" ".join(offer.form.help.split()), room)
     if offer.refusal:
-        return [*paragraph(offer.refusal, room, "  ✗ ", BAD), line(), *about]
-    lines = paragraph(f"Medium: {reasons[0]}.", room, "  ") if reasons else []
+        return [*paragraph(offer.refusal, room, " ✗ ", BAD), line(), *about]
+    lines = paragraph(f"Medium: {reasons[0]}.", room) if reasons else []
     if offer.plan and target:
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
-            lines += paragraph(f"{count} skipped: {reason}", room, "  – ")
-        lines += paragraph(_amount(offer.plan, target), room, "  ")
-        lines += paragraph(offer.command, room, "  $ ", FAINT)
+            lines += paragraph(f"{count} skipped: {reason}", room, " – ")
+        amount, free_bytes = _amount(offer.plan, target), target.space.free_bytes if target.space else None
+        if isinstance(offer.plan, Plan) and _is_much(offer.plan, free_bytes):
+            lines += paragraph(f"{amount} This is more than a tenth of the free space.", room, " ! ", DOUBT)
+        else:
+            lines += paragraph(amount, room)
+        lines += paragraph(offer.command, room, " $ ")
         words, style = busy
-        lines += paragraph(words, room, "  ! " if style == DOUBT else "  ", style) if words else []
+        lines += paragraph(words, room, " ! " if style == DOUBT else "   ", style) if words else []
     pictures = _pictures(offer.plan, target, width) if isinstance(offer.plan, Plan) and target and target.stack else []
     return [*lines, line(), *about, *pictures]
 
@@ -137,6 +145,10 @@ def extent(offer: Offer, chosen: Choices) -> str:
     lengths = {step.settings.seconds for step in steps}
     duration = f" × {length:g} s" if len(lengths) == 1 and (length := lengths.pop()) else ""
     return f"{product}{counted(len(steps), 'step')}{duration}"
+
+
+def _is_much(plan: Plan, free_bytes: int | None) -> bool:
+    return free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes
 
 
 def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.run import Run
@@ -39,9 +40,10 @@ def report_cards(report: Report) -> list[Card]:
 
 def section_lines(section: Section, width: int) -> list[Text]:
     """Return the title in bold, the table or drawing as the command prints it, then sentences and labelled points."""
-    lines = paragraph(section.title, width - 1, " ", HEAD) if section.title else []
-    printed = plain.lines(section._replace(title="", lines=(), points=()), width - 2)
-    table = [line(f" {part}") for part in printed]
+    lines = paragraph(section.title, width, style=HEAD) if section.title else []
+    printed = list(plain.lines(section._replace(title="", lines=(), points=()), width - 2))
+    inset = "   " if max(map(cell_len, printed), default=0) + 4 <= width else " "
+    table = [line(inset + part) for part in printed]
     for verdict, glyph in GLYPHS.items():
         for text in table:
             text.highlight_words([f"{glyph} {verdict}"], verdict_style(verdict)[1])
@@ -50,7 +52,7 @@ def section_lines(section: Section, width: int) -> list[Text]:
     if section.rows:
         table[0].stylize(FAINT)
     lines += table
-    lines += [part for sentence in section.lines for part in paragraph(sentence, width - 1, " ")]
+    lines += [part for sentence in section.lines for part in paragraph(sentence, width)]
     for label, points in section.points:
         lines += labelled([point.partition(": ")[::2] for point in points], label, width)
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -21,11 +21,11 @@ from fstui.report.run import BELOW
 from fstui.report.text import NONE, cut_left, origin, speed_word, verdict_word, verdict_words
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
+    FRAMES_FROM,
     Column,
     distinct,
     drawn_width,
     fit,
-    fit_list,
     labelled,
     line,
     paragraph,
@@ -58,9 +58,9 @@ STEPS = (
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
 """A terminal that is not wide cuts the names of rules, to leave room for their titles."""
 FINDINGS = (
-    Column("RULE", _NAME_WIDTH, gap=0),
-    Column("VERDICT", 11, gap=2),
-    Column("CONFIDENCE", 6, gap=2, from_width=60),
+    Column("RULE", gap=0),
+    Column("VERDICT", gap=2),
+    Column("CONFIDENCE", gap=2, from_width=60),
     Column("TITLE", gap=2),
 )
 
@@ -71,7 +71,8 @@ _STATES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": "
 def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     name = run.scenario.name if run.scenario else ""
     where = io_path.path(run.target) if run.target else ""
-    when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if is_saved else "%-d %b %H:%M")
+    has_year = is_saved and width >= FRAMES_FROM
+    when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if has_year else "%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
     remark = f"{when} · {seconds(run.elapsed_s)}{status}"
     mark = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
@@ -83,12 +84,9 @@ def verdict(run: Run, width: int) -> Text:
         words = f" {loss.words} "
         return line((fit(words, min(drawn_width(words), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
-    deciding = leading(run)
-    title = finding_title(deciding) if deciding else ""
-    title = "no power-cut test (w)" if run.verdict == "consistent" else title
-    word = verdict_word(run.verdict)
-    badge, why = f" {glyph} {word} ", f" {run.confidence} confidence   {title}"
-    return line((badge, f"reverse {style}"), fit_list(why, width - drawn_width(badge), " "))
+    badge, confidence = f" {glyph} {verdict_word(run.verdict)} ", f" {run.confidence} confidence"
+    untested = "   no power-cut test (w)" if run.verdict == "consistent" else ""
+    return line((badge, f"reverse {style}"), confidence, untested)
 
 
 def speed(run: Run, width: int) -> list[Text]:
@@ -110,18 +108,14 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     sentence = finding.sentence or finding.title if finding else run.sentence
     if finding is not None and finding is leading(run):
         sentence = run.sentence or sentence
-    lines = paragraph(sentence, width, "   ")
+    lines = paragraph(sentence, width)
     if finding is None:
         return lines
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
     pairs = [part.partition(": ")[::2] for part in finding.because]
-    because = labelled(pairs, "because", width)
-    steps = labelled([(step, "") for step in finding.next], "next", width)
-    room = max(height - len(lines) - len(steps), 2)
-    if len(because) > room:
-        because = [*because[: room - 1], line((" " * 12 + "… more (PgDn)", FAINT))]
-    return [*lines, *steps, *because]
+    lines += labelled([(step, "") for step in finding.next], "next", width)
+    return [*lines, *labelled(pairs, "because", width, max(height - len(lines), 1))]
 
 
 def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
@@ -139,11 +133,11 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
     Without such a step, return the step with most syncs among the steps that the finding names.
     """
     timed = [step for step in run.steps if step.timeline]
-    named = [step for step in timed if chosen and step.name in chosen.steps] or timed
-    candidates = named if chosen and chosen is not leading(run) else timed
+    steps_of_finding = [step for step in timed if chosen and step.name in chosen.steps] or timed
+    candidates = steps_of_finding if chosen and chosen is not leading(run) else timed
     answer = next(iter(run.speed.because), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
-    of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
-    return max(of_answer or named, key=lambda step: step.syncs, default=None)
+    steps_of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
+    return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)
 
 
 def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
@@ -155,7 +149,7 @@ def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
 
 def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     operation, counts = step.latency_ns, Counts(run)
-    lines = paragraph(f"{step.name}: {step.status}. {figures.failure(step)}", width - 1, "   ")
+    lines = paragraph(f"{step.name}: {step.status}. {figures.failure(step)}", width)
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
@@ -179,19 +173,22 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
         f"{key} {value}" for key, value in step.settings.as_dict().items() if value not in ((), [], 0, "")
     )
     pairs.append(("settings", settings))
-    return lines + labelled(pairs, "measured", width - 1)
+    return lines + labelled(pairs, "measured", width)
 
 
-def findings(found: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
+def findings(ordered: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
     """Draw a line for each finding: the rule, the verdict, the confidence and the title."""
-    longest = max((len(finding.rule) for finding in found), default=0)
-    named = longest if width >= _WIDE_SCREEN else min(longest, _NAME_WIDTH)
-    columns = shown([replace(FINDINGS[0], width=named), *FINDINGS[1:]], width - 3)
-    rows = [_finding(finding, columns, index == selected) for index, finding in enumerate(found)]
-    return [
-        rule(width, counted(len(found), "finding")),
-        *window(len(rows), rows.__getitem__, selected or 0, height - 1),
-    ]
+    cells = [_cells(finding) for finding in ordered]
+    widths = {column.title: max([1, *(len(values[column.title]) for values in cells)]) for column in FINDINGS[:-1]}
+    if width < _WIDE_SCREEN:
+        widths["RULE"] = min(widths["RULE"], _NAME_WIDTH)
+    columns = shown([replace(column, width=widths.get(column.title, 0)) for column in FINDINGS], width - 4)
+
+    def draw(index: int) -> Text:
+        return _finding(ordered[index], cells[index], columns, index == selected)
+
+    top_line = rule(width, counted(len(ordered), "finding"))
+    return [top_line, *window(len(ordered), draw, selected or 0, height - 1)]
 
 
 def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int, height: int) -> list[Text]:
@@ -218,21 +215,24 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if run.left_behind:
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
-        why = "simulated disk" if run.simulated else "this is the replay of a saved run"
-        words = f" ! not saved: {save_error}" if save_error else f" not saved: {why}"
+        reason = "simulated disk" if run.simulated else "this is the replay of a saved run"
+        words = f" ! not saved: {save_error}" if save_error else f" not saved: {reason}"
         return line((fit(words, width), DOUBT if save_error else FAINT))
-    return line((f" saved {cut_left(saved_to, width - 8)}", FAINT))
+    return line((" saved ", FAINT), cut_left(saved_to, width - 8))
 
 
-def _finding(finding: Finding, columns: Sequence[Column], selected: bool) -> Text:
-    judged = None if finding.scope == "step" else finding.verdict  # a step's is not a verdict on the storage
-    glyph, style = verdict_style(judged)
-    values = {
+def _cells(finding: Finding) -> dict[str, str]:
+    of_step = finding.scope == "step"  # its verdict is not one on the storage
+    return {
         "RULE": finding.rule,
-        "VERDICT": judged or "note",
-        "CONFIDENCE": "" if finding.scope == "step" else finding.confidence,
+        "VERDICT": "note" if of_step else finding.verdict or "note",
+        "CONFIDENCE": "" if of_step else finding.confidence,
         "TITLE": finding_title(finding),
     }
+
+
+def _finding(finding: Finding, values: Mapping[str, str], columns: Sequence[Column], selected: bool) -> Text:
+    glyph, style = verdict_style(None if finding.scope == "step" else finding.verdict)
     return selectable([(row(columns, values), "")], selected=selected, glyph=(glyph, style))
 
 

@@ -9,7 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
-from fstui.model.quantities import clock, count, duration_ns, percent, rate, ratio, seconds, size
+from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
@@ -21,12 +21,11 @@ from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
     distinct,
-    ends,
     fit,
-    fit_list,
     fit_middle,
     fit_right,
     line,
+    paragraph,
     row,
     rule,
     shown,
@@ -140,10 +139,11 @@ def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
         requested |= {} if settings.reports_itself else {"BYTES": size(step.bytes)}
     lines = [top(columns, width), line("   " + row(columns, requested))]
     for node in layers[:room]:
-        counted = next((device for device in step.counters if device.device == node.id), None) if step else None
-        values = {"LAYER": f"{node.id}, all processes" if shared else _label(node, progress.target)}
-        if counted is not None:
-            values |= dict(zip(COUNTED, figures.counter_cells(counted, 0 if shared else syncs, settings), strict=True))
+        device = next((device for device in step.counters if device.device == node.id), None) if step else None
+        values = {"LAYER": _label(node, progress.target)}
+        if device is not None:
+            values |= dict(zip(COUNTED, figures.counter_cells(device, 0 if shared else syncs, settings), strict=True))
+            values |= {"PER SYNC": "shared"} if shared else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines + idle_lines
 
@@ -157,10 +157,10 @@ def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Setti
     return any(device.flushes is not None for device in figures.lowest(step.counters, progress.target))
 
 
-def finding(progress: Progress, width: int) -> Text:
+def finding(progress: Progress, width: int) -> list[Text]:
     """Draw why the run ended early, else the operation that does not return, else the worst finding so far."""
     if progress.trouble:
-        return line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))
+        return [line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))]
     stall = progress.snapshot.stall if progress.snapshot else None
     if stall is not None and progress.snapshot is not None:
         waiting = [
@@ -169,23 +169,26 @@ def finding(progress: Progress, width: int) -> Text:
             if device.in_flight
         ]
         words = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
-        return line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))
+        return [line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))]
     if progress.preparing and progress.preparing.silent_s:
         words = f" ▲ preparing its file: no answer for {seconds(progress.preparing.silent_s)}"
-        return line((fit(words, width).rstrip(), BAD))
+        return [line((fit(words, width).rstrip(), BAD))]
     if progress.judgement is None:
-        return line((" not judged yet", FAINT))
-    worst = leading(progress.judgement)
-    if worst is None or worst.verdict is None:
-        summary: list[Words | str] = [(" nothing found so far", FAINT)]
-    else:
-        glyph, style = verdict_style(worst.verdict)
-        badge = f" {glyph} {verdict_word(worst.verdict)} so far "
-        title = fit_list(finding_title(worst), width - cell_len(badge) - 3, " ")
-        summary = [(badge, f"reverse {style}"), f" {title}"]
+        return [line((" not judged yet", FAINT))]
     answer = progress.judgement.speed.answer
     glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
-    return ends(summary, f"{glyph} {answer}" if glyph else "", width, style)
+    speed = f"  {glyph} {answer}" if glyph else ""
+    room = width - cell_len(speed)
+    worst = leading(progress.judgement)
+    if worst is None or worst.verdict is None:
+        lines = [line((" nothing found so far", FAINT))]
+    else:
+        glyph, verdict = verdict_style(worst.verdict)
+        badge = f" {glyph} {verdict_word(worst.verdict)} after {counted(len(progress.done), 'step')} "
+        lines = paragraph(finding_title(worst), room, f"{badge} ")
+        lines[0].stylize(f"reverse {verdict}", 0, cell_len(badge))
+    lines[0].pad_right(room - lines[0].cell_len - 1)
+    return [lines[0].append(speed, style), *lines[1:]]
 
 
 def _other_writers(progress: Progress, width: int) -> list[Text]:
@@ -195,14 +198,14 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
         return []
     did = []
     for device in figures.lowest(idle.counters, progress.target):
-        counted = (("writes", device.writes), ("flushes", device.flushes))
-        rates = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in counted if number]
+        numbers = (("writes", device.writes), ("flushes", device.flushes))
+        rates = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in numbers if number]
         if rates:
             did.append(f"{device.device} {', '.join(rates)}")
     if not did:
         return []
     parts = filter(None, [figures.names_of(idle.writers), *did])
-    return [line((fit_list(f"   other writers before the start: {'; '.join(parts)}", width), FAINT))]
+    return paragraph(f"other writers before: {'; '.join(parts)}", width, style=FAINT)
 
 
 def busy(stats: dict[str, IoStats], target: Target) -> Words:

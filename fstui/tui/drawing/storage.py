@@ -37,7 +37,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.iostats import IoStats, Recent, sum_devices, total
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
 
-_TREND, _MAX_TREND, _MIN_PATH = "OVER TIME", 40, 20
+_TREND, _MAX_TREND, _MIN_PATH = "FLUSH TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
 HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
 """From this share on, a bar is drawn in the colour of doubt."""
@@ -46,26 +46,26 @@ COLUMNS = (
     Column("TYPE", _TYPE_WIDTH),
     Column("USED", 6),
     Column("FREE", 6, right=True),
-    Column("DEVICE", gap=2),
+    Column("ON DEVICE", gap=2),
     Column("I/O PATH", gap=2),
     Column("BUSY", 6),
     Column("READ/S", 7, right=True),
-    Column("WRITE/S", 7, right=True),
+    Column("WRITE/S", 7, right=True, gap=2),
     Column("MB/S", 7, right=True),
     Column("W_AWAIT", 7, right=True, gap=2),
-    Column("FLUSH/S", 7, right=True),
+    Column("FLUSH/S", 7, right=True, gap=2),
     Column("F_AWAIT", 7, right=True, gap=2),
     Column(_TREND, 12, gap=2),
     Column("FLAG", gap=2),
 )
-_EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "DEVICE", "F_AWAIT", "FREE")
+_EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "ON DEVICE", "F_AWAIT", "FREE")
 """What a narrow screen leaves out, the first one first."""
 _IO_COLUMNS = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
 _MEASURED_ROWS = 100
 """The columns are as wide as the texts of this many rows, because there may be thousands of rows."""
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
 """The name of each order, and the column whose head chooses it."""
-_HALF_S, _WIDE_HALF_S, _WIDE_SCREEN = 10, 4, 110
+_HALF_CELL_S, _WIDE_HALF_CELL_S, _WIDE_SCREEN = 10, 4, 110
 """Seconds of half a cell of the trend (one of its two columns of dots), for a small and for a wide screen."""
 
 
@@ -119,7 +119,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
         return findings.verdict(self.target, self.judgement) if self.target else None
 
     @property
-    def used(self) -> float | None:
+    def used_share(self) -> float | None:
         space = self.target.space if self.target else None
         return 1 - space.free_bytes / space.total_bytes if space else None
 
@@ -145,8 +145,8 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
             return "no fs"
         if not self.judged:
             return "…"
-        named = None if self.in_memory else findings.worst_finding(self.judgement)
-        return ", ".join(filter(None, (self.trouble, named.rule.replace("-", " ") if named else "")))
+        worst = None if self.in_memory else findings.worst_finding(self.judgement)
+        return ", ".join(filter(None, (self.trouble, worst.rule.replace("-", " ") if worst else "")))
 
     @property
     def severity(self) -> tuple[int, bool]:
@@ -176,7 +176,7 @@ def entries(
     orders: dict[str, Callable[[StorageEntry], Any]] = {
         "flag": lambda entry: entry.severity,
         "mount": lambda entry: entry.name,
-        "used": lambda entry: -(entry.used or 0),
+        "used": lambda entry: -(entry.used_share or 0),
         "busy": lambda entry: -(stats_of(entry, stats).busy or 0),
         "writes": lambda entry: -(stats_of(entry, stats).per_s("writes") or 0),
         "flushes": lambda entry: -(stats_of(entry, stats).per_s("flushes") or 0),
@@ -186,7 +186,7 @@ def entries(
     return matching + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
 
 
-def begin(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
+def initial_row(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
     """Return the row where the cursor starts."""
     if directory is not None:
         path = posixpath.join(posixpath.abspath(directory), "")
@@ -195,10 +195,10 @@ def begin(rows: Sequence[StorageEntry], directory: str | None, databases: Sequen
         ]
         if parents:
             return max(parents, key=lambda row: len(rows[row].name))
-    used = {mount for database in databases for mount in database.mounts}
-    of_database = (row for row, entry in enumerate(rows) if entry.target and entry.name in used)
-    not_in_memory = (row for row, entry in enumerate(rows) if not entry.in_memory)
-    return next(of_database, next(not_in_memory, 0))
+    database_mounts = {mount for database in databases for mount in database.mounts}
+    database_rows = (row for row, entry in enumerate(rows) if entry.target and entry.name in database_mounts)
+    rows_on_devices = (row for row, entry in enumerate(rows) if not entry.in_memory)
+    return next(database_rows, next(rows_on_devices, 0))
 
 
 def stats_of(entry: StorageEntry, stats: Mapping[str, IoStats]) -> IoStats:
@@ -230,14 +230,13 @@ def table(
     *,
     width: int,
     height: int,
-    live: bool = True,
+    has_counters: bool = True,
 ) -> list[Text]:
-    """Draw the heading and the rows that fit, including the selected one. ``live``: devices have counters."""
-    columns = _fitted(rows, width - 3, live)
+    """Draw the heading and the rows that fit, including the selected one."""
+    columns = _fitting_columns(rows, width - 4, has_counters)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
-    half_s = _WIDE_HALF_S if width >= _WIDE_SCREEN else _HALF_S
-    samples = recent.series(2 * half_s, cells) if cells else []
-    first_s, last_s = recent.shown_s(2 * half_s, cells)
+    half_cell_s = _WIDE_HALF_CELL_S if width >= _WIDE_SCREEN else _HALF_CELL_S
+    samples = recent.series(2 * half_cell_s, cells) if cells else []
     drawn: set[tuple[str, ...]] = set()
 
     def draw(index: int) -> Text:
@@ -247,8 +246,7 @@ def table(
         trend = "" if repeated else _trend(entry, samples)
         return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=index == selected)
 
-    titles = {column.title: column.title for column in columns} | {_TREND: f"LAST {last_s - first_s:.0f} S"}
-    return [_heads(columns, titles), *window(len(rows), draw, selected, height - 1)]
+    return [_heads(columns), *window(len(rows), draw, selected, height - 1)]
 
 
 def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
@@ -263,22 +261,22 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     return " " + " · ".join(parts)
 
 
-def _heads(columns: Sequence[Column], titles: Mapping[str, str]) -> Text:
+def _heads(columns: Sequence[Column]) -> Text:
     """Draw the heads of the columns. A click on some of them sorts."""
     text, orders = line(("   ", FAINT)), {title: sort for sort, title in SORTS.items()}
     for column in columns:
-        head = line((cell(column, titles[column.title]), FAINT))
+        head = line((cell(column, column.title), FAINT))
         sort = orders.get(column.title)
         text.append_text(clickable(head, {ACTION: f"sort_by('{sort}')"}) if sort else head)
     return text
 
 
-def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column]:
+def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: bool) -> list[Column]:
     """Return the columns that fit, as wide as their texts. The room that is left is for the path and the trend."""
     texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
         "TYPE": lambda entry: entry.target.fstype if entry.target else "",
-        "DEVICE": lambda entry: io_path.lowest(entry.devices),
+        "ON DEVICE": lambda entry: io_path.lowest(entry.devices),
         "I/O PATH": lambda entry: entry.path,
         "FLAG": lambda entry: entry.flag,
     }
@@ -286,9 +284,10 @@ def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column
         title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED_ROWS])])
         for title, text in texts.items()
     }
-    wanted_device = widths["DEVICE"]
-    widths["DEVICE"] = min(wanted_device, width // 5)
-    usable = [column for column in COLUMNS if column.title != "I/O PATH" and (live or column.title not in _IO_COLUMNS)]
+    wanted_device = widths["ON DEVICE"]
+    widths["ON DEVICE"] = min(wanted_device, width // 5)
+    unusable = ("I/O PATH", *(() if has_counters else _IO_COLUMNS))
+    usable = [column for column in COLUMNS if column.title not in unusable]
     columns = [replace(column, width=column.width or widths[column.title]) for column in usable]
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns
         columns = [column for column in columns if column.title != dropped]
@@ -297,19 +296,19 @@ def _fitted(rows: Sequence[StorageEntry], width: int, live: bool) -> list[Column
             break
     columns[0] = replace(columns[0], width=min(max(room, 4), widths["MOUNT"]))
     room -= columns[0].width
-    for title, lacks in (
-        ("DEVICE", wanted_device - widths["DEVICE"]),
+    for title, missing_cells in (
+        ("ON DEVICE", wanted_device - widths["ON DEVICE"]),
         ("TYPE", min(max(widths["TYPE"], _TYPE_WIDTH), _MAX_TYPE_WIDTH) - _TYPE_WIDTH),
     ):
         if any(column.title == title for column in columns):  # a long name must not displace the columns of the others
-            extra = min(lacks, room)
+            extra = min(missing_cells, room)
             columns = [replace(head, width=head.width + extra) if head.title == title else head for head in columns]
             room -= extra
     path = replace(COLUMNS[5], width=min(widths["I/O PATH"], room - COLUMNS[5].gap))
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
         room -= path.width + path.gap
-    grows, limit = (_TREND, _MAX_TREND) if live else ("FLAG", width)
+    grows, limit = (_TREND, _MAX_TREND) if has_counters else ("FLAG", width)
     return [replace(head, width=min(head.width + room, limit)) if head.title == grows else head for head in columns]
 
 
@@ -335,7 +334,7 @@ def _row(
         "MOUNT": entry.name,
         "TYPE": entry.target.fstype if entry.target else "vm" if entry.guest else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
-        "DEVICE": io_path.lowest(entry.devices),
+        "ON DEVICE": io_path.lowest(entry.devices),
         "I/O PATH": entry.path,
         "READ/S": number(stats.per_s("reads")),
         "WRITE/S": number(stats.per_s("writes")),
@@ -346,12 +345,12 @@ def _row(
         _TREND: trend,
         "FLAG": entry.flag,
     }
-    bars = {"USED": (entry.used, HIGH_USED_SHARE), "BUSY": (None if repeated else stats.busy, HIGH_BUSY_SHARE)}
+    bars = {"USED": (entry.used_share, HIGH_USED_SHARE), "BUSY": (None if repeated else stats.busy, HIGH_BUSY_SHARE)}
     dim = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
     styles = dict.fromkeys(values, dim) | {"FLAG": style or dim, _TREND: TIME}
     if repeated or entry.in_memory or entry.guest:
-        values |= dict.fromkeys((*_IO_COLUMNS, "FREE", "DEVICE") if entry.guest else _IO_COLUMNS, "")
-        styles["DEVICE"] = FAINT
+        values |= dict.fromkeys((*_IO_COLUMNS, "FREE", "ON DEVICE") if entry.guest else _IO_COLUMNS, "")
+        styles["ON DEVICE"] = FAINT
     runs: list[Run] = []
     for column in columns:
         if column.title in bars:

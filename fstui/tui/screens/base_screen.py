@@ -177,5 +177,5 @@ class BaseScreen(Screen[None]):
         return (*self.KEYS, PALETTE)
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:
-        notice = paragraph(self._notice, width - 1, " ", HEAD) if self._notice else []
+        notice = paragraph(self._notice, width, " ", HEAD) if self._notice else []
         return [*notice, commands.footer(self.footer_commands(), self.fstui.keymap, width)]

@@ -22,6 +22,8 @@ from fstui.tui.screens.page_screen import comparison_screen, report_screen
 from fstui.tui.widgets.table import DrawnTable
 
 MAX_COMPARED = 6
+_TREND_LINES, _TREND_FROM_LINES = 3, 30
+"""Height of the bars, and of the smallest screen that shows them."""
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."
 
@@ -152,7 +154,7 @@ class HistoryScreen(BaseScreen):
         elif len({run.id for run in runs}) < 2:
             self.say("This is the same run. Choose another one.")
         else:
-            self.app.push_screen(comparison_screen(runs))
+            self.app.push_screen(comparison_screen(runs, self.size.height))
 
     @property
     def _comparing(self) -> bool:
@@ -222,11 +224,11 @@ class HistoryScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         marked = ", ".join([*([self.against.id] if self.against else []), *(summary.id for summary in self.marked)])
-        what = f"compare {marked} with …" if marked else "history"
+        name = f"compare {marked} with …" if marked else "history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}”: {number}" if self.words else number
         number = " · ".join(filter(None, (drawing.rate_of(self.rows or (), width), number)))
-        return [title_line(what, "", number, width)]
+        return [title_line(name, "", number, width)]
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:
         if self.rows:
@@ -234,14 +236,14 @@ class HistoryScreen(BaseScreen):
         return [line(f"  {self._empty if self.rows is None else NO_MATCH if self.words else NO_RUN}")]
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
-        if (chosen := self.chosen) is None:
+        if (chosen := self.chosen) is None or self.size.height < _TREND_FROM_LINES:
             return []
-        return drawing.trend(self._every, chosen, width, 3 if self.size.height >= 30 else 1)
+        return drawing.trend(self._every, chosen, width, _TREND_LINES)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
         run = self._documents.get(chosen.path) if chosen else None
-        return drawing.selected(chosen, run, width, height, whole=self.whole) if chosen else []
+        return drawing.selected_run(chosen, run, width, height, whole=self.whole) if chosen else []
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
-        return drawing.file(self.chosen, width) if self.chosen else [line()]
+        return drawing.file_lines(self.chosen, width) if self.chosen else [line()]

@@ -26,6 +26,8 @@ NAMES_FROM = 97
 """A frame on a screen of 100 columns leaves this width. A narrower help has no cells for the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 _MOVES = re.compile(r"move\(|scroll\(|zoom\(")
+_OTHER_LINES = 4
+"""Title, answer and footer of a page, the answer on one line or two."""
 TWO_COLUMNS_FROM = 150
 """A narrower screen has no cells for two cards side by side."""
 
@@ -147,13 +149,15 @@ def report_screen(name: str, report: Report) -> PageScreen:
     return PageScreen(name, report_cards(report))
 
 
-def comparison_screen(runs: Sequence[Run]) -> PageScreen:
+def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
+    """``height``: of the terminal, whose lines are used for the latencies."""
     from fstui.report import compare  # noqa: PLC0415
     from fstui.tui.drawing import compare as drawing  # noqa: PLC0415
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
     report = compare.of_runs(oldest_first)
-    return PageScreen("compare", drawing.blocks(report), answer=" ".join(report.sections[0].lines))
+    blocks = drawing.blocks(report, height - _OTHER_LINES)
+    return PageScreen("compare", blocks, answer=" ".join(report.sections[0].lines))
 
 
 def explain_screen(rule_name: str) -> PageScreen:
@@ -185,10 +189,10 @@ def _related(rule_name: str) -> Iterator[Card]:
 
 
 def _rules(rows: Sequence[tuple[str, str]], width: int) -> list[Text]:
-    lead = max(len(name) for name, _ in rows) + 3
+    lead = max(len(name) for name, _ in rows) + 5
     lines = []
     for name, meaning in rows:
-        drawn = paragraph(meaning, width - 1, f" {name}".ljust(lead))
+        drawn = paragraph(meaning, width, f"   {name}".ljust(lead))
         drawn[0].stylize(KEY, 0, lead)
         lines += [clickable(text, {ACTION: f"explain('{name}')"}) for text in drawn]
     return [*lines, line((" Click a rule, or find it with Ctrl-P.", FAINT))]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Container
 
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
@@ -21,7 +21,7 @@ from fstui.tui.drawing.run import busy
 from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import BRAND, HEAD
+from fstui.tui.styles import HEAD, KEY
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ class PlanScreen(BaseScreen):
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
         yield self.scenarios
-        yield self.lines("selected", self._draw_selected, classes="line")
-        yield self.settings
-        with Vertical(classes="rest"):
-            yield self.lines("notes", self._draw_notes, frame=True)
+        with Container(id="below", classes="rest"):
+            yield self.lines("selected", self._draw_selected, classes="line")
+            yield self.settings
+            yield self.lines("notes", self._draw_notes, classes="rest", frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -110,8 +110,8 @@ class PlanScreen(BaseScreen):
 
     @work(exclusive=True, group="look up")
     async def look_up(self) -> None:
-        if moved := await self.offers.look_up():
-            self.say(moved)
+        if notice := await self.offers.look_up():
+            self.say(notice)
         self.plan_all()
 
     def plan_all(self) -> None:
@@ -301,7 +301,7 @@ class PlanScreen(BaseScreen):
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         if (offer := self.offer) is None:
             return [rule(width)]
-        style = BRAND if self.pane is self.settings else HEAD
+        style = KEY if self.pane is self.settings else HEAD
         return [rule(width, offer.name, drawing.extent(offer, self.offers.choices), style=style)]
 
     def _draw_settings(self, width: int) -> TableContent:
@@ -313,5 +313,5 @@ class PlanScreen(BaseScreen):
         if self.offer is None:
             return []
         users = busy(self.activity.stats, self._target) if self._target else ("", "")
-        top = [rule(width, "what it does")] if self.part("notes").has_frame else []
-        return [*top, *drawing.notes(self.offer, self._target, users, self.setting, width)]
+        notes = drawing.notes(self.offer, self._target, users, self.setting, width)
+        return [rule(width, "what it does"), *notes]

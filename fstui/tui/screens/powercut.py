@@ -149,7 +149,7 @@ class PowerCutScreen(BaseScreen):
 
     def _draw_guide(self, width: int, height: int) -> list[Text]:
         paragraphs = self._paragraphs()
-        return [part for lead, words, style in paragraphs for part in paragraph(words, width - 1, lead, style)]
+        return [part for lead, words, style in paragraphs for part in paragraph(words, width, lead, style)]
 
     def _paragraphs(self) -> Iterator[tuple[str, str, str]]:
         """Yield the lead of the first line, the words and the style of each paragraph."""

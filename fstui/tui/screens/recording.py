@@ -145,7 +145,7 @@ class RecordingScreen(BaseScreen):
 
     def _draw_strips(self, width: int, height: int) -> list[Text]:
         if self.view is None:
-            return [rule(width), *paragraph(self._empty, width - 1, " ")]
+            return [rule(width), *paragraph(self._empty, width, " ")]
         return drawing.strips(self.view, width, height)
 
     def _draw_around(self, width: int, height: int) -> list[Text]:

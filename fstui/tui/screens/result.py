@@ -34,7 +34,7 @@ class ResultScreen(BaseScreen):
         replace(COPY, help="Copy a short summary (OSC 52). Y copies all of it."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
-        Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected finding."),
+        Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected or the first finding."),
         Command("result.powercut", "w", "power_cut", "power cut", "Test it with a power cut."),
         Command("result.export", "e", "export", "export", "Write one file per format, after naming the directory."),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
@@ -167,14 +167,15 @@ class ResultScreen(BaseScreen):
         from fstui.runs.rules import has_page  # noqa: PLC0415
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
-        if isinstance(self.chosen, Detail) and self.chosen.page:
-            self.app.push_screen(explain_screen(self.chosen.page))
-        elif not isinstance(self.chosen, Finding):
-            self.say("Select a finding first: only findings have a rule.")
-        elif not has_page(self.chosen.rule):
-            self.say(f"This version has no rule {self.chosen.rule}. Judge the run again with fstui show --again.")
+        finding = self.chosen if isinstance(self.chosen, Finding) else next(iter(self.findings), None)
+        page = self.chosen.page if isinstance(self.chosen, Detail) else ""
+        page = page or (finding.rule if finding else "")
+        if not page:
+            self.say("This run has no finding, so there is no rule to explain.")
+        elif not has_page(page):
+            self.say(f"This version has no rule {page}. Judge the run again with fstui show --again.")
         else:
-            self.app.push_screen(explain_screen(self.chosen.rule))
+            self.app.push_screen(explain_screen(page))
 
     def action_open(self) -> None:
         """Open the selected row, but not at the first press: it may have been meant for the run screen."""
@@ -191,7 +192,7 @@ class ResultScreen(BaseScreen):
         finding = chosen if isinstance(chosen, Finding) else None
 
         def draw(width: int) -> list[Text]:
-            title = paragraph(finding.title, width - 2, " ", HEAD) if finding else []
+            title = paragraph(finding.title, width, style=HEAD) if finding else []
             return [*title, *self._explained(chosen, width, UNBOUNDED)]
 
         self.app.push_screen(PageScreen("result", [(finding.rule if finding else "", draw)]))

@@ -24,7 +24,7 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.widgets.lines import Slices
 
-DRAW_S = 0.25
+DRAW_INTERVAL_S = 0.25
 """Time between two updates of the terminal."""
 _OVERRUN_FACTOR = 1.02
 """A step that takes up to this factor longer than planned is drawn on the same axis."""
@@ -70,17 +70,18 @@ class RunScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("finding", lambda width, height: [drawing.finding(self.progress, width)], classes="line")
+        yield self.lines("finding", lambda width, height: drawing.finding(self.progress, width))
         with Horizontal(id="top"):
             yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height), frame=True)
-            yield self.lines("beside", self._draw_ends, classes="huge", frame=True)
+            heads_and_steps = len(self.progress.plan.steps) + 1
+            yield self.lines("beside", self._draw_ends, classes="huge", lines=lambda: heads_and_steps, frame=True)
         yield self.lines("rule", self._draw_rule, classes="line", frame=True)
         yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
         yield self.lines("ends", self._draw_ends, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        self.set_interval(DRAW_S, self.draw_changes)
+        self.set_interval(DRAW_INTERVAL_S, self.draw_changes)
         self.follow()
 
     @work(exit_on_error=False)

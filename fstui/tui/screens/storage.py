@@ -183,7 +183,7 @@ class StorageScreen(BaseScreen):
         )
         keys = [row.key for row in self.rows]
         if not self._moved:
-            self.selected = storage.begin(self.rows, self.fstui.directory, self.host_activity.databases)
+            self.selected = storage.initial_row(self.rows, self.fstui.directory, self.host_activity.databases)
         elif key in keys:
             self.selected = keys.index(key)
         else:
@@ -277,8 +277,16 @@ class StorageScreen(BaseScreen):
     def _draw_table(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "filesystems", f"sorted by {self.sort}")] if self.part("table").has_frame else []
         room, stats = height - len(top), self.activity.stats
-        live = self.fstui.session.simulated is None
-        return [*top, *storage.table(self.rows, stats, self.recent, self.selected, width=width, height=room, live=live)]
+        rows = storage.table(
+            self.rows,
+            stats,
+            self.recent,
+            self.selected,
+            width=width,
+            height=room,
+            has_counters=self.fstui.session.simulated is None,
+        )
+        return [*top, *rows]
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         row, stats, runs = self.row, self.activity.stats, self.saved_runs or ()

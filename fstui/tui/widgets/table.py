@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from rich.text import Text
 from textual.events import Click
+from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
 from textual.widgets import DataTable
 
 from fstui.tui.drawing.cells import Column, line, styled_row
@@ -68,6 +70,14 @@ class DrawnTable(DataTable[Text]):
         else:
             self.post_message(self.Clicked(self))
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Start the title of the border where ``rule`` starts it: after two dashes, where Textual draws one."""
+        strips = super().render_lines(crop)
+        if strips and self.styles.border_top[0] and crop.offset == (0, 0):
+            top = strips[0]
+            strips[0] = Strip.join([top.crop(0, 2), top.crop(1, crop.width - 2), top.crop(crop.width - 1)])
+        return strips
+
     def on_resize(self) -> None:
         self.refill()
 
@@ -75,8 +85,8 @@ class DrawnTable(DataTable[Text]):
         if not self.size.width:
             return
         chosen = self.chosen if self.row_count else self._pending
-        at = chosen if isinstance(chosen, int) else self.cursor_row
-        columns, rows, titles = self._draw(self.size.width)
+        row = chosen if isinstance(chosen, int) else self.cursor_row
+        columns, rows, titles = self._draw(self.size.width - 2)  # the scroll bar, and a blank cell before it
         self._rows = {}  # clearing may scroll, and there are no columns for rows yet
         self.clear(columns=True)
         self.titles = [column.title for column in columns]
@@ -84,7 +94,7 @@ class DrawnTable(DataTable[Text]):
         for column, (head, _) in zip(columns, heads, strict=True):
             self.add_column(Text(head, FAINT), width=column.width + column.gap)
         self._rows = rows
-        self.choose(chosen if chosen in rows else at)
+        self.choose(chosen if chosen in rows else row)
 
     def choose(self, row: str | int | None) -> None:
         """Put the cursor on the row of that key, or of that number or the nearest one."""
