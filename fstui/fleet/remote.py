@@ -49,7 +49,7 @@ holds_programs() {  # "." is this user's own, and a program can be written and e
   { printf '#!/bin/sh\\n' >".tried-$$" && chmod 700 ".tried-$$" && [ -x ".tried-$$" ]; } 2>/dev/null
   set -- $?; rm -f ".tried-$$"; return $1
 }
-enter() {  # the directory $1, through nothing that another user made; make what is missing
+enter() {  # change to the directory $1, never through an entry of another user; make missing directories
   case $1 in /*) ;; *) set -- "$PWD/$1" ;; esac
   cd / || return 1
   set -f; IFS=/; set -- $1; unset IFS; set +f
@@ -63,7 +63,7 @@ enter() {  # the directory $1, through nothing that another user made; make what
 cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
 [ -n "$wanted" ] && from=option || { from=; wanted=${cache:+$cache/fstui-fleet}; }
 is_in_use() {  # a running command uses the file
-  for using in "$place"/.using-*; do kill -0 "${using##*-}" 2>/dev/null && return; done
+  for marker in "$place"/.using-*; do kill -0 "${marker##*-}" 2>/dev/null && return; done
   return 1
 }
 """
@@ -71,12 +71,12 @@ is_in_use() {  # a running command uses the file
 _PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && holds_programs && pwd -P)
 """
 
-_FALLBACK = """new() {  # a new directory below $1
+_FALLBACK = """make_in() {  # make a directory in $1 and print its path
   cd -P "$1" 2>/dev/null && above_is_safe && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
   cd -P "$made" && { holds_programs && pwd -P || { rmdir "../${made#./}"; return 1; }; }
 }
 # a directory named with --place is not replaced
-[ -n "$place" ] || [ -n "$from" ] || place=$(new /var/tmp) || place=$(new /tmp)
+[ -n "$place" ] || [ -n "$from" ] || place=$(make_in /var/tmp) || place=$(make_in /tmp)
 """
 
 _NO_PLACE = """[ -n "$place" ] || { say "trouble no directory there can hold a program \
@@ -105,10 +105,10 @@ _RUN = """trap '' PIPE
 exec 3<&0
 say begin
 {command} </dev/null 3<&- & run=$!
-( cat <&3; kill -TERM $run ) >/dev/null 2>&1 & watch=$!
+( cat <&3; kill -TERM $run ) >/dev/null 2>&1 & watcher=$!
 exec 3<&-
 wait $run; code=$?
-kill $watch 2>/dev/null
+kill $watcher 2>/dev/null
 say "end $code"
 """
 
