@@ -1,3 +1,3 @@
-"""fstui: does this storage keep its word, and how fast?"""
+"""fstui tests whether storage is durable, and how fast it is."""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Parse /proc: processes, mounts and figures of the host. fstui and its child programs share this module.
+"""Parse /proc: processes, mounts and counters of the host. fstui and its child programs share this module.
 
 Standard library only. Names may contain bytes that are not UTF-8; they are decoded as surrogates.
 """
@@ -47,14 +47,14 @@ class Mount(NamedTuple):
     fstype: str
     source: str
     super_options: tuple[str, ...]
-    """Options of the filesystem, which all its mounts share."""
+    """Options of the filesystem, which all mounts of the filesystem share."""
     line: int = 0
-    """Its place among the lines of mountinfo. It shows which of two mounts is later. ``number`` does not, because mount
+    """The index of the line in mountinfo. It shows which of two mounts is later. ``number`` does not, because mount
     numbers are reused."""
 
     @property
     def all_options(self) -> tuple[str, ...]:
-        """Options of the mount, then those of the filesystem that are not among them."""
+        """Options of the mount, then the further options of the filesystem."""
         return tuple(dict.fromkeys(self.options + self.super_options))
 
     def option(self, name: str) -> str | None:
@@ -85,24 +85,24 @@ def stat(pid: int) -> Stat | None:
 
 
 def children(pid: int) -> list[int]:
-    """Return the children of its first thread (proc_pid_task_tid_children(5)); none if the kernel has no such file."""
+    """Return the children of a process's first thread; none if the kernel lacks proc_pid_task_tid_children(5)."""
     return [int(child) for child in read_text(f"/proc/{pid}/task/{pid}/children").split()]
 
 
 def written_bytes(pid: int) -> int | None:
-    """Return how many bytes a process has written to disks so far, or None without permission to read that."""
-    found = io_bytes(pid)
-    return found and found[1]
+    """Return how many bytes a process has written to disks so far, or None without permission."""
+    amounts = io_bytes(pid)
+    return amounts and amounts[1]
 
 
 def io_bytes(pid: int) -> tuple[int, int] | None:
     """Return how many bytes a process has read from and written to disks so far, or None without permission."""
-    found = _IO_BYTES.search(_read(f"/proc/{pid}/io"))
-    return (int(found[1]), int(found[2])) if found else None
+    match = _IO_BYTES.search(_read(f"/proc/{pid}/io"))
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
-    """Return the mount number of an open file; None if it cannot be read, or with ``writable`` is only for reading."""
+    """Return the mount number of an open file; None if unknown, or if ``writable`` and open only for reading."""
     lines = _read(f"/proc/{pid}/fdinfo/{fd}").split(b"\n")
     fields = {name: value.strip() for name, colon, value in (line.partition(b":") for line in lines) if colon}
     if b"mnt_id" not in fields or (writable and not int(fields.get(b"flags", b"0"), 8) & os.O_ACCMODE):
@@ -115,10 +115,10 @@ def mapped_files(maps: str) -> list[str]:
     return list(dict.fromkeys(f"/{path.removesuffix(_DELETED)}" for path in paths if path))
 
 
-def preloaded(environ: str) -> list[str]:
+def preloaded_libraries(environ: str) -> list[str]:
     """Return the libraries that LD_PRELOAD names in a /proc/PID/environ file."""
-    named = re.search(r"(?:^|\0)LD_PRELOAD=([^\0]*)", environ)
-    return [path for path in re.split("[ :]", named[1]) if path] if named else []
+    match = re.search(r"(?:^|\0)LD_PRELOAD=([^\0]*)", environ)
+    return [path for path in re.split("[ :]", match[1]) if path] if match else []
 
 
 def mounts(pid: int | None = None) -> Iterator[Mount]:
@@ -155,14 +155,14 @@ def cgroups(text: str) -> dict[str, str]:
 
 
 def io_cgroup(text: str) -> str | None:
-    """Return the cgroup whose io limits apply, from a /proc/PID/cgroup file: the one of blkio (v1) if there is one,
-    else the one of the unified hierarchy (v2)."""
+    """Return the cgroup whose io limits apply, from a /proc/PID/cgroup file: that of blkio (v1) or, without blkio, the
+    cgroup of the unified hierarchy (v2)."""
     by_controller = cgroups(text)
     return by_controller.get("blkio", by_controller.get(""))
 
 
 def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -> Iterator[IoLimit]:
-    """Yield every io limit that applies to a process with that /proc/PID/cgroup. ``read`` returns a file's text."""
+    """Yield the io limits that apply to a process with this /proc/PID/cgroup. ``read`` returns a file's text."""
     by_controller = cgroups(text)
     for mount in mounts_:
         if mount.fstype == "cgroup2" and "" in by_controller:
@@ -174,11 +174,11 @@ def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -
 
 
 def cgroup_directories(mount: Mount, path: str) -> Iterator[str]:
-    """Yield the directory of a cgroup and those of its ancestors, up to the mount. The ancestors' limits apply, too."""
-    inside = path.removeprefix(mount.root) if mount.root != "/" else path
-    while inside not in ("", "/"):
-        yield f"{mount.mount_point}{'' if inside.startswith('/') else '/'}{inside}"
-        inside = inside.rpartition("/")[0]
+    """Yield the directories of a cgroup and of its ancestors below the mount. The ancestors' limits apply, too."""
+    path = path.removeprefix(mount.root) if mount.root != "/" else path
+    while path not in ("", "/"):
+        yield f"{mount.mount_point}{'' if path.startswith('/') else '/'}{path}"
+        path = path.rpartition("/")[0]
 
 
 def _v2_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
@@ -202,13 +202,13 @@ def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
 
 def meminfo(text: str | None = None) -> dict[str, int]:
     """Return the amounts in /proc/meminfo (proc_meminfo(5)), or in a text like it, in bytes by name."""
-    found = _MEMORY.findall(read_text("/proc/meminfo") if text is None else text)
-    return {name: int(kib) << 10 for name, kib in found}
+    amounts = _MEMORY.findall(read_text("/proc/meminfo") if text is None else text)
+    return {name: int(kib) << 10 for name, kib in amounts}
 
 
-def pressure_us(what: str) -> list[int]:
-    """Return for how long some and all ("full") processes have waited for ``what`` since boot; empty if unknown."""
-    return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{what}").splitlines()]
+def pressure_us(resource: str) -> list[int]:
+    """Return for how long some and all ("full") processes have waited for cpu, io or memory; empty if unknown."""
+    return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{resource}").splitlines()]
 
 
 def boot_id() -> str:
@@ -230,20 +230,20 @@ def unescape(field: bytes) -> str:
 
 
 def _parse_mount(line: bytes, number: int) -> Mount | None:
-    mount, separator, filesystem = line.partition(b" - ")
-    left, right = mount.split(b" "), filesystem.split(b" ")
-    if not separator or len(left) < 6 or len(right) < 3 or not (left[0].isdigit() and left[1].isdigit()):
+    before, separator, after = line.partition(b" - ")
+    mount, filesystem = before.split(b" "), after.split(b" ")
+    if not separator or len(mount) < 6 or len(filesystem) < 3 or not (mount[0].isdigit() and mount[1].isdigit()):
         return None
     return Mount(
-        number=int(left[0][:18]),
-        parent=int(left[1][:18]),
-        device=os.fsdecode(left[2]),
-        root=unescape(left[3]),
-        mount_point=unescape(left[4]),
-        options=_options(left[5]),
-        fstype=unescape(right[0]),
-        source=unescape(right[1]),
-        super_options=_options(b" ".join(right[2:])),
+        number=int(mount[0][:18]),
+        parent=int(mount[1][:18]),
+        device=os.fsdecode(mount[2]),
+        root=unescape(mount[3]),
+        mount_point=unescape(mount[4]),
+        options=_options(mount[5]),
+        fstype=unescape(filesystem[0]),
+        source=unescape(filesystem[1]),
+        super_options=_options(b" ".join(filesystem[2:])),
         line=number,
     )
 

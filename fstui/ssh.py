@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 
 NO_CONNECTION = 255
-"""The exit status of ssh(1) if it could not connect, or lost the connection."""
-_ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
-"""A lost connection is noticed after 15 s."""
+"""The exit status of ssh(1) if it could not connect or lost the connection."""
+_KEEPALIVE_OPTIONS = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
+"""ssh detects a lost connection after 15 s."""
 _MESSAGES = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key has changed: see ssh-keygen -R"),
     ("Host key verification failed", "its host key is not known here: connect once by hand, or use ssh-keyscan"),
@@ -29,12 +29,13 @@ _MESSAGES = (
 )  # fmt: skip
 
 
-def command_line(program: str, connect_s: int) -> list[str]:
+def command_line(program: str, connect_timeout_s: int) -> list[str]:
     """Return ssh with its options. The user's options come first, because ssh uses the first value of an option
     (ssh_config(5))."""
-    return [*shlex.split(program), "-a", "-x", "-T", "-oBatchMode=yes", f"-oConnectTimeout={connect_s}", *_ALIVE]
+    timeout = f"-oConnectTimeout={connect_timeout_s}"
+    return [*shlex.split(program), "-a", "-x", "-T", "-oBatchMode=yes", timeout, *_KEEPALIVE_OPTIONS]
 
 
 def message(err: bytes) -> str | None:
-    """Return what ssh printed in plain words, or None if it is not a known message."""
-    return next((plain for sign, plain in _MESSAGES if sign.encode() in err), None)
+    """Return ssh's error message in plain words, or None if the message is not known."""
+    return next((plain for original, plain in _MESSAGES if original.encode() in err), None)

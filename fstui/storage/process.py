@@ -17,7 +17,7 @@ from fstui import proc
 from fstui.model.errors import Refused
 from fstui.model.host import OtherWriter, Process
 from fstui.model.storage import Reading
-from fstui.proc import mapped_files, preloaded, stubs_syncs
+from fstui.proc import mapped_files, preloaded_libraries, stubs_syncs
 from fstui.storage import mounts
 from fstui.storage.tree import Tree
 
@@ -49,7 +49,7 @@ def mapped_stubs(pid: int) -> tuple[Reading, ...]:
 
 def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
-    stubs = [*_mapped_stubs(tree, pid), *_stubs(environ, preloaded(tree.text(environ) or ""))]
+    stubs = [*_mapped_stubs(tree, pid), *_stubs(environ, preloaded_libraries(tree.text(environ) or ""))]
     if system_wide:  # another process may have another root directory, so this file may not apply to it
         stubs += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     cgroups = tree.text(f"/proc/{pid}/cgroup") or ""

@@ -77,7 +77,7 @@ class ServerReader:
             return
         libraries = [
             *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
-            *proc.preloaded(proc.read_text(f"/proc/{pid}/environ")),
+            *proc.preloaded_libraries(proc.read_text(f"/proc/{pid}/environ")),
         ]
         values = options(request["drivers"].get(self.fields["kind"], ""), words, data, f"/proc/{pid}/root")
         self.fields |= {
