@@ -28,7 +28,7 @@ from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermo
 from fstui.trace.reader.program import serve
 from fstui.trace.reader.syncs import FileNumber, Syncs
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.watch import IN_CONTAINER, SECOND, wait_for_close
+from fstui.trace.reader.watch import IN_CONTAINER, INTERVAL_S, wait_for_close
 
 POLL_INTERVAL_S = 0.1
 MAX_ROWS = 40
@@ -380,7 +380,7 @@ def watch(tracker: AtRiskTracker) -> None:
     due = time.monotonic()
     closed = False
     while not closed:
-        due += SECOND
+        due += INTERVAL_S
         while not closed and (remaining_s := due - time.monotonic()) > 0:
             closed = wait_for_close(min(remaining_s, POLL_INTERVAL_S))
             tracker.poll()

@@ -36,9 +36,9 @@ from fstui.trace.reader.recording import TracedEvent
 from fstui.trace.reader.spans import Span, WaitRow
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FUA_WRITES, SyncedFile
-from fstui.trace.reader.watch import WaitRecording
+from fstui.trace.reader.watch import INTERVAL_S, WaitRecording
 
-SECOND, WINDOW_S = 1.0, 10.0
+WINDOW_S = 10.0
 MAX_TRACED_BYTES = 200_000
 """About 5000 events. If a window has more, the busiest threads are excluded from the trace, to save CPU time."""
 MIN_TRACED_S = 0.1
@@ -96,7 +96,8 @@ class Trace(WaitRecording):
 
     def __init__(self, name: str) -> None:
         """Raises TracefsError, OSError; then nothing is left behind."""
-        self._call_of: dict[int, str] = {}
+        self._call_names: dict[int, str] = {}
+        """The name of the last sync system call of each thread."""
         self._discarded: Counter[tuple[int, int]] = Counter()
         """Bytes by thread and device number."""
         self.exclude_after_s = WINDOW_S
@@ -115,10 +116,10 @@ class Trace(WaitRecording):
         self.handle(TracedEvent("block/block_bio_queue", DISCARD_FIELDS, f'{FUA_WRITES} || rwbs ~ "D*"'), self._add_bio)
 
     def _handler_for(self, name: str) -> Callable[..., None]:
-        begin_call, call_of = self.waits.begin_call, self._call_of
+        begin_call, call_names = self.waits.begin_call, self._call_names
 
         def handle(time_ns: int, thread: int, fd: int = -1) -> None:
-            call_of[thread] = name
+            call_names[thread] = name
             begin_call(time_ns, thread, fd)
 
         return handle
@@ -198,13 +199,13 @@ class Trace(WaitRecording):
                 waits.forget(thread)
         span = Span()
         self.add_waits(span)
-        for end_ns, took_ns, (thread, *numbers) in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):
+        for end_ns, duration_ns, (thread, *numbers) in sorted(waits.slow_syncs, key=lambda wait: -wait[1]):
             file = SyncedFile(*numbers)
             row = self.row(thread, file)
-            delay_ns = min(took_ns, self.cpu_delays.get(thread, 0))
+            delay_ns = min(duration_ns, self.cpu_delays.get(thread, 0))
             self.cpu_delays[thread] = self.cpu_delays.get(thread, 0) - delay_ns
-            row.slow_syncs.append((end_ns, took_ns, delay_ns))
-            row.call = self._call_of.get(thread, "") if file.fd >= 0 else ""
+            row.slow_syncs.append((end_ns, duration_ns, delay_ns))
+            row.call = self._call_names.get(thread, "") if file.fd >= 0 else ""
         rows = [
             row
             for row in limit_rows(span.rows.combined().values())
@@ -217,7 +218,7 @@ class Trace(WaitRecording):
             "discards": list(self._discards()),
         }
         waits.clear()
-        self._call_of.clear()
+        self._call_names.clear()
         if not self._excluded:
             self.exclude_after_s = WINDOW_S
         self._bytes_before, self._began_s = self.collected_bytes, time.monotonic()
@@ -267,27 +268,28 @@ def _waited_ns(row: WaitRow) -> int:
 def _row_as_dict(row: WaitRow, anonymous: bool) -> JsonObject:
     now_ns = time.monotonic_ns()
     pid = next(iter(row.pids), 0)
-    block_special = device_at(row.path) if not row.request_devices else None
-    if block_special:
-        row.device, row.request_devices = block_special, frozenset(request_devices(block_special))
-    device = row.key.file.device
+    special_file = device_at(row.path) if not row.request_devices else None
+    if special_file:
+        row.device, row.request_devices = special_file, frozenset(request_devices(special_file))
+    number = row.key.file.device
     mounts = () if row.request_devices else (*proc.mounts(pid), *proc.mounts())
-    mount = next((mount for mount in mounts if device and proc.device_number(mount.device) == device), None)
-    known = row.as_dict(None)
+    mount = next((mount for mount in mounts if number and proc.device_number(mount.device) == number), None)
+    values = row.as_dict(None)
     slow = sorted(sorted(row.slow_syncs, key=lambda wait: -wait[1])[:MAX_WAITS])
     fields = {
-        "program": known["program"], "pid": known["pid"], "processes": known["processes"], "kernel": known["kernel"],
-        "call": row.call, "file": "" if anonymous else known["file"], "inode": known["inode"],
-        "device": known["device"], "below": sorted(row.request_devices), "fstype": mount.fstype if mount else "",
+        "program": values["program"], "pid": values["pid"], "processes": values["processes"],
+        "kernel": values["kernel"], "call": row.call, "file": "" if anonymous else values["file"],
+        "inode": values["inode"], "device": values["device"], "below": sorted(row.request_devices),
+        "fstype": mount.fstype if mount else "",
         "mount_point": mount.mount_point if mount and not anonymous else "",
-        "syncs": known["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
+        "syncs": values["syncs"], "waited_ms": row.durations.sum_ns // 1_000_000,
         "longest_ms": row.durations.longest_ns // 1_000_000,
         "p50_us": row.durations.percentile(0.5) // 1000 if row.durations.count else 0,
-        "cpu_ms": known["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
+        "cpu_ms": values["cpu_ns"] // 1_000_000, "in_flight_ms": (row.in_flight_ns or 0) // 1_000_000,
         "cgroup": cgroup_of(pid), "limits": limits_of(pid),
         "slow": [
-            [round((now_ns - end_ns) / 1e9, 2), took_ns // 1_000_000, delay_ns // 1_000_000]
-            for end_ns, took_ns, delay_ns in slow
+            [round((now_ns - end_ns) / 1e9, 2), duration_ns // 1_000_000, delay_ns // 1_000_000]
+            for end_ns, duration_ns, delay_ns in slow
         ],
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value}
@@ -512,9 +514,9 @@ class Recorder:
         """Record until a signal arrives or the time is over. Return the exit status."""
         due_s = began_s = time.monotonic()
         while seconds is None or time.monotonic() - began_s < seconds:
-            due_s = max(due_s + SECOND, time.monotonic())
+            due_s = max(due_s + INTERVAL_S, time.monotonic())
             is_first_second = self._window_began_s == self._second_began_s
-            if self._trace and is_first_second and self._trace.exclude_after_s < SECOND:
+            if self._trace and is_first_second and self._trace.exclude_after_s < INTERVAL_S:
                 if signal.sigtimedwait(signals, self._trace.exclude_after_s):
                     return 0
                 self._trace.exclude_busiest()
@@ -534,7 +536,7 @@ class Recorder:
             self._header_written_s, self._header["started"] = now_s, False
         is_written = self._write("second", elapsed_s, self._counters.take())
         window_s = now_s - self._window_began_s
-        if window_s >= WINDOW_S - SECOND / 2:
+        if window_s >= WINDOW_S - INTERVAL_S / 2:
             self._window_began_s = now_s
             window = self._trace.end_window(window_s, self._settings["anonymous"]) if self._trace else {}
             return self._write("window", window_s, {**window, "processes": self._processes.take_busiest()})

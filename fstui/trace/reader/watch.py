@@ -28,7 +28,7 @@ from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FREQUENT, FUA_WRITES, SyncedFile, SyncWaits
 
-SECOND = 1.0
+INTERVAL_S = 1.0
 IN_CONTAINER = "the process numbers of a container's pid namespace are not those of the kernel's events"
 COMMIT_BEGAN = TracedEvent("jbd2/jbd2_start_commit", ("dev",))
 COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
@@ -241,9 +241,9 @@ def watch(session: WatchSession) -> None:
     due = time.monotonic()
     closed = False
     while not closed:
-        due += SECOND
+        due += INTERVAL_S
         recorded_s = session.begin_second()
-        if recorded_s < SECOND:
+        if recorded_s < INTERVAL_S:
             closed = wait_for_close(recorded_s)
             session.pause_devices()
         closed = closed or wait_for_close(due - time.monotonic())
