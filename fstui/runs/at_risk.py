@@ -20,17 +20,17 @@ class WatchingRisk(Watching):
     async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
         child = await self._machine.watch_risk(self._target, self._pid)
-        ending = self._end_later(child, seconds)
+        end_task = self._end_later(child, seconds)
         try:
             yield AtRiskStarted(host=inventory.host, untraced=child.untraced)
             defects = tuple(self._defects(inventory))
-            newest = AtRisk()
-            texts = missing = tuple[str, ...]()
-            async for newest in child.reports():
-                disks = {disk.device for disk in newest.devices}
+            at_risk = AtRisk()
+            risk_texts = limit_texts = tuple[str, ...]()
+            async for at_risk in child.reports():
+                disks = {disk.device for disk in at_risk.devices}
                 lossy = (text for target, text in defects if self._target or disks.intersection(target.stack[0].below))
-                texts, missing = sentences(newest), (*lossy, *limits(newest, child.untraced))
-                yield AtRiskSecond(second=newest, sentences=texts, limits=missing)
+                risk_texts, limit_texts = sentences(at_risk), (*lossy, *limits(at_risk, child.untraced))
+                yield AtRiskSecond(second=at_risk, sentences=risk_texts, limits=limit_texts)
             report = AtRiskReport(
                 started_at=self._started_at,
                 version=__version__,
@@ -38,13 +38,13 @@ class WatchingRisk(Watching):
                 pid=self._pid,
                 mount_point=self._target.mount_point if self._target else None,
                 untraced=child.untraced,
-                whole=newest,
-                sentences=texts,
-                limits=missing,
+                whole=at_risk,
+                sentences=risk_texts,
+                limits=limit_texts,
             )
             yield AtRiskFinished(report=report)
         finally:
-            ending.cancel()
+            end_task.cancel()
             await child.stop()
 
     def _defects(self, inventory: Inventory) -> Iterator[tuple[Target, str]]:

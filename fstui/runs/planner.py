@@ -43,14 +43,14 @@ def plan(
     rate_limit: RateLimit = UNLIMITED,
 ) -> Plan:
     """Return the plan. ``called``: the scenario as the user typed it, a name or a file. Raises Refused."""
-    reference, expanded = scenarios.expand(scenario, settings)
-    steps = planning.adapt(expanded, installed, chosen_by_user="server" in settings)
+    reference, all_steps = scenarios.expand(scenario, settings)
+    steps = planning.adapt(all_steps, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
         steps = _limit_steps(steps, rate_limit.bytes_per_s)
-    measured = [step.settings for step in steps if not step.skip]
-    on_site = [settings for settings in measured if settings.existing_server is None]
-    on_server = [settings for settings in measured if settings.existing_server]
-    room_bytes = planning.room_bytes(on_site)
+    measured_settings = [step.settings for step in steps if not step.skip]
+    site_settings = [settings for settings in measured_settings if settings.existing_server is None]
+    server_settings = [settings for settings in measured_settings if settings.existing_server]
+    room_bytes = planning.room_bytes(site_settings)
     site.check(room_bytes)
     return Plan(
         scenario=reference,
@@ -58,11 +58,11 @@ def plan(
         help=scenario.help.strip(),
         steps=tuple(with_revolution(step, site.target) for step in steps),
         seconds=_estimate_s(steps, rate_limit),
-        max_bytes=sum(settings.amounts().written for settings in on_site),
+        max_bytes=sum(settings.amounts().written for settings in site_settings),
         room_bytes=room_bytes,
-        server=next((settings.existing_server for settings in on_server), None),
-        server_bytes=sum(settings.amounts().written for settings in on_server),
-        server_room_bytes=planning.room_bytes(on_server),
+        server=next((settings.existing_server for settings in server_settings), None),
+        server_bytes=sum(settings.amounts().written for settings in server_settings),
+        server_room_bytes=planning.room_bytes(server_settings),
         bytes_per_s=max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None),
         rate_limit=rate_limit,
         command=_command(called or scenario.name, settings, site, rate_limit),
@@ -93,10 +93,10 @@ def with_revolution(step: PlannedStep, target: Target) -> PlannedStep:
 def _estimate_s(steps: tuple[PlannedStep, ...], rate_limit: RateLimit) -> float | None:
     if any(not step.settings.seconds for step in steps):
         return None
-    measured = [step.settings for step in steps if not step.skip]
-    filled_bytes = sum(settings.prefill_bytes for settings in measured)
+    measured_settings = [step.settings for step in steps if not step.skip]
+    filled_bytes = sum(settings.prefill_bytes for settings in measured_settings)
     filling_s = filled_bytes / rate_limit.bytes_per_s if rate_limit.bytes_per_s else 0.0
-    measured_s = sum(settings.seconds for settings in measured)
+    measured_s = sum(settings.seconds for settings in measured_settings)
     starts_s = len(steps) * (PAUSE_DURATION_S + START_DURATION_S)
     return IDLE_DURATION_S + starts_s + measured_s + filling_s + planning.preparation_s(steps)
 

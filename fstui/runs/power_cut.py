@@ -34,9 +34,9 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
     make_plan(settings)  # report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
-    planned = plan(site, settings)
-    servers = await _servers(planned.streams)
-    return writing.make_cut(planned, site.raw_target, site.directory.fsid, session.machine.survey(), servers)
+    cut_plan = plan(site, settings)
+    servers = await _servers(cut_plan.streams)
+    return writing.make_cut(cut_plan, site.raw_target, site.directory.fsid, session.machine.survey(), servers)
 
 
 async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class StepRecorder:
         self.has_ended = False
         self.abandoned_operation: PendingOperation | None = None
         """The stall of a program that was abandoned and had not reported which operation was in flight."""
-        self._in_flight: dict[int, OperationInFlight] = {}
+        self._operations_in_flight: dict[int, OperationInFlight] = {}
         self._unfinished_ops = 0
         """Operations that had not returned when the step ended. Each is recorded with its elapsed time until then."""
 
@@ -102,7 +102,7 @@ class StepRecorder:
         self.intervals.add_reading(counters)
 
     def add(self, samples: Samples) -> None:
-        self._in_flight.pop(samples.writer, None)
+        self._operations_in_flight.pop(samples.writer, None)
         ends = samples.ends_ns
         if not ends:
             return
@@ -117,7 +117,7 @@ class StepRecorder:
         self.timeline.add(ends, durations, self.started_ns)
 
     def note_in_flight(self, call: OperationInFlight) -> None:
-        self._in_flight[call.writer] = call
+        self._operations_in_flight[call.writer] = call
 
     def add_counters(self, counters: Counters, *, is_last: bool = False) -> None:
         """Add newer counters. Add the differences at the lowest devices to the timeline."""
@@ -138,7 +138,7 @@ class StepRecorder:
     def add_unfinished(self) -> None:
         """Record each operation in flight with its elapsed time, so that storage that hangs does not look fast."""
         now_ns = self.newest.monotonic_ns if self.newest else 0
-        for call in self._in_flight.values():
+        for call in self._operations_in_flight.values():
             self.timeline.add([now_ns], [now_ns - call.since_ns], self.started_ns)
             self._unfinished_ops += 1
 
@@ -159,7 +159,7 @@ class StepRecorder:
     def _pending_operation(self, status: StepStatus, elapsed_ns: int) -> PendingOperation | None:
         if self._unfinished_ops and self.newest:
             return self._current_stall(self.newest.monotonic_ns)
-        if status == "stopped" and not self._in_flight:
+        if status == "stopped" and not self._operations_in_flight:
             return self._current_stall(self.started_ns + elapsed_ns) or self.abandoned_operation
         return self.abandoned_operation
 
@@ -233,11 +233,11 @@ class StepRecorder:
         return None
 
     def _current_stall(self, now_ns: int) -> PendingOperation | None:
-        if not self._in_flight:
+        if not self._operations_in_flight:
             silence = next((silence for silence in self._figures.silences() if silence.is_ongoing), None)
             elapsed_s = (now_ns - self.started_ns) / 1e9
             return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.start_s) if silence else None
-        longest = min(self._in_flight.values(), key=lambda call: call.since_ns)
+        longest = min(self._operations_in_flight.values(), key=lambda call: call.since_ns)
         return PendingOperation(call=longest.call, elapsed_s=(now_ns - longest.since_ns) / 1e9, writer=longest.writer)
 
 

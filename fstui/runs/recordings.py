@@ -86,13 +86,13 @@ def _program_command() -> str:
     installed, script = shutil.which("fstui"), Path(sys.argv[0])
     with suppress(OSError):
         if installed and Path(installed).resolve() == script.resolve():
-            return _quoted(installed)
+            return _quote(installed)
     if script.name == "__main__.py":
-        return f"{_quoted(sys.executable)} -m fstui"
-    return _quoted(str(script.absolute()))
+        return f"{_quote(sys.executable)} -m fstui"
+    return _quote(str(script.absolute()))
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     """Quote a path for ExecStart (systemd.service(5), systemd.syntax(7))."""
     escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"' if re.search(r"[\s\"'\\;]", path) else escaped
@@ -298,9 +298,9 @@ def _notes(source: Recording, inside: Records, headers: Sequence[Header], start:
         yield f"Which programs waited was not recorded: {reason}."
     if any(header.anonymous for header in period_headers):
         yield "File names were not recorded (--anonymous)."
-    traced = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
-    share = sum(traced_s for traced_s, _ in traced) / (sum(elapsed_s for _, elapsed_s in traced) or 1.0)
-    if traced and share < 0.95:
+    traced_windows = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
+    share = sum(traced_s for traced_s, _ in traced_windows) / (sum(elapsed_s for _, elapsed_s in traced_windows) or 1.0)
+    if traced_windows and share < 0.95:
         yield f"The busiest programs were traced for {percent(share)} of the time: some of their waits may be missing."
     lost_events = sum(window.lost for window in inside.windows)
     if lost_events:

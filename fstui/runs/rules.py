@@ -21,8 +21,8 @@ _PLAIN_NAME = re.compile(r"[\w./-]{2,}", re.ASCII)
 
 def judge_again(run: Run, *, altered: bool = False) -> Run:
     """Judge the run with today's rules. The digest of an altered run stays as it is, so it still does not match."""
-    judged = run.with_judgement(judge(run))
-    return with_digest(judged) if run.digest and judged != run and not altered else judged
+    judged_run = run.with_judgement(judge(run))
+    return with_digest(judged_run) if run.digest and judged_run != run and not altered else judged_run
 
 
 class JudgementCache:
@@ -33,35 +33,35 @@ class JudgementCache:
 
     def judge(self, inventory: Inventory) -> dict[str, Judgement]:
         """Return the judgements by mount point. Pseudo filesystems have none."""
-        shared: dict[bytes, Judgement] = {}
+        shared_judgements: dict[bytes, Judgement] = {}
         self._cache = {
             target.mount_point: self._judge(
                 # the judgement does not depend on free space, or on whether the filesystem answers
                 Evidence(
                     host=inventory.host, process=inventory.process, target=replace(target, space=None, silent_s=None)
                 ),
-                shared,
+                shared_judgements,
             )
             for target in inventory.filesystems
             if not target.pseudo
         }
         return {mount_point: judgement for mount_point, (_, judgement) in self._cache.items()}
 
-    def _judge(self, evidence: Evidence, shared: dict[bytes, Judgement]) -> tuple[Evidence, Judgement]:
-        """``shared``: judgements of this survey that hold for every filesystem with the same content."""
+    def _judge(self, evidence: Evidence, shared_judgements: dict[bytes, Judgement]) -> tuple[Evidence, Judgement]:
+        """``shared_judgements``: judgements of this survey that hold for every filesystem with the same content."""
         target = evidence.target
         assert target is not None
         cached = self._cache.get(target.mount_point)
         if cached and cached[0] == evidence:
             return cached
         content, names = _without_names(target)
-        judgement = shared.get(content)
+        judgement = shared_judgements.get(content)
         if judgement is None:
             judgement = judge(evidence)
             text = encode(judgement).decode()
             # share the judgement only if no sentence names this filesystem
             if all(_PLAIN_NAME.fullmatch(name) and name not in text for name in names):
-                shared[content] = judgement
+                shared_judgements[content] = judgement
         return evidence, judgement
 
 

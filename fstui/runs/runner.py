@@ -67,9 +67,9 @@ class RunInProgress:
         self._machine = machine
         self._idle = idle
         self._mailbox = Mailbox()
-        self._stopping = asyncio.Event()
-        self._skipping = asyncio.Event()
-        self._stepping: StepRunner | None = None
+        self._stop_requested = asyncio.Event()
+        self._skip_requested = asyncio.Event()
+        self._step_runner: StepRunner | None = None
         self._has_facts = False
         self._save_error: str | None = None
         self._is_stuck = False
@@ -107,7 +107,7 @@ class RunInProgress:
                 await asyncio.wait({task})
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._stop_requested.set()
         self.skip_step()
 
     def pull_plug(self) -> None:
@@ -122,12 +122,12 @@ class RunInProgress:
 
     def skip_step(self) -> None:
         """Stop the current step or the start of its server, and go on with the next one."""
-        self._skipping.set()
-        if self._stepping:
-            self._stepping.stop()
+        self._skip_requested.set()
+        if self._step_runner:
+            self._step_runner.stop()
 
     async def _carry_out(self) -> None:
-        SHUTDOWN_DEADLINE.set(shutdown_deadline(self._machine, self._target, self._stopping.is_set))
+        SHUTDOWN_DEADLINE.set(shutdown_deadline(self._machine, self._target, self._stop_requested.is_set))
         lowest = self._target.lowest
         counters_before = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._target.path, self.id)
@@ -174,12 +174,12 @@ class RunInProgress:
         self._judge()
         idle_watch = IdleWatch(self._machine, self._target.stack, self._idle)
         await self._pause(idle_watch, 0.0 if self._idle else IDLE_DURATION_S)
-        for index, planned in enumerate(self._plan.steps):
+        for index, planned_step in enumerate(self._plan.steps):
             if index:
                 await self._pause(idle_watch, PAUSE_DURATION_S)
-            if self._stopping.is_set():
+            if self._stop_requested.is_set():
                 break
-            await self._run_step(index, planned, directory, servers)
+            await self._run_step(index, planned_step, directory, servers)
             if self._has_lasting_error():
                 break
         if cut := self._machine.aftermath():
@@ -187,49 +187,51 @@ class RunInProgress:
 
     async def _pause(self, idle_watch: IdleWatch, duration_s: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""
-        if not self._stopping.is_set():
+        if not self._stop_requested.is_set():
             if duration_s:
-                await idle_watch.watch(duration_s, self._stopping)
+                await idle_watch.watch(duration_s, self._stop_requested)
             self._update(idle=idle_watch.idle)
             self._mailbox.put(IdleMeasured(idle=idle_watch.idle))
 
-    async def _run_step(self, index: int, planned: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
-        if reason := planned.skip or self._why_skipped(planned):
-            self._add(index, Step(name=planned.name, settings=planned.settings, status="skipped", reason=reason))
+    async def _run_step(self, index: int, planned_step: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
+        if reason := planned_step.skip or self._why_skipped(planned_step):
+            skipped = Step(name=planned_step.name, settings=planned_step.settings, status="skipped", reason=reason)
+            self._add(index, skipped)
             return
-        if not self._stopping.is_set():
-            self._skipping.clear()
-        served = await self._prepare_server(index, planned, servers)
-        if isinstance(served, Step):
-            self._add(index, served)
+        if not self._stop_requested.is_set():
+            self._skip_requested.clear()
+        server = await self._prepare_server(index, planned_step, servers)
+        if isinstance(server, Step):
+            self._add(index, server)
             return
-        self._stepping = StepRunner(
-            index, planned, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
+        self._step_runner = StepRunner(
+            index, planned_step, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
         )
         stack_before = self._current_stack()
         try:
-            step = await self._stepping.run(
-                directory.held, facts=not (self._has_facts or self._server_target), server=served
+            step = await self._step_runner.run(
+                directory.held, facts=not (self._has_facts or self._server_target), server=server
             )
             changed_settings = changes(self._target.stack, stack_before, self._current_stack())
             step = _with_changes(await _with_cause(step, servers), changed_settings)
             if step.status in ("stopped", "failed"):
                 servers.fill_again()
         finally:
-            self._is_stuck = self._stepping.is_abandoned
-            facts, prepared_bytes = self._stepping.facts, self._stepping.prepared_bytes
-            self._stepping = None
+            self._is_stuck = self._step_runner.is_abandoned
+            facts, prepared_bytes = self._step_runner.facts, self._step_runner.prepared_bytes
+            self._step_runner = None
         if facts:
             self._has_facts = True
             self._update(process=_with_facts(self._run.process, facts))
         self._update(written_bytes=self._run.written_bytes + prepared_bytes + step.bytes)
         self._add(index, step)
-        if self._save_error is None and not self._stopping.is_set():  # after an error, only the last save tries again
+        # after an error, only the last save tries again
+        if self._save_error is None and not self._stop_requested.is_set():
             self._save_error = (await self._save()).error
 
-    def _why_skipped(self, planned: PlannedStep) -> str | None:
+    def _why_skipped(self, planned_step: PlannedStep) -> str | None:
         """Return why the step is skipped, if it syncs this filesystem but the server's data is on another one."""
-        if self._server_target is None or planned.settings.needs_server:
+        if self._server_target is None or planned_step.settings.needs_server:
             return None
         return f"the data of {self._server_target.path} is not on this filesystem"
 
@@ -240,19 +242,21 @@ class RunInProgress:
         except Refused:
             return ()
 
-    async def _prepare_server(self, index: int, planned: PlannedStep, servers: Servers) -> StepServer | Step | None:
-        if not planned.settings.needs_server:
+    async def _prepare_server(
+        self, index: int, planned_step: PlannedStep, servers: Servers
+    ) -> StepServer | Step | None:
+        if not planned_step.settings.needs_server:
             return None
-        preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
-        served = await with_progress(
-            servers.serve(planned, self._skipping, slowest_sync_s(self._run.steps)),
-            lambda waited_s: self._mailbox.put(msgspec.structs.replace(preparing, server_s=waited_s)),
+        preparation = StepPreparing(index=index, name=planned_step.name, done=0, total=0)
+        server = await with_progress(
+            servers.serve(planned_step, self._skip_requested, slowest_sync_s(self._run.steps)),
+            lambda waited_s: self._mailbox.put(msgspec.structs.replace(preparation, server_s=waited_s)),
         )
-        if isinstance(served, Failure):
-            return Step(name=planned.name, settings=planned.settings, status="failed", error=served)
-        if self._skipping.is_set():
-            return Step(name=planned.name, settings=planned.settings, status="stopped")
-        return served
+        if isinstance(server, Failure):
+            return Step(name=planned_step.name, settings=planned_step.settings, status="failed", error=server)
+        if self._skip_requested.is_set():
+            return Step(name=planned_step.name, settings=planned_step.settings, status="stopped")
+        return server
 
     def _add(self, index: int, step: Step) -> None:
         self._update(steps=(*self._run.steps, step))
@@ -273,7 +277,7 @@ class RunInProgress:
         return error is not None and error.errno in LASTING_ERRNOS
 
     def _status(self) -> RunStatus:
-        statuses = {step.status for step in self._run.steps} | ({"stopped"} if self._stopping.is_set() else set())
+        statuses = {step.status for step in self._run.steps} | ({"stopped"} if self._stop_requested.is_set() else set())
         return "failed" if "failed" in statuses else "stopped" if "stopped" in statuses else "finished"
 
     async def _finish(self) -> RunFinished:

@@ -112,10 +112,10 @@ def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any])
     varied_keys = [key for key in head.for_each if len(as_list(values[key])) > 1 and f"{{{key}}}" not in head.name]
     for combination in _combinations(head, values):
         variation = " ".join(_name_part(key, combination[key]) for key in varied_keys)
-        filling = Filling(scenario.settings, combination)
-        name = str(filling.fill_value(head.name.replace("{*}", variation).strip()))
+        filler = SettingFiller(scenario.settings, combination)
+        name = str(filler.fill_value(head.name.replace("{*}", variation).strip()))
         yield PlannedStep(
-            name=name, settings=settings_of_table(head.probe, name, _step_keys(scenario, head, step_table, filling))
+            name=name, settings=settings_of_table(head.probe, name, _step_keys(scenario, head, step_table, filler))
         )
 
 
@@ -131,13 +131,13 @@ def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, 
             yield combination
 
 
-def _step_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filling: Filling) -> dict[str, Any]:
+def _step_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filler: SettingFiller) -> dict[str, Any]:
     """Return the step's keys, with the measured time and the server, which the scenario defines for all steps."""
-    filled = {"seconds": filling.fill_value(_MEASURED_TIME), **filling.fill_table(table)}
+    filled_table = {"seconds": filler.fill_value(_MEASURED_TIME), **filler.fill_table(table)}
     if scenario.server is None or not takes_server(head.probe):
-        return filled
-    options = {**filling.fill_table(scenario.server.options), **filled.get("options", {})}
-    return {"server": filling.fill_value(scenario.server.kind), **filled, "options": options}
+        return filled_table
+    options = {**filler.fill_table(scenario.server.options), **filled_table.get("options", {})}
+    return {"server": filler.fill_value(scenario.server.kind), **filled_table, "options": options}
 
 
 def _name_part(key: str, value: Scalar) -> str:
@@ -145,7 +145,7 @@ def _name_part(key: str, value: Scalar) -> str:
     return str(value) if isinstance(value, str) and value not in {"on", "off"} else f"{key} {value}".lower()
 
 
-class Filling:
+class SettingFiller:
     """Replaces references to settings by the values of one combination."""
 
     def __init__(self, settings: Mapping[str, Setting], values: Mapping[str, Any]) -> None:
@@ -155,8 +155,8 @@ class Filling:
     def fill_table(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """Fill in a table. A key is left out if its setting has the value ``absent``."""
         present = {key: value for key, value in table.items() if key != WORD_KEY and not self._is_absent(value)}
-        filled = {key: self.fill_value(value) for key, value in present.items()}
-        return {**self._word_keys(table[WORD_KEY]), **filled} if WORD_KEY in table else filled
+        filled_table = {key: self.fill_value(value) for key, value in present.items()}
+        return {**self._word_keys(table[WORD_KEY]), **filled_table} if WORD_KEY in table else filled_table
 
     def fill_value(self, value: Any) -> Any:
         """Fill in a value. ``"{x}"`` becomes the value of x; within a longer text, the text of the value."""

@@ -49,33 +49,35 @@ class DatabaseServers(Servers):
         self._sync_s = 0.0
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        for planned in steps:
-            settings = planned.settings
-            if isinstance(settings, Sysbench) and not planned.skip and settings.existing_server:
+        for planned_step in steps:
+            settings = planned_step.settings
+            if isinstance(settings, Sysbench) and not planned_step.skip and settings.existing_server:
                 await self._prepare(settings)
                 self._table_data = None
                 return _target_elsewhere(self._server.facts) if self._server else None
         return None
 
-    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
-        if isinstance(planned.settings, ReplicaCut):
-            return await _serve_replicas(planned.settings)
-        if not isinstance(planned.settings, Sysbench):
+    async def serve(
+        self, planned_step: PlannedStep, stop_requested: asyncio.Event, sync_s: float
+    ) -> StepServer | Failure | None:
+        if isinstance(planned_step.settings, ReplicaCut):
+            return await _serve_replicas(planned_step.settings)
+        if not isinstance(planned_step.settings, Sysbench):
             return None
         self._sync_s = sync_s
-        starting = asyncio.ensure_future(self._prepare(planned.settings))
-        stopping = asyncio.ensure_future(ending.wait())
+        start_task = asyncio.ensure_future(self._prepare(planned_step.settings))
+        stop_task = asyncio.ensure_future(stop_requested.wait())
         try:
-            await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not starting.done():
+            await asyncio.wait({start_task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
+            if not start_task.done():
                 return None
-            return starting.result()
+            return start_task.result()
         except (OSError, Refused) as error:
             return Failure(call="start the server", errno=getattr(error, "errno", None), message=str(error))
         finally:
-            stopping.cancel()
-            if starting.cancel():
-                await asyncio.wait({starting})  # the task removes what it has made
+            stop_task.cancel()
+            if start_task.cancel():
+                await asyncio.wait({start_task})  # the task removes what it has made
 
     async def cause_of_death(self) -> str | None:
         reason = await self._server.why_ended() if self._server else None
@@ -91,12 +93,12 @@ class DatabaseServers(Servers):
         server, self._server, self._server_settings, self._table_data = self._server, None, None, None
         if server is None:
             return
-        ending = asyncio.ensure_future(server.stop())
+        stop_task = asyncio.ensure_future(server.stop())
         try:
-            await asyncio.shield(ending)
+            await asyncio.shield(stop_task)
         finally:  # if the caller is cancelled, still end the server and remove its entry
-            await asyncio.wait({ending})
-            if problem := ending.result():
+            await asyncio.wait({stop_task})
+            if problem := stop_task.result():
                 self.left_behind.append(problem)
 
     async def _prepare(self, settings: Sysbench) -> StepServer:
@@ -113,11 +115,11 @@ class DatabaseServers(Servers):
 
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
         """Return the running server, restarted if its options differ, or a new one."""
-        running, server = self._server_settings, self._server
-        if server is None or running is None or running.server_key != settings.server_key:
+        previous, server = self._server_settings, self._server
+        if server is None or previous is None or previous.server_key != settings.server_key:
             await self.stop()
             self._server = server = await self._start(settings)
-        elif isinstance(server, Throwaway) and running.start_options != settings.start_options:
+        elif isinstance(server, Throwaway) and previous.start_options != settings.start_options:
             try:
                 await server.restart(settings, start_limit_s(self._sync_s))
             except BaseException:

@@ -100,15 +100,15 @@ class Session:
 
     async def with_space(self, inventory: Inventory) -> Survey:
         """Add what may take long to read: free space, the answers of tools, and saved declarations."""
-        updated, _ = await asyncio.gather(self.machine.with_space(inventory), self._read_declarations())
-        return self._judge(updated)
+        updated_inventory, _ = await asyncio.gather(self.machine.with_space(inventory), self._read_declarations())
+        return self._judge(updated_inventory)
 
     async def read_saved(self) -> StartupData:
         """Read the state directory. Raises OSError, and Refused if it does not answer."""
         from fstui.runs import startup  # noqa: PLC0415
 
         saved = await startup.read()
-        self._declarations = saved.declared
+        self._declarations = saved.declarations
         return saved
 
     async def look_up(self, directory: str) -> Site:

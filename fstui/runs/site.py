@@ -54,9 +54,9 @@ class Site(Base, frozen=True, kw_only=True):
 
 async def look_up(directory: str, machine: Machine) -> Site:
     """Resolve a directory and read its stack, without writing anything. Raises Refused."""
-    inspected = await machine.inspect(directory)
-    target = _with_directory(machine.target(inspected.path), inspected)
-    return Site(directory=inspected, raw_target=target, like=machine.cgroup_process())
+    target_directory = await machine.inspect(directory)
+    target = _with_directory(machine.target(target_directory.path), target_directory)
+    return Site(directory=target_directory, raw_target=target, like=machine.cgroup_process())
 
 
 def check_alignment(steps: Iterable[PlannedStep], alignment_bytes: int | None, target: Target) -> None:

@@ -16,7 +16,7 @@ __all__ = ["LedgerEntry"]  # re-exported for the interfaces
 
 
 class StartupData(NamedTuple):
-    declared: dict[str, Declaration]
+    declarations: dict[str, Declaration]
     """By target identity."""
     left_behind: list[LedgerEntry]
     """Entries of things that killed runs left, and that can be removed without confirmation."""

@@ -44,7 +44,7 @@ class StepRunner:
     def __init__(
         self,
         index: int,
-        planned: PlannedStep,
+        planned_step: PlannedStep,
         machine: Machine,
         stack: tuple[Node, ...],
         emit: Callable[[Event], None],
@@ -52,14 +52,14 @@ class StepRunner:
         trace: StepTracing | None = None,
     ) -> None:
         self._index = index
-        self._planned = planned
+        self._planned_step = planned_step
         self._machine = machine
         self._stack = stack
         self._emit = emit
         self._trace = trace or NoTrace()
         self._server_pids: tuple[int, ...] | None = ()
         """Processes that work for the step and that fstui did not start; None if unknown."""
-        self._recorder = StepRecorder(index, planned, stack)
+        self._recorder = StepRecorder(index, planned_step, stack)
         self._probe: RunningProbe | None = None
         self._server: StepServer | None = None
         self._cpu_meter: CpuMeter | None = None
@@ -67,7 +67,7 @@ class StepRunner:
         self._start_time_s = time.monotonic()
         self._ready_time_s: float | None = None
         self._snapshot_time_s = self._start_time_s
-        self._preparing = StepPreparing(index=index, name=planned.name, done=0, total=0)
+        self._preparation = StepPreparing(index=index, name=planned_step.name, done=0, total=0)
         self._frame_time_s = self._start_time_s
         self.facts: Process | None = None
         self.prepared_bytes = 0
@@ -83,14 +83,15 @@ class StepRunner:
 
     async def run(self, directory: HeldDirectory, facts: bool, server: StepServer | None = None) -> Step:
         """Measure until the end or the stop. The step contains errors of the storage, which are not raised."""
-        self._emit(self._preparing)
+        self._emit(self._preparation)
         self._server = server
         if server:
             self._recorder.reported.note(server.figures)
             self._server_pids = server.processes
         extra = server.probe_settings if server else {}
         try:
-            self._probe = await self._machine.start(ProbeRequest(self._planned, directory, self._stack, facts, extra))
+            request = ProbeRequest(self._planned_step, directory, self._stack, facts, extra)
+            self._probe = await self._machine.start(request)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
             return self._step()
@@ -107,7 +108,7 @@ class StepRunner:
             status = await self._probe.finish(timeout_s=0.1 if self._is_stuck() else STOP_TIMEOUT_S)
         self.is_abandoned = status is None
         if self.is_abandoned and self._ready_time_s is not None and self._stop_time_s is not None:
-            program = self._planned.settings.program or "the probe"
+            program = self._planned_step.settings.program or "the probe"
             elapsed_s = time.monotonic() - self._stop_time_s
             self._recorder.abandoned_operation = PendingOperation(call=program, elapsed_s=elapsed_s)
         self._note_end(listener, status)
@@ -131,8 +132,10 @@ class StepRunner:
                 self.facts = content
             case _PreparationProgress(done=done, total=total):
                 self.prepared_bytes = done
-                self._preparing = StepPreparing(index=self._index, name=self._planned.name, done=done, total=total)
-                self._emit(self._preparing)
+                self._preparation = StepPreparing(
+                    index=self._index, name=self._planned_step.name, done=done, total=total
+                )
+                self._emit(self._preparation)
             case OperationInFlight():
                 self._recorder.note_in_flight(content)
             case Failure():
@@ -150,7 +153,7 @@ class StepRunner:
                 self._recorder.begin(counters)
                 self._trace.begin(counters.monotonic_ns, self._server_pids or ())
                 probe.go()
-                self._emit(StepStarted(index=self._index, name=self._planned.name))
+                self._emit(StepStarted(index=self._index, name=self._planned_step.name))
 
     def _start_cpu_meter(self, probe: RunningProbe) -> None:
         if self._server:
@@ -177,7 +180,7 @@ class StepRunner:
         if newest is not None and not self._recorder.has_ended:
             self._emit(StepProgressed(snapshot=self._recorder.snapshot(newest.monotonic_ns)))
         elif self._ready_time_s is None and (silent_s := time.monotonic() - self._frame_time_s) > PROGRESS_TIMEOUT_S:
-            self._emit(msgspec.structs.replace(self._preparing, silent_s=silent_s))
+            self._emit(msgspec.structs.replace(self._preparation, silent_s=silent_s))
 
     def _is_stuck(self) -> bool:
         """Return whether the probe was stopped and its operation does not return."""
@@ -199,8 +202,8 @@ class StepRunner:
     async def _read_trace(self) -> None:
         """Read the trace up to the last reading of the counters. Drop it if the processes of the server are unknown."""
         if self._recorder.newest is not None:
-            traced = await self._trace.end(self._recorder.newest.monotonic_ns)
-            self._recorder.trace = traced if self._server_pids is not None else None
+            trace = await self._trace.end(self._recorder.newest.monotonic_ns)
+            self._recorder.trace = trace if self._server_pids is not None else None
 
     def _step(self) -> Step:
         prepare_s = (self._ready_time_s or time.monotonic()) - self._start_time_s
@@ -216,7 +219,7 @@ class StepRunner:
     def _refuses_direct(self, error: Failure) -> bool:
         """Return whether the filesystem refuses O_DIRECT (UBIFS, JFFS2, ramfs), or blocks of this size (open(2))."""
         is_refused = error.errno == errno.EINVAL and error.call in {"open", "pwrite"} and not self._recorder.ops
-        return is_refused and self._planned.settings.direct
+        return is_refused and self._planned_step.settings.direct
 
 
 def _early_end_message(status: int | None) -> str:

@@ -44,11 +44,11 @@ class Watching(ABC):
         self._machine = machine
         self._pid = pid
         self._target = target
-        self._stopping = asyncio.Event()
+        self._stop_requested = asyncio.Event()
         self._started_at = local_time().isoformat(timespec="seconds")
 
     def stop(self) -> None:
-        self._stopping.set()
+        self._stop_requested.set()
 
     @abstractmethod
     def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
@@ -57,16 +57,16 @@ class Watching(ABC):
     async def _wait_for_stop(self, seconds: float | None) -> bool:
         """Wait for this time. Return whether the watch was stopped."""
         try:
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            await asyncio.wait_for(self._stop_requested.wait(), seconds)
         except TimeoutError:
             return False
         return True
 
     def _end_later(self, child: RunningWatch | AtRiskChild, seconds: float | None) -> asyncio.Future[bool]:
         """Request the child's result after this time, or when the watch is stopped."""
-        ending = asyncio.ensure_future(self._wait_for_stop(seconds))
-        ending.add_done_callback(lambda _: child.end())
-        return ending
+        end_task = asyncio.ensure_future(self._wait_for_stop(seconds))
+        end_task.add_done_callback(lambda _: child.end())
+        return end_task
 
 
 class WatchingWaits(Watching):
@@ -74,13 +74,13 @@ class WatchingWaits(Watching):
         inventory = self._machine.survey()
         why_untraced: str | None = None
         try:
-            source = self._traced(await self._machine.watch_waits(self._target, self._pid), seconds)
+            source = self._results_of_trace(await self._machine.watch_waits(self._target, self._pid), seconds)
         except Untraceable as problem:
             why_untraced = str(problem)
             targets = (self._target,) if self._target else inventory.filesystems
             nodes = tuple({node.id: node for target in targets for node in target.stack if node.counted}.values())
             # read the counters before reporting that the watch has started
-            source = self._from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
+            source = self._results_from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
         yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=why_untraced)
         async with aclosing(source):
             async for result in source:
@@ -89,21 +89,21 @@ class WatchingWaits(Watching):
                 else:
                     yield WatchedSecond(second=result, sentence=_conclude(result, why_untraced, inventory).sentence)
 
-    async def _traced(
+    async def _results_of_trace(
         self, trace: RunningWatch, seconds: float | None
     ) -> AsyncGenerator[WatchCounts | FinalReport, None]:
-        ending = self._end_later(trace, seconds)
+        end_task = self._end_later(trace, seconds)
         try:
-            async for received in trace.reports():
-                yield received
-                if isinstance(received, FinalReport):
+            async for result in trace.reports():
+                yield result
+                if isinstance(result, FinalReport):
                     return
             raise OSError(None, "the program that reads the kernel's trace has ended")
         finally:
-            ending.cancel()
+            end_task.cancel()
             await trace.stop()
 
-    async def _from_proc(
+    async def _results_from_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
     ) -> AsyncGenerator[WatchCounts | FinalReport, None]:
         remaining_s = seconds
@@ -115,9 +115,9 @@ class WatchingWaits(Watching):
             yield second.result()
         yield FinalReport(whole.result(), ())
 
-    def _report(self, inventory: Inventory, ended: FinalReport, why_untraced: str | None) -> WatchReport:
-        conclusion = _conclude(ended.whole, why_untraced, inventory)
-        verdicts = answers(ended.whole, inventory, (self._target,) if self._target else inventory.filesystems)
+    def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:
+        conclusion = _conclude(final.whole, why_untraced, inventory)
+        verdicts = answers(final.whole, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
             started_at=self._started_at,
             version=__version__,
@@ -126,8 +126,8 @@ class WatchingWaits(Watching):
             pid=self._pid,
             mount_point=self._target.mount_point if self._target else None,
             untraced=why_untraced,
-            whole=ended.whole,
-            errors=ended.lost_writes,
+            whole=final.whole,
+            errors=final.lost_writes,
             culprit=conclusion.culprit,
             sentence=conclusion.sentence,
             honest=verdicts.durability,

@@ -134,7 +134,7 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
         return self.status == "finished" and not (self.simulated or has_limit)
 
 
-class IndexedOutline(msgspec.Struct, frozen=True, gc=False):
+class IndexEntry(msgspec.Struct, frozen=True, gc=False):
     """An outline and the state of the file from which it was read."""
 
     stamp: tuple[int, ...]
@@ -145,14 +145,14 @@ class IndexedOutline(msgspec.Struct, frozen=True, gc=False):
 
 class _Index(msgspec.Struct, frozen=True):
     version: int = VERSION
-    files: dict[str, IndexedOutline] = msgspec.field(default_factory=dict)
+    files: dict[str, IndexEntry] = msgspec.field(default_factory=dict)
 
 
 class OutlineFile(NamedTuple):
-    """The file of a saved run. Either ``indexed`` is set, or ``problem`` says why the file could not be read."""
+    """The file of a saved run. Either ``entry`` is set, or ``problem`` says why the file could not be read."""
 
     path: Path
-    indexed: IndexedOutline | None = None
+    entry: IndexEntry | None = None
     problem: str = ""
 
 
@@ -178,27 +178,27 @@ def read_outlines(
     Raises Unfinished after ``limit_s``.
     """
     index = _read_index()
-    new_outlines: dict[str, IndexedOutline] = {}
+    new_outlines: dict[str, IndexEntry] = {}
     began_at = written_at = time.monotonic()
     for path in wanted_files:
         stamp = _stamp(path)
-        indexed = index.get(path.name)
-        if indexed is None or indexed.stamp != stamp:
+        entry = index.get(path.name)
+        if entry is None or entry.stamp != stamp:
             try:
                 outline, altered = decode(path, lambda data: documents.decode_fields(data, Outline))
             except (RunNotFound, UnreadableRun) as problem:
                 yield OutlineFile(path, problem=str(problem))
                 continue
-            indexed = new_outlines[path.name] = IndexedOutline(stamp, altered, outline)
+            entry = new_outlines[path.name] = IndexEntry(stamp, altered, outline)
             # write the index now and then, so that the next call can continue where this one is interrupted
             if time.monotonic() - written_at > WRITE_INTERVAL_S:
                 index |= new_outlines
-                written = _write_index(index, saved_files)
+                is_written = _write_index(index, saved_files)
                 new_outlines, written_at = {}, time.monotonic()
                 # go on if the index could not be written, because the next call would then start from the beginning
-                if written and written_at - began_at > limit_s:
+                if is_written and written_at - began_at > limit_s:
                     raise Unfinished
-        yield OutlineFile(path, indexed)
+        yield OutlineFile(path, entry)
     if len(new_outlines) >= MIN_NEW_OUTLINES:
         _write_index(index | new_outlines, saved_files)
 
@@ -212,7 +212,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _read_index() -> dict[str, IndexedOutline]:
+def _read_index() -> dict[str, IndexEntry]:
     try:
         data, _ = read_regular(paths.state_dir() / INDEX)
         index = msgspec.json.decode(data, type=_Index)
@@ -221,10 +221,10 @@ def _read_index() -> dict[str, IndexedOutline]:
     return index.files if index.version == VERSION else {}
 
 
-def _write_index(files: dict[str, IndexedOutline], saved_files: Sequence[Path]) -> bool:
+def _write_index(files: dict[str, IndexEntry], saved_files: Sequence[Path]) -> bool:
     """Write the index without runs that were deleted. Returns False if the index could not be written."""
     saved_names = {path.name for path in saved_files}
-    data = msgspec.json.encode(_Index(files={name: indexed for name, indexed in files.items() if name in saved_names}))
+    data = msgspec.json.encode(_Index(files={name: entry for name, entry in files.items() if name in saved_names}))
     try:
         write_atomically(make_private(paths.state_dir()) / INDEX, data, sync=False)
     except OSError:

@@ -70,9 +70,9 @@ class Ring:
         line = b"%08x %s\n" % (zlib.crc32(text), text)
         data = self._stream.compress(line) + self._stream.flush(zlib.Z_SYNC_FLUSH)
         while data:  # write(2) may write only a part before the disk is full
-            written = os.write(self._fd, data)
-            self._bytes += written
-            data = data[written:]
+            written_bytes = os.write(self._fd, data)
+            self._bytes += written_bytes
+            data = data[written_bytes:]
 
     def _open(self, start_s: float) -> None:
         """Begin a file. Remove the oldest files first, until there is room for the new one."""

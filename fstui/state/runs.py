@@ -162,10 +162,10 @@ def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
 
 def _as_earlier(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
     """Return the run in that file as one to compare with, or None if it is not comparable."""
-    indexed = outline_file.indexed
-    if indexed is None or indexed.altered or not indexed.outline.is_unrestricted:
+    entry = outline_file.entry
+    if entry is None or entry.altered or not entry.outline.is_unrestricted:
         return None
-    outline = indexed.outline
+    outline = entry.outline
     if _scenario_key(outline) != _scenario_key(run) or _storage_key(outline) != _storage_key(run):
         return None
     means = {step.name: step.latency_ns.mean for step in outline.steps if step.latency_ns and step.is_comparable}
@@ -190,12 +190,12 @@ def _status(run: Outline | Run, running_ids: Collection[str]) -> RunStatus:
 
 
 def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str]) -> Summary:
-    indexed = outline_file.indexed
-    if indexed is None:
+    entry = outline_file.entry
+    if entry is None:
         return Summary(path=str(outline_file.path), note=note, unreadable=outline_file.problem)
-    outline = indexed.outline
-    rated = [step for step in outline.steps if step.rate_per_s]
-    step = next((step for step in rated if step.syncs), rated[0] if rated else None)
+    outline = entry.outline
+    steps_with_rate = [step for step in outline.steps if step.rate_per_s]
+    step = next((step for step in steps_with_rate if step.syncs), steps_with_rate[0] if steps_with_rate else None)
     return Summary(
         path=str(outline_file.path),
         id=outline.id,
@@ -215,7 +215,7 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         rate_of=step.name if step else "",
         identity=outline.target.identity if outline.target else "",
         note=note,
-        altered=indexed.altered,
+        altered=entry.altered,
     )
 
 

@@ -66,11 +66,11 @@ def declarations() -> dict[str, Declaration]:
 
 def declare(identity: str, declaration: Declaration) -> None:
     """Save the declaration, replacing the previous one. An empty declaration only removes the previous one."""
-    saved = _DECLARATIONS.read()
-    declarations = {key: value for key, value in saved.items() if key != identity}
+    saved_declarations = _DECLARATIONS.read()
+    declarations = {key: value for key, value in saved_declarations.items() if key != identity}
     if declaration:
         declarations[identity] = replace(declaration, remembered=False)
-    if declarations != saved:
+    if declarations != saved_declarations:
         _DECLARATIONS.write(declarations)
 
 
@@ -87,17 +87,17 @@ def save_note(run: str, text: str) -> None:
 
 
 def forget_notes(run_ids: Iterable[str]) -> None:
-    saved, forgotten = notes(), set(run_ids)
-    if forgotten & saved.keys():
-        _NOTES.write({run: text for run, text in saved.items() if run not in forgotten})
+    saved_notes, ids = notes(), set(run_ids)
+    if ids & saved_notes.keys():
+        _NOTES.write({run: text for run, text in saved_notes.items() if run not in ids})
 
 
 def taken_lessons() -> dict[str, TakenLesson]:
     return _LESSONS.read()
 
 
-def save_lesson(name: str, taken: TakenLesson) -> None:
-    _LESSONS.write({**taken_lessons(), name: taken})
+def save_lesson(name: str, lesson: TakenLesson) -> None:
+    _LESSONS.write({**taken_lessons(), name: lesson})
 
 
 def own_references() -> tuple[OwnReference, ...]:
@@ -112,14 +112,14 @@ def add_references(references: Sequence[OwnReference]) -> None:
 
 def remove_references(name: str) -> None:
     """Remove the references of that name. Raises Refused if there are none."""
-    saved = own_references()
-    others = tuple(reference for reference in saved if reference.name != name)
-    if len(others) == len(saved):
-        names = sorted({reference.name for reference in saved})
+    saved_references = own_references()
+    other_references = tuple(reference for reference in saved_references if reference.name != name)
+    if len(other_references) == len(saved_references):
+        names = sorted({reference.name for reference in saved_references})
         raise Refused(
             f"no reference of your own is called '{name}'.{hint_for(name, names)} 'fstui references' shows them"
         )
-    _REFERENCES.write(others)
+    _REFERENCES.write(other_references)
 
 
 def keys() -> dict[str, str]:

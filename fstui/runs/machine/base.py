@@ -32,25 +32,25 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(ABC):
-    """A probe. By default it has no process: ``frames`` measures from ``_started`` until ``_stopped``."""
+    """A probe. By default it has no process: ``frames`` measures from ``_go_requested`` until ``_is_stopped``."""
 
     pid: int | None = None
 
     def __init__(self) -> None:
-        self._started = asyncio.Event()
-        self._stopped = False
+        self._go_requested = asyncio.Event()
+        self._is_stopped = False
 
     @abstractmethod
     def frames(self) -> AsyncIterator[Frame | Samples]:
         """Yield what the probe sends until it ends."""
 
     def go(self) -> None:
-        self._started.set()
+        self._go_requested.set()
 
     def stop(self) -> None:
         """End after the operation in flight."""
-        self._stopped = True
-        self._started.set()
+        self._is_stopped = True
+        self._go_requested.set()
 
     async def finish(self, timeout_s: float) -> int | None:
         """Let the probe clean up and end. Returns its exit status, or None if the probe had to be abandoned."""
@@ -93,8 +93,10 @@ class Servers:
         """Connect to an existing server. Return it as the target if its data is elsewhere. Raises Refused."""
         return None
 
-    async def serve(self, planned: PlannedStep, ending: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
-        """Return the server for a step; None if the step needs no server or ``ending`` is set.
+    async def serve(
+        self, planned_step: PlannedStep, stop_requested: asyncio.Event, sync_s: float
+    ) -> StepServer | Failure | None:
+        """Return the server for a step; None if the step needs no server or ``stop_requested`` is set.
 
         ``sync_s``: the duration of a sync. The server has more time to start if it is long.
         """

@@ -104,13 +104,13 @@ class LocalMachine(Machine):
         return surveyed
 
     async def with_space(self, inventory: Inventory) -> Inventory:
-        wanted = [target.mount_point for target in inventory.filesystems if not target.pseudo]
-        surveyed, answers, _ = await asyncio.gather(
-            self._run_tools(inventory, LIST_MAX_AGE_S), free_space(wanted), self._read_guests()
+        mount_points = [target.mount_point for target in inventory.filesystems if not target.pseudo]
+        new_inventory, answers, _ = await asyncio.gather(
+            self._run_tools(inventory, LIST_MAX_AGE_S), free_space(mount_points), self._read_guests()
         )
-        inventory = surveyed or inventory
+        inventory = new_inventory or inventory
         now = time.monotonic()
-        for mount_point in wanted:
+        for mount_point in mount_points:
             if mount_point in answers:
                 self._silent_since.pop(mount_point, None)
             else:

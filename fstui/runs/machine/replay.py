@@ -34,7 +34,7 @@ class ReplayMachine(Machine):
         self.simulated: str | None = f"{run.simulated}, {replay}" if run.simulated else replay
         self.run = run
         self.pace = pace
-        self.started: Step | None = None
+        self.started_step: Step | None = None
         self._target = run.target
         self._now_ns = 1_000_000_000
         self._counters: dict[str, DeviceCounters] = {
@@ -70,11 +70,11 @@ class ReplayMachine(Machine):
         raise Refused("This is the replay of a saved run: there is nothing to watch.")
 
     async def start(self, probe: ProbeRequest) -> ReplayProbe:
-        saved = next((saved for saved in self.run.steps if saved.name == probe.step.name), None)
-        if saved is None:
+        saved_step = next((saved_step for saved_step in self.run.steps if saved_step.name == probe.step.name), None)
+        if saved_step is None:
             raise OSError(2, f"run {self.run.id} has no step {probe.step.name!r}")
-        self.started = saved
-        return ReplayProbe(self, saved, probe.facts)
+        self.started_step = saved_step
+        return ReplayProbe(self, saved_step, probe.facts)
 
     async def wait(self, seconds: float) -> None:
         idle = self.run.idle or Idle()
@@ -95,14 +95,14 @@ class ReplayMachine(Machine):
 
     def advance(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
         """Advance the counters by a share of the saved counters. At the end of a step they agree exactly."""
-        for saved in counters:
-            device = self._counters.get(saved.device, DeviceCounters(device=saved.device))
-            self._counters[saved.device] = DeviceCounters(
-                device=saved.device,
-                in_flight=saved.in_flight,
+        for saved_counters in counters:
+            device = self._counters.get(saved_counters.device, DeviceCounters(device=saved_counters.device))
+            self._counters[saved_counters.device] = DeviceCounters(
+                device=saved_counters.device,
+                in_flight=saved_counters.in_flight,
                 **{
                     field: None
-                    if (value := getattr(saved, field)) is None
+                    if (value := getattr(saved_counters, field)) is None
                     else (getattr(device, field) or 0) + int(value * to_share) - int(value * from_share)
                     for field in COUNTED
                 },
@@ -115,7 +115,7 @@ class ReplayTrace(NoTrace):
         self._machine = machine
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
-        return self._machine.started.trace if self._machine.started else None
+        return self._machine.started_step.trace if self._machine.started_step else None
 
 
 class ReplayProbe(RunningProbe):
@@ -133,7 +133,7 @@ class ReplayProbe(RunningProbe):
             names = ("pipe_fsync_fails", "left_dirty", "dsync_flag_kept", "cgroup")
             yield Frame("facts", {name: getattr(machine.run.process, name) for name in names})
         yield Frame("ready", {})
-        await self._started.wait()
+        await self._go_requested.wait()
         start_ns = machine.now_ns()
         async for samples in self._samples():
             yield samples
@@ -142,10 +142,10 @@ class ReplayProbe(RunningProbe):
             yield Frame("error", {"call": error.call, "errno": error.errno, "message": error.message, "writer": 0})
         if step.figures:
             yield Frame("figures", {**msgspec.to_builtins(step.figures), **_reported_histogram(step)})
-        end_ns = machine.now_ns() if self._stopped else start_ns + round(step.elapsed_s * 1e9)
+        end_ns = machine.now_ns() if self._is_stopped else start_ns + round(step.elapsed_s * 1e9)
         times = ("delayed_ns", "turns", "cpu_wait_ns", "longest_cpu_wait_ns", "stolen_ns")
-        saved = {name: getattr(step, name) for name in times}
-        yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, **saved})
+        saved_times = {name: getattr(step, name) for name in times}
+        yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, **saved_times})
 
     async def _samples(self) -> AsyncIterator[Samples]:
         step = self._step
@@ -154,7 +154,7 @@ class ReplayProbe(RunningProbe):
         sync_share = _sync_share(step)
         index, passed_s, counted_share = 0, 0.0, 0.0
         for point, until_s in _with_ends(step):
-            if self._stopped:
+            if self._is_stopped:
                 return
             interval_values = values[index : index + point.ops]
             index += point.ops

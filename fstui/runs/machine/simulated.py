@@ -50,7 +50,7 @@ class SimulatedMachine(Machine):
         self.host = SimulatedHost(parameters)
         self._pace = pace
         self._due = time.monotonic()
-        self._measuring: Settings | None = None
+        self._measured_settings: Settings | None = None
         self._began_ns = 0.0
         self._power_cut: Step | None = None
 
@@ -88,12 +88,13 @@ class SimulatedMachine(Machine):
         work = new_program(self.host, settings) if isinstance(settings, StepSettings) else None
         if work is None:
             raise OSError(95, f"a simulated host has no {settings.probe}")
-        self._measuring, self._began_ns = settings, self.host.now_ns
+        self._measured_settings, self._began_ns = settings, self.host.now_ns
         return SimulatedProbe(self, work, probe.facts)
 
     def pull_plug(self) -> None:
         """Cut the power now, and look for the acknowledged writes, as after a real power cut."""
-        settings = self._measuring.as_sync_writes() if isinstance(self._measuring, StepSettings) else None
+        measured = self._measured_settings
+        settings = measured.as_sync_writes() if isinstance(measured, StepSettings) else None
         if settings is None or not self.host.acknowledged:
             raise Refused("This step has not acknowledged a durable write yet, so nothing can be lost.")
         if self._power_cut is None:
@@ -133,9 +134,9 @@ class SimulatedProbe(RunningProbe):
             yield Frame("facts", self._sync_path())
         await machine.wait(FILE_WRITE_DURATION_S)
         yield Frame("ready", {})
-        await self._started.wait()
+        await self._go_requested.wait()
         work.begin()
-        while not (work.has_ended or self._stopped):
+        while not (work.has_ended or self._is_stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
             for burst in work.run_until(until_ns):
                 yield Samples.from_marks(burst.writer, burst.parts, burst.start_ns, burst.marks)
@@ -150,12 +151,12 @@ class SimulatedProbe(RunningProbe):
         yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
 
     def _sync_path(self) -> dict[str, object]:
-        stubbed = self._machine.parameters.host.syncs_stubbed
+        is_stubbed = self._machine.parameters.host.syncs_stubbed
         library = {"what": "preload", "value": "/usr/lib/libeatmydata.so", "path": "simulated:/proc/self/maps"}
         return {
-            "pipe_fsync_fails": not stubbed,
-            "dsync_flag_kept": not stubbed,
-            "preloads": [library] if stubbed else [],
+            "pipe_fsync_fails": not is_stubbed,
+            "dsync_flag_kept": not is_stubbed,
+            "preloads": [library] if is_stubbed else [],
         }
 
 
@@ -163,28 +164,28 @@ class SimulatedWaits:
     def __init__(self, machine: SimulatedMachine) -> None:
         self._machine = machine
         self._watched = WatchedHost(machine.host)
-        self._ending = False
+        self._is_ending = False
 
     def end(self) -> None:
-        self._ending = True
+        self._is_ending = True
 
     async def reports(self) -> AsyncIterator[WatchCounts | FinalReport]:
-        while not self._ending:
+        while not self._is_ending:
             if await self._pass_second():
                 yield self._watched.second()
         yield FinalReport(self._watched.whole(), ())
 
     async def stop(self) -> str | None:
-        self._ending = True
+        self._is_ending = True
         return None
 
     async def _pass_second(self) -> bool:
         """Let a second of the model pass. Returns False if the watch ended first."""
         until_ns = self._machine.host.now_ns + SECOND_NS
-        while not self._ending and self._machine.host.now_ns < until_ns:
+        while not self._is_ending and self._machine.host.now_ns < until_ns:
             chunk_ns = min(until_ns, self._machine.host.now_ns + CHUNK_NS)
             await self._machine.pass_time(self._watched.run_until(chunk_ns))
-        return not self._ending
+        return not self._is_ending
 
 
 def _sync_of(settings: SyncWrites) -> str:
