@@ -69,7 +69,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
 
 
 def _slow_without_cpu_waits(case: Case) -> bool:
-    """Return whether the other operations are far too slow even without the one that waited for a CPU."""
+    """Return whether the storage is slow even without the time in which the writer waited for a CPU."""
     if case.configuration.breaks_sync:
         return False
     return any(yardstick.is_slow and yardstick.worst.is_slow_without_cpu_waits for yardstick in find_yardsticks(case))

@@ -92,7 +92,7 @@ def slowest_device(step: Step) -> tuple[str, int] | None:
 
 
 def without_cpu_ns(step: Step) -> int:
-    """Return the time in which the writer had no CPU: it waited for one, or the hypervisor took it away."""
+    """Return the time in which the writer had no CPU, because it waited or the hypervisor took the CPU away."""
     return max(step.cpu_wait_ns or 0, step.stolen_ns or 0)
 
 

@@ -25,9 +25,9 @@ Ask the administrator of the host. Declare what you know (`--medium ssd-plp`). T
 cut the host's power.
 
 ## Details
-Confidence is low unless each lowest device takes longer itself, because a slow disk can hide another one that ignores
-flushes (a cache's SSD, an external journal, a mirror's member). It is also low in a guest, and behind a USB bridge, a
-RAID controller or a network.
+Confidence is low unless each lowest device takes longer itself, because a slow disk can hide another disk that ignores
+flushes (a cache's SSD, an external journal, a mirror's member). Confidence is also low in a guest, and behind a USB
+bridge, a RAID controller or a network.
 """
 
 from __future__ import annotations

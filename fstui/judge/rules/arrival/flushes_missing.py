@@ -2,7 +2,7 @@
 
 ## What it means
 Fewer flushes arrived than the filesystem is expected to send, although barriers and the device's write cache are on. A
-layer above the driver drops them, at least for a time.
+layer above the driver drops flushes, at least for a time.
 
 ## How it was measured
 Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
@@ -17,8 +17,8 @@ requested each flush. Then flushes of other processes do not count, and the find
 the flushes on.
 
 ## What it proves, and what it does not
-Other processes only add flushes, so a shortfall is always real. Without root, the rule does not show which
-layer drops them. It may be:
+Other processes only add flushes, so a shortfall is always real. Without root, the rule does not show which layer drops
+flushes. The cause may be:
 
 - a seccomp filter that fakes the sync calls, a driver, or a layer between the filesystem and the disk
 - ext4 without a journal on Linux 6.1: no flush for fdatasync and O_DSYNC

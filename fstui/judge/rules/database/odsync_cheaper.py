@@ -2,15 +2,15 @@
 
 ## What it means
 Writes to a file opened with O_DSYNC completed at least three times as often as the same writes followed by fdatasync.
-Both must return only when the data is on stable storage. Unless O_DSYNC uses FUA, one of them returns too early.
+Both must return only when the data is on stable storage. Unless O_DSYNC uses FUA, one of the two returns too early.
 
 ## How it was measured
 Two steps rewrite the same blocks with one writer, one through O_DSYNC, one by write and fdatasync. Their rates and
 their flushes (field 16 of `/sys/block/X/stat`) are compared.
 
 ## What it proves, and what it does not
-It does not show which layer is at fault. Through the page cache the kernel treats both alike, so the difference comes
-from another layer. With O_DIRECT, O_DSYNC may be a single FUA write, which is cheaper: see
+The finding does not show which layer is at fault. Through the page cache the kernel treats both alike, so the
+difference comes from another layer. With O_DIRECT, O_DSYNC may be a single FUA write, which is cheaper: see
 `fua-ignored`.
 
 Other processes that write to the same devices, or use the processors, can slow one step down and not the other. If

@@ -11,8 +11,8 @@ with both tables afterwards. fstui simulates a power cut: it kills the server (S
 shut that filesystem down. Everything not yet written is lost, as in a power cut of a disk without a cache.
 
 ## What it proves, and what it does not
-- With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1` nothing acknowledged may be missing on the primary. If
-  it is, something above the disk answers its syncs.
+- With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`, no acknowledged commit may be missing on the primary.
+  If one is missing, something above the disk answers the primary's syncs.
 - What the disk below DIR does with a flush is not tested: that takes `fstui powercut`.
 - kill -9 loses nothing that was written, with any setting.
 - A replica that was not cut first applies everything that it received. After a cut of both servers, it starts without

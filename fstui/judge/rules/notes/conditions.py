@@ -176,8 +176,8 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     """*a note about the limits that applied to the measurement*
 
     ## What it means
-    The probes ran in the io cgroup of another process, usually the database (`--like PID`). Its limits on operations
-    and bytes per second applied to them, so the figures are those that the process can reach.
+    The probes ran in the io cgroup of another process, usually the database (`--like PID`). The cgroup's limits on
+    operations and bytes per second applied to the probes, so the figures are those that the process can reach.
 
     ## How it was measured
     - the cgroup: `/proc/PID/cgroup`

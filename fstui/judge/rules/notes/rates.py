@@ -42,10 +42,10 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     Each write was timed together with its sync by the monotonic clock, one at a time.
 
     ## What it proves, and what it does not
-    It is the latency during these seconds, on a disk that other processes may use. It says nothing about durability.
+    The latency is that of these seconds, on a disk that other processes may use. It says nothing about durability.
 
     ## What to do next
-    Keep it running while you change something. If the longest operation is far above the p50:
+    Keep the scenario running while you change something. If the longest operation is far above the p50:
 
     - with requests in flight at the device, look at the device or its host
     - without them, look at the filesystem's journal or a limit
@@ -76,7 +76,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     credits, a fast (SLC) cache on the drive, or a log device that drains to a slow disk.
 
     ## How it was measured
-    The step's timeline of about 60 intervals is split where two medians fit it best. It is a change if:
+    The step's timeline of about 60 intervals is split where two medians fit it best. The split is a change if:
 
     - the step lasted at least 10 s, with five intervals before the change and ten after it
     - the medians differ by more than a factor of 2, and the middle halves do not overlap
@@ -157,7 +157,7 @@ def _intervals(step: Step) -> list[tuple[float, int, float]]:
 
 
 def _logarithms(rates: Sequence[float]) -> list[float]:
-    """Return the logarithms, because rates change by factors. A minimum keeps that of an idle interval finite."""
+    """Return the logarithms, because rates change by factors. A minimum replaces the rate of an idle interval."""
     minimum = max(rates, default=0.0) * _IDLE_SHARE
     return [log(max(per_s, minimum)) for per_s in rates] if minimum else [0.0] * len(rates)
 

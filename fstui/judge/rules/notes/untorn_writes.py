@@ -4,8 +4,8 @@
 The kernel states that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
 
 ## How it was measured
-It was only read: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a file in
-the directory of the run. The smallest of them counts.
+The size was only read: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
+file in the directory of the run. The smallest of them counts.
 
 ## What it proves, and what it does not
 It is reported, not proven. It holds only for writes with `RWF_ATOMIC` (pwritev2), with O_DIRECT and aligned to their
