@@ -32,8 +32,8 @@ from fstui.measure.wire import own_directory, stdio
 from fstui.measure.wire.own_directory import MARK, NotOwn
 
 PREFIX = ".fstui-"
-COVERED = "another filesystem is mounted over it, and no path leads to it"
-ELSEWHERE = (
+COVERED_REASON = "another filesystem is mounted over it, and no path leads to it"
+ELSEWHERE_REASON = (
     "leads to a filesystem that is not mounted here: it is in another mount namespace (run fstui there with "
     "nsenter -m -t PID), or it was unmounted"
 )
@@ -110,7 +110,7 @@ def inspect(path: str) -> dict[str, Any]:
     real = os.path.realpath(path, strict=True)
     # both differ if no path leads to the /proc/PID/root, /proc/PID/cwd or working directory with which ``path`` begins
     if not os.path.samestat(os.stat(path), os.stat(real)):
-        raise OSError(errno.EXDEV, COVERED if is_mounted(path) else ELSEWHERE)
+        raise OSError(errno.EXDEV, COVERED_REASON if is_mounted(path) else ELSEWHERE_REASON)
     sizes = os.statvfs(real)
     return {
         "path": real,
@@ -196,7 +196,7 @@ def untorn_bytes(answer: bytes) -> int:
     return int.from_bytes(answer[0xAC:0xB0], sys.byteorder) if mask & STATX_WRITE_ATOMIC else 0
 
 
-def keep(path: str, entry: str | None) -> None:
+def hold_directory(path: str, entry: str | None) -> None:
     """Make a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
     try:
         fd = own_directory.make(path)
@@ -334,7 +334,7 @@ def main() -> None:
         say()
         space([json.loads(line) for line in sys.stdin])
     else:
-        keep(json.loads(stdio.read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
+        hold_directory(json.loads(stdio.read_line()), sys.argv[2] if len(sys.argv) > 2 else None)
 
 
 if __name__ == "__main__":

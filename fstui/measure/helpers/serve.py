@@ -134,11 +134,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):
-        keep(Keeper(json.loads(next_line())))
+        run_keeper(Keeper(json.loads(next_line())))
     sys.exit(0)
 
 
-def keep(keeper: Keeper) -> None:
+def run_keeper(keeper: Keeper) -> None:
     with contextlib.suppress(BrokenPipeError, HungUp):
         try:
             keeper.make_data_directory()

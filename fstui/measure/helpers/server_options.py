@@ -51,8 +51,8 @@ def read_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, 
         elif line.startswith("!include") and depth < MAX_DEPTH:
             word, _, path = line.partition(" ")
             files = find_option_files(root, path.strip()) if word == "!includedir" else [path.strip()]
-            for included in files:
-                yield from read_server_groups(root, included, depth + 1)
+            for included_file in files:
+                yield from read_server_groups(root, included_file, depth + 1)
         elif MYSQL_GROUPS.match(group):
             name, _, value = line.partition("=")
             yield normalize(name), unquote(value.partition("#")[0])
@@ -108,8 +108,8 @@ def read_lines(root: str, file: str) -> list[str]:
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):  # opening a FIFO would hang
                 return []
-            with open(f"/proc/self/fd/{fd}", "rb") as opened:
-                text = opened.read(MAX_BYTES).decode(errors="replace")
+            with open(f"/proc/self/fd/{fd}", "rb") as stream:
+                text = stream.read(MAX_BYTES).decode(errors="replace")
         finally:
             os.close(fd)
     except OSError:

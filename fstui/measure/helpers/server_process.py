@@ -77,10 +77,10 @@ class ServerProcess:
             return
         os.chmod(".", 0o711)
         # servers resolve the real paths of their files, so they must be able to enter each directory of the path
-        real = os.path.realpath(self.name)
-        if subprocess.run([*setpriv(self.user), "test", "-d", real], check=False).returncode:
+        real_path = os.path.realpath(self.name)
+        if subprocess.run([*setpriv(self.user), "test", "-d", real_path], check=False).returncode:
             raise Trouble(
-                f"it runs as {self.user}, which cannot reach {real}: name a directory that this user can reach"
+                f"it runs as {self.user}, which cannot reach {real_path}: name a directory that this user can reach"
             )
 
     def run(self, argv: Iterable[str], stdin: Any = subprocess.DEVNULL) -> subprocess.Popen[bytes]:

@@ -84,8 +84,8 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def patterns(self) -> Mapping[str, Growth]:
-        both = {"sequential": self.sequential, "scattered": self.scattered}
-        return {pattern: growth for pattern, growth in both.items() if growth}
+        growths = {"sequential": self.sequential, "scattered": self.scattered}
+        return {pattern: growth for pattern, growth in growths.items() if growth}
 
     @property
     def words(self) -> str:
@@ -94,5 +94,5 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
             return ""
         (_, first), *others = self.patterns.items()
         start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
-        growths = [f"{pattern} {growth.slope}" for pattern, growth in others if growth.slope != first.slope]
-        return ", ".join([f"{start} {first.slope}", *growths])
+        texts = [f"{pattern} {growth.slope}" for pattern, growth in others if growth.slope != first.slope]
+        return ", ".join([f"{start} {first.slope}", *texts])

@@ -61,8 +61,8 @@ def schema_of(*documents: type) -> tuple[dict[str, Any], dict[str, Any]]:
 
     def any_known_kind(kind: type) -> dict[str, Any]:
         extensible.add(kind)
-        known = [fields.__name__ for fields in (settings if kind is Settings else figures)]
-        return {"anyOf": [*({"$ref": _REFERENCE.format(name=name)} for name in known), {"type": "object"}]}
+        names = [fields.__name__ for fields in (settings if kind is Settings else figures)]
+        return {"anyOf": [*({"$ref": _REFERENCE.format(name=name)} for name in names), {"type": "object"}]}
 
     def components(types: Sequence[type]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
         return msgspec.json.schema_components(types, schema_hook=any_known_kind, ref_template=_REFERENCE)

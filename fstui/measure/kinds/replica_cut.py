@@ -16,7 +16,7 @@ Durability = Literal["high", "low"]
 MAX_CLIENTS = 64
 _BYTES_PER_S = 16 << 20
 """Growth of the logs of both servers at 20 000 small transactions per second."""
-_IMAGES = 3
+_IMAGE_COUNT = 3
 """The template of a server's filesystem, and a copy for each server."""
 
 
@@ -50,7 +50,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
 
     def amounts(self) -> Amounts:
         """Return estimates, because the servers decide what they write."""
-        held_bytes = _IMAGES * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
+        held_bytes = _IMAGE_COUNT * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
         return Amounts(held_bytes + self.pair.held_bytes, held_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:

@@ -86,10 +86,10 @@ class ServerKind(NamedTuple):
         return [risk.variable for risk in self.risks if risk.is_present(variables)]
 
 
-_ON = frozenset({"1"})
+_ONLY_1 = frozenset({"1"})
 _INNODB = (
-    Risk("innodb_flush_log_at_trx_commit", safe=_ON),
-    Risk("sync_binlog", safe=_ON, only_with="log_bin"),
+    Risk("innodb_flush_log_at_trx_commit", safe=_ONLY_1),
+    Risk("sync_binlog", safe=_ONLY_1, only_with="log_bin"),
     Risk("innodb_flush_method", lossy=frozenset({"nosync"})),
 )
 """https://dev.mysql.com/doc/refman/8.4/en/innodb-parameters.html#sysvar_innodb_flush_log_at_trx_commit"""

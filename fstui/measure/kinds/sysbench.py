@@ -18,16 +18,16 @@ from fstui.model.settings import Amounts, CommitSettings, Figures, Silence
 from fstui.model.steps import Latency, TimelinePoint
 
 MAX_THREADS = 1024
-PROCESSOR_BOUND = 0.85
+PROCESSOR_BOUND_SHARE = 0.85
 """A step is limited by the processor if it uses at least this share of the processor time that its clients can use."""
-CROWDED = 0.9
+CROWDED_SHARE = 0.9
 """If at least this share of the host's processor time is used, processes wait for a processor."""
-HOST_BOUND, SHARED = 0.95, 0.3
-"""A step is also limited by the processor if all processes use at least the share HOST_BOUND of the host's processor
-time, and the step uses at least the share SHARED of the time that its clients can use."""
+HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
+"""A step is also limited by the processor if all processes use at least HOST_BOUND_SHARE of the host's processor time,
+and the step uses at least MIN_STEP_SHARE of the time that its clients can use."""
 SILENT_TIMES = 10
 """A time without a transaction is a silence if this many transactions are usually done in that time."""
-_READ_ONLY = frozenset({"oltp_read_only", "oltp_point_select"})
+_READ_ONLY_WORKLOADS = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _STORED_ROW_BYTES = 240
 _SERVER_BYTES = 256 << 20
@@ -37,7 +37,7 @@ _LOG_BYTES_PER_S = 32 << 20
 """Growth of the binary log or WAL at 30 000 small transactions per second, if the server does not wait for its disk."""
 _MAX_NEW_ROWS_PER_S, _MAX_NEW_ROWS_PER_CLIENT = 30_000, 12_000
 """Maximum number of rows that all clients, and that one client, add per second."""
-_GROWING = frozenset({"oltp_insert"})
+_INSERTING_WORKLOADS = frozenset({"oltp_insert"})
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -124,7 +124,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     @property
     def read_only(self) -> bool:
         """Whether no transaction changes data, so that no commit needs to be durable."""
-        return self.workload in _READ_ONLY
+        return self.workload in _READ_ONLY_WORKLOADS
 
     def amounts(self) -> Amounts:
         """Return estimates, because the server decides what it writes."""
@@ -132,7 +132,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         running_s = self.seconds + self.warmup_s
         log_bytes = int(running_s * _LOG_BYTES_PER_S)
         stored_log_bytes = log_bytes if self.existing_server else min(log_bytes, self.kind.max_log_bytes)
-        grows = self.workload in _GROWING or (self.kind.keeps_old_rows and not self.read_only)
+        grows = self.workload in _INSERTING_WORKLOADS or (self.kind.keeps_old_rows and not self.read_only)
         new_rows_per_s = min(_MAX_NEW_ROWS_PER_S, self.threads * _MAX_NEW_ROWS_PER_CLIENT) if grows else 0
         left_bytes = int(running_s * new_rows_per_s) * _STORED_ROW_BYTES
         held_bytes = _SERVER_BYTES + data_bytes * 3 // 2 + stored_log_bytes + left_bytes
@@ -267,11 +267,11 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     def limited_by_processor(self) -> bool:
         """Whether clients and server rarely waited for storage, because they used or waited for a processor."""
         step_share, host_share = self.cpu_share or 0.0, self.host_cpu_share or 0.0
-        return step_share >= PROCESSOR_BOUND or (host_share >= HOST_BOUND and step_share >= SHARED)
+        return step_share >= PROCESSOR_BOUND_SHARE or (host_share >= HOST_BOUND_SHARE and step_share >= MIN_STEP_SHARE)
 
     @property
     def crowded(self) -> bool:
-        return (self.host_cpu_share or 0.0) >= CROWDED and (self.others_cpu_share or 0.0) >= SHARED
+        return (self.host_cpu_share or 0.0) >= CROWDED_SHARE and (self.others_cpu_share or 0.0) >= MIN_STEP_SHARE
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
         """Return the intervals. Their p50 is sysbench's p95, because sysbench prints a p50 only at the end."""

@@ -171,7 +171,7 @@ def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
     values = list(range(0, size - block + 1, block))
     if settings["offsets"] == "random":
         rng = random.Random(seed)
-        chosen = rng.choices(values, k=max(8192, min(len(values), 65536)))
+        sample = rng.choices(values, k=max(8192, min(len(values), 65536)))
         # make new int objects, so that their order in memory is the order of use, which the processor's cache prefers
-        values = array("q", chosen).tolist()
+        values = array("q", sample).tolist()
     return cycle(values)

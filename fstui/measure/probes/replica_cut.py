@@ -92,13 +92,13 @@ class ReplicaServer:
         with self.time_limit():
             return query(client, *statements, limit_s=QUERY_TIMEOUT_S, check=self.check)
 
-    def wait_for(self, statement: str, otherwise: str) -> None:
-        """Repeat the query until the last field of its first row is 1. Raises Trouble with ``otherwise``."""
+    def wait_for(self, statement: str, failure: str) -> None:
+        """Repeat the query until the last field of its first row is 1. Raises Trouble with ``failure``."""
         deadline_s = time.monotonic() + QUERY_TIMEOUT_S
         while not ((rows := self.query(statement)) and rows[0][-1] == "1"):
             self.check()
             if time.monotonic() > deadline_s:
-                raise Trouble(f"{self.settings['title']}, the {self.role}: {otherwise} within {QUERY_TIMEOUT_S:.0f} s")
+                raise Trouble(f"{self.settings['title']}, the {self.role}: {failure} within {QUERY_TIMEOUT_S:.0f} s")
             time.sleep(SERVER_POLL_S)
 
     def transactions(self) -> set[tuple[int, int]]:

@@ -38,7 +38,7 @@ MIN_TRIES = 4
 MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S = 88, 1.3
 """The same limits after one sync has left its page dirty. A single dirty page may be chance, because btrfs reports the
 end of a write a moment late, so a second dirty page is searched for."""
-CONTROLS = 3
+CONTROL_SYNCS = 3
 """A call of libc that leaves the page dirty counts only if this many raw system calls then leave the page clean."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
 _HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
@@ -158,7 +158,7 @@ def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> 
             if number >= max_tries or (number >= MIN_TRIES and time.monotonic() - start_s > timeout_s):
                 break
             stays_dirty = _leaves_dirty(fd, is_dirty, sync)
-            if stays_dirty and any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROLS)):
+            if stays_dirty and any(_leaves_dirty(fd, is_dirty, raw) for _ in range(CONTROL_SYNCS)):
                 continue
             if stays_dirty is not None:
                 tries, dirty = counts.get(name, (0, 0))

@@ -15,7 +15,7 @@ from fstui.measure.probes.files import try_direct
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, latency_ms, parse_report
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
-TIMES = "each write and each fsync is an event of its own in one histogram"
+LATENCY_NOTE = "each write and each fsync is an event of its own in one histogram"
 _FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
 
 
@@ -25,7 +25,7 @@ def totals(text: list[str]) -> dict[str, Any] | None:
         return None
     numbers = {name: figures[printed] for name, printed in _FIGURES.items()}
     events = int(figures.get("total number of events", 0))
-    return {**numbers, "events": events, "latency_ms": latency_ms(figures), "times": TIMES}
+    return {**numbers, "events": events, "latency_ms": latency_ms(figures), "times": LATENCY_NOTE}
 
 
 def start(settings: dict[str, Any], action: str) -> RunningProgram:

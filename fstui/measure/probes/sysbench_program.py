@@ -16,16 +16,16 @@ from fstui.measure.wire.stdio import Trouble, die_with_parent
 END_LIMIT_S = 20
 """Time limit for the end of sysbench after its measured time."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
-_QUERY = re.compile(r" for query '.*")
+_QUERY_SUFFIX = re.compile(r" for query '.*")
 _NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
 """Longer numbers and numbers with two points do not match, because sysbench does not print such numbers."""
-_INTERVAL = re.compile(
+_INTERVAL_LINE = re.compile(
     rf"\[ {_COUNT}s \] thds: \d+ tps: {_NUMBER} qps: {_NUMBER} \(r/w/o: {_NUMBER}/{_NUMBER}/{_NUMBER}\) "
     rf"lat \(ms,95%\): {_NUMBER} err/s:? {_NUMBER}"
 )
-_SIGNED = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
-_BUCKET = re.compile(rf"\s+{_NUMBER} \|[* ]*\s{_COUNT}$")
-_REPORTED = re.compile(rf"\s+([\w/ ]+):\s+{_NUMBER}(?:\s+\({_NUMBER} per sec\.\))?")
+_SIGNED_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,15})?")
+_HISTOGRAM_LINE = re.compile(rf"\s+{_NUMBER} \|[* ]*\s{_COUNT}$")
+_REPORT_LINE = re.compile(rf"\s+([\w/ ]+):\s+{_NUMBER}(?:\s+\({_NUMBER} per sec\.\))?")
 _LATENCY_MS = {"min": "min", "avg": "avg", "max": "max", "p95": "95th percentile"}
 
 
@@ -134,12 +134,12 @@ def find_error(text: list[str], status: int = 1) -> str:
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
     if not errors and status < 0:
         return f"sysbench was ended by signal {-status}: its server may have ended"
-    return _QUERY.sub("", errors[-1]) if errors else (text[-1] if text else "it printed nothing")
+    return _QUERY_SUFFIX.sub("", errors[-1]) if errors else (text[-1] if text else "it printed nothing")
 
 
 def interval(line: str) -> dict[str, float] | None:
     """Return the fields of a line of ``--report-interval=1``; None for any other line."""
-    match = _INTERVAL.match(line)
+    match = _INTERVAL_LINE.match(line)
     if match is None:
         return None
     t_s, tps, qps, _, _, _, p95_ms, errors_per_s = map(float, match.groups())
@@ -164,7 +164,7 @@ def totals(text: list[str]) -> dict[str, Any] | None:
 
 def parse_report(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
     """Return by name the numbers of a final report, and the numbers per second: ``queries: 12 (3.40 per sec.)``."""
-    lines = [match.groups() for line in reversed(text) if (match := _REPORTED.match(line))]
+    lines = [match.groups() for line in reversed(text) if (match := _REPORT_LINE.match(line))]
     numbers = {name: float(number) for name, number, _ in lines}
     return numbers, {name: float(number) for name, _, number in lines if number}
 
@@ -174,7 +174,7 @@ def latency_ms(figures: Mapping[str, float]) -> dict[str, float]:
 
 
 def histogram(text: list[str]) -> list[tuple[float, int]]:
-    return [(float(match[1]), int(match[2])) for line in text if (match := _BUCKET.match(line))]
+    return [(float(match[1]), int(match[2])) for line in text if (match := _HISTOGRAM_LINE.match(line))]
 
 
 def parse_counters(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
@@ -182,5 +182,5 @@ def parse_counters(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]
         for row in rows
-        if len(row) == columns + 1 and all(not number or _SIGNED.fullmatch(number) for number in row[1:])
+        if len(row) == columns + 1 and all(not number or _SIGNED_NUMBER.fullmatch(number) for number in row[1:])
     }

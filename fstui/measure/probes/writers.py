@@ -317,9 +317,9 @@ def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLi
                 send("inflight", since_ns=last_check_ns, call=call, writer=number)
 
 
-def main(kind: type[WriteLoop], **fixed: Any) -> NoReturn:
-    """Run the probe. ``fixed``: settings that all steps of the probe share."""
-    run_probe(lambda settings: run(kind, {**fixed, **settings}), kind.prepare_call)
+def main(kind: type[WriteLoop], **common_settings: Any) -> NoReturn:
+    """Run the probe. ``common_settings``: settings that all steps of the probe share."""
+    run_probe(lambda settings: run(kind, {**common_settings, **settings}), kind.prepare_call)
 
 
 def run(kind: type[WriteLoop], settings: dict[str, Any]) -> None:

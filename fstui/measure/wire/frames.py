@@ -26,7 +26,7 @@ _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 _MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done")
-_NO_FRAME = "not a frame: the probe printed something else"
+_NOT_A_FRAME = "not a frame: the probe printed something else"
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -118,7 +118,7 @@ class Decoder:
         while offset + _HEADER.size <= len(view):
             length, number = _HEADER.unpack_from(view, offset)
             if number >= len(KINDS) or length > PIPE_BUF:
-                raise BadFrame(_NO_FRAME)
+                raise BadFrame(_NOT_A_FRAME)
             end = offset + _HEADER.size + length
             if end > len(view):
                 break
@@ -133,21 +133,21 @@ def _decode(kind: str, payload: memoryview) -> Frame | Samples:
     try:
         fields = json.loads(bytes(payload), parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise BadFrame(_NO_FRAME) from None
+        raise BadFrame(_NOT_A_FRAME) from None
     if not isinstance(fields, dict):
-        raise BadFrame(_NO_FRAME)
+        raise BadFrame(_NOT_A_FRAME)
     return Frame(kind, fields)
 
 
 def _decode_samples(payload: memoryview) -> Samples:
     mark_count, odd_bytes = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
     if mark_count < 0 or odd_bytes:
-        raise BadFrame(_NO_FRAME)
+        raise BadFrame(_NOT_A_FRAME)
     writer, parts, has_pauses, _ = _SAMPLES_HEADER.unpack_from(payload)
     readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")  # the header ends with the first reading
     is_complete = parts in (1, 2) and has_pauses in (0, 1) and (mark_count + has_pauses) % (parts + has_pauses) == 0
     if not is_complete or (mark_count and not readings[0] <= readings[1] <= readings[-1]):
-        raise BadFrame(_NO_FRAME)
+        raise BadFrame(_NOT_A_FRAME)
     spans = tuple(map(sub, readings[1:], readings))
     if min(spans, default=0) < 0:  # the clock went back
         spans = tuple(max(0, span) for span in spans)

@@ -125,13 +125,13 @@ class Lab(Base, frozen=True, kw_only=True):
         for volume in self.volumes:
             if name in (volume.name, self.mount_point(volume)):
                 return volume
-        known = ", ".join(volume.name for volume in self.volumes)
-        raise Refused(f"The laboratory has no filesystem '{name}'. It has {known}")
+        names = ", ".join(volume.name for volume in self.volumes)
+        raise Refused(f"The laboratory has no filesystem '{name}'. It has {names}")
 
     def with_volume(self, volume: LabVolume) -> Lab:
         """Return the laboratory with that volume added, or put in place of the volume with its name."""
-        volumes = {known.name: known for known in self.volumes} | {volume.name: volume}
-        return msgspec.structs.replace(self, volumes=tuple(volumes[name] for name in sorted(volumes)))
+        by_name = {each.name: each for each in (*self.volumes, volume)}
+        return msgspec.structs.replace(self, volumes=tuple(by_name[name] for name in sorted(by_name)))
 
 
 class NewLab(NamedTuple):
