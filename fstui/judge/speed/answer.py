@@ -51,28 +51,24 @@ def speed(case: Case, verdict: Verdict) -> Speed:
     if not any(step.settings.in_scenarios for step in case.steps.all):  # only power cuts
         return Speed()
     if case.evidence.rate_limit:
-        return _unknown(
-            "the rate was limited",
-            "fstui limited its own rate (--max-rate, --idle), so this run does not show how fast the storage is.",
+        return Speed(
+            title="the rate was limited",
+            sentence="fstui limited its own rate (--max-rate, --idle), so this run does not show how fast the storage "
+            "is.",
         )
     stalled = stalled_steps(case)
+    yardsticks = () if case.configuration.breaks_sync else find_yardsticks(case)
+    slow = [yardstick for yardstick in yardsticks if yardstick.is_slow]
     if by_storage := [stall for stall in stalled if not stall.lacked_cpu]:
-        return _stalls(case, by_storage)
-    if stalled and not _slow_without_cpu_waits(case):
+        return _stalls(case, by_storage, slow)
+    if stalled and not any(yardstick.worst.is_slow_without_cpu_waits for yardstick in slow):
         return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
     if case.configuration.breaks_sync:
-        return _unknown(
-            "its syncs make nothing durable",
-            "The syncs make nothing durable, so their time does not show the disk's speed.",
+        return Speed(
+            title="its syncs make nothing durable",
+            sentence="The syncs make nothing durable, so their time does not show the disk's speed.",
         )
-    return _compared(case, verdict, find_yardsticks(case))
-
-
-def _slow_without_cpu_waits(case: Case) -> bool:
-    """Return whether the storage is slow even without the time in which the writer waited for a CPU."""
-    if case.configuration.breaks_sync:
-        return False
-    return any(yardstick.is_slow and yardstick.worst.is_slow_without_cpu_waits for yardstick in find_yardsticks(case))
+    return _compared(case, verdict, yardsticks)
 
 
 def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> Speed:
@@ -88,21 +84,19 @@ def _compared(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> 
         title, reason = _IN_DOUBT, "they may have returned before the disk had written anything"
         if verdict == "lost":
             title, reason = "the disk lost acknowledged writes", "a power cut lost writes that they had acknowledged"
-        return _unknown(
-            title,
-            f"The rate of the syncs is normal compared with {normal.name}, but {reason}. So the speed of the disk "
-            "itself is not known.",
+        return Speed(
+            title=title,
+            sentence=f"The rate of the syncs is normal compared with {normal.name}, but {reason}. So the speed of the "
+            "disk itself is not known.",
         )
     return _no_reference(case, verdict, yardsticks)
 
 
-def _stalls(case: Case, stalled: Sequence[StalledStep]) -> Speed:
+def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick]) -> Speed:
     longest, reasons = stalled[0], find_reasons(case, stalled[0].step)
     steps = [stall.step for stall in stalled]
     stall_count, measured_s = sum(step.stalls.count or 1 for step in steps), sum(step.elapsed_s for step in steps)
     operation = f"{longest.call} that never returned" if longest.call else f"one operation of “{longest.step.name}”"
-    yardsticks = () if case.configuration.breaks_sync else find_yardsticks(case)
-    slow = [yardstick for yardstick in yardsticks if yardstick.is_slow]
     also = f" At least half of the steps were slow, too. The slowest is {slow[0].worst.line}." if slow else ""
     return Speed(
         answer="stalls",
@@ -171,7 +165,7 @@ def _without_cpu(step: Step, line: str, ns: int) -> Speed:
 
 def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick]) -> Speed:
     if not any(rated_steps(case)):
-        return _unknown("no rate was measured", "No step synced each write for long enough to have a rate.")
+        return Speed(title="no rate was measured", sentence="No step synced each write for long enough to have a rate.")
     if yardsticks:
         worst = yardsticks[0].worst
         slow = ""
@@ -186,10 +180,12 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
             next=(RECORD_A_BASELINE,),
         )
     if verdict in NOT_TRUSTED:
-        return _unknown(_IN_DOUBT, "Something other than the disk may answer its syncs.")
+        return Speed(title=_IN_DOUBT, sentence="Something other than the disk may answer its syncs.")
     best = fastest_small_step(case)
     if best is None:
-        return _unknown("no small writes were synced", "Its blocks are too large to compare, or not each was synced.")
+        return Speed(
+            title="no small writes were synced", sentence="Its blocks are too large to compare, or not each was synced."
+        )
     return _compared_with_all_kinds(case, best)
 
 
@@ -219,10 +215,6 @@ def _remarks(case: Case, step: Step) -> str:
         f"An I/O limit of its cgroup applies: {limits}." if limits else "",
     )
     return " ".join(filter(None, remarks))
-
-
-def _unknown(title: str, sentence: str) -> Speed:
-    return Speed(title=title, sentence=sentence)
 
 
 def _evidence_lines(yardsticks: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
