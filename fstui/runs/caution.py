@@ -24,8 +24,7 @@ BUSY_SHARE = 0.5
 """If a device is busy for at least this share of the time, a run that writes HEAVY_RUN_BYTES delays other programs."""
 HEAVY_RUN_BYTES = 1 << 30
 LIGHT_RUN_BYTES = 8_000_000
-"""A run that writes at most this much, such as a check, needs no confirmation on a busy device or a nearly full
-filesystem."""
+"""A run that writes at most this much, such as a check, is no burden for a busy device or a nearly full filesystem."""
 LITTLE_SPACE_SHARE, LITTLE_SPACE_BYTES = 0.1, 1 << 30
 """The free space during a run is low if it is less than both a tenth of the filesystem and 1 GiB."""
 LITTLE_MEMORY_BYTES = 128 << 20
@@ -47,10 +46,7 @@ async def watch_idle(session: Session, targets: Iterable[Target]) -> Idle:
 async def check(
     session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
-    """Watch the devices for a second. Return their activity and the reasons not to run there.
-
-    The activity is None in a simulation, and if the environment confirms every run.
-    """
+    """Watch the devices for a second. Return their activity (None in a simulation) and reasons not to run there."""
     if session.simulated or is_confirmed():
         return None, ()
     idle = await watch_idle(session, [site.raw_target])
@@ -62,10 +58,7 @@ async def check(
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
 ) -> tuple[str, ...]:
-    """Return the reasons not to run there, each with its figure.
-
-    There are none on a simulated machine, and if the environment confirms every run.
-    """
+    """Return the reasons not to run there, each with its figure; none in a simulation, or if runs are confirmed."""
     if session.simulated or is_confirmed():
         return ()
     if 0 < writes_bytes <= LIGHT_RUN_BYTES:

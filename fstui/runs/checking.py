@@ -93,17 +93,16 @@ class Checkup:
         suitable: list[Target] = []
         for target in filesystems:
             reason = _why_unfit(target)
-            first = (
-                target.mount_point if reason else first_mounts.setdefault(_filesystem_key(target), target.mount_point)
-            )
-            is_repeated = first != target.mount_point
+            mount_point = target.mount_point
+            first = mount_point if reason else first_mounts.setdefault(_filesystem_key(target), mount_point)
+            is_repeated = first != mount_point
             if is_repeated:
                 reason = f"the same filesystem as {first}"
             if reason:
                 is_silent = target.silent_s is not None and not target.pseudo
-                if not is_repeated and (verdict := _configuration_verdict(judgements.get(target.mount_point))):
+                if not is_repeated and (verdict := _configuration_verdict(judgements.get(mount_point))):
                     reason = f"{verdict}; {_NAME_IT_HINT if reason.endswith(_NAME_IT_HINT) else reason}"
-                self.skipped.append(SkippedFilesystem(target.mount_point, reason, trouble=is_silent))
+                self.skipped.append(SkippedFilesystem(mount_point, reason, trouble=is_silent))
             else:
                 suitable.append(target)
         for outcome in await asyncio.gather(*(self._subject_on(target, mounts) for target in suitable)):

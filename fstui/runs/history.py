@@ -78,15 +78,8 @@ async def add_rounds(chosen: Sequence[Run]) -> list[Run]:
 
 
 def _shown_text(summary: Summary) -> str:
-    words = [
-        summary.id,
-        summary.started_at,
-        summary.scenario,
-        summary.target,
-        summary.hostname,
-        summary.note,
-        summary.path,
-    ]
+    words = [summary.id, summary.started_at, summary.scenario, summary.target, summary.hostname, summary.note]
+    words += [summary.path]
     words += [word for word in (summary.verdict, summary.speed, summary.status) if word]
     words += ["simulated"] if summary.simulated is not None else []
     words += ["altered"] if summary.altered else []

@@ -53,8 +53,6 @@ STUCK_REMOVAL_TIMEOUT_S = 0.25
 
 
 class RunInProgress:
-    """A run. It begins when its events are read."""
-
     def __init__(
         self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
     ) -> None:
@@ -153,9 +151,8 @@ class RunInProgress:
         self._target = self._server_target or with_file_readings(
             self._site.with_survey(self._machine.target(self._target.path)).target, directory
         )
-        self._update(
-            host=inventory.host, process=inventory.process, like=self._machine.cgroup_process(), target=self._target
-        )
+        like = self._machine.cgroup_process()
+        self._update(host=inventory.host, process=inventory.process, like=like, target=self._target)
         earlier_runs, own_references = await self._machine.baselines(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
         self._update(
@@ -200,7 +197,7 @@ class RunInProgress:
             return
         if not self._stop_requested.is_set():
             self._skip_requested.clear()
-        server = await self._prepare_server(index, planned_step, servers)
+        server = await self._start_server(index, planned_step, servers)
         if isinstance(server, Step):
             self._add(index, server)
             return
@@ -242,9 +239,7 @@ class RunInProgress:
         except Refused:
             return ()
 
-    async def _prepare_server(
-        self, index: int, planned_step: PlannedStep, servers: Servers
-    ) -> StepServer | Step | None:
+    async def _start_server(self, index: int, planned_step: PlannedStep, servers: Servers) -> StepServer | Step | None:
         if not planned_step.settings.needs_server:
             return None
         preparation = StepPreparing(index=index, name=planned_step.name, done=0, total=0)
@@ -366,10 +361,7 @@ def slowest_sync_s(steps: Iterable[Step]) -> float:
 
 def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
     """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress."""
-    nodes: dict[WaitedDisk, tuple[Node, ...]] = {
-        "target": _nearest_devices(target),
-        "home": _nearest_devices(_home_target(machine)),
-    }
+    nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _devices(target), "home": _devices(_home_target(machine))}
 
     def disk_progress(disk: WaitedDisk) -> object:
         """Return what the devices have completed so far. A request in flight is not progress."""
@@ -386,7 +378,7 @@ def _home_target(machine: Machine) -> Target | None:
         return None
 
 
-def _nearest_devices(target: Target | None) -> tuple[Node, ...]:
+def _devices(target: Target | None) -> tuple[Node, ...]:
     """Return the devices directly below the filesystem. Lower ones may also work for other filesystems."""
     if target is None or not target.stack:
         return ()

@@ -65,32 +65,27 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     values = chosen_values(scenario, overrides)
     _check_value_count(scenario, {key: values[key] for key in overrides})
     steps_by_table = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
-    steps = [step for _, table_steps in steps_by_table for step in table_steps]
+    steps = [step for _, planned in steps_by_table for step in planned]
     if not steps:
         raise Refused("no step is left with these settings")
     for_all_steps = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
-    used_settings = _referenced_settings(
-        [*for_all_steps, *(table for table, table_steps in steps_by_table if table_steps)]
-    )
-    unused_settings = (
-        _referenced_settings([table for table, table_steps in steps_by_table if not table_steps]) - used_settings
-    )
-    if ineffective := [key for key in overrides if key in unused_settings]:
+    used = _setting_names([*for_all_steps, *(table for table, planned in steps_by_table if planned)])
+    unused = _setting_names([table for table, planned in steps_by_table if not planned]) - used
+    if ineffective := [key for key in overrides if key in unused]:
         raise Refused(f"--set {ineffective[0]}={overrides[ineffective[0]]} has no effect: no step uses it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # findings refer to steps by name
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
     # leave out settings without effect here, such as flush_method for PostgreSQL
-    settings = {key: value for key, value in values.items() if key not in unused_settings}
+    settings = {key: value for key, value in values.items() if key not in unused}
     return ScenarioRef(name=scenario.name, title=scenario.title, settings=settings), tuple(steps)
 
 
-def _referenced_settings(value: Any) -> set[str]:
-    """Return the names of the settings that a value, a list or a table refers to."""
+def _setting_names(value: Any) -> set[str]:
     if isinstance(value, dict):
-        return _referenced_settings(list(value.values())) | set(value.get("for_each", ()))
+        return _setting_names(list(value.values())) | set(value.get("for_each", ()))
     if isinstance(value, list | tuple):
-        return {name for part in value for name in _referenced_settings(part)}
+        return {name for part in value for name in _setting_names(part)}
     return set(_FIELD.findall(value)) if isinstance(value, str) else set()
 
 

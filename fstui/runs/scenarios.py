@@ -128,7 +128,6 @@ def _is_file(name: str) -> bool:
 
 
 def _place_of(name: str) -> str:
-    """Return what does not answer if reading the scenario hangs."""
     return name if _is_file(name) else _OWN_DIRECTORY
 
 

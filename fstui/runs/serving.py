@@ -57,16 +57,14 @@ class DatabaseServers(Servers):
                 return _target_elsewhere(self._server.facts) if self._server else None
         return None
 
-    async def serve(
-        self, planned_step: PlannedStep, stop_requested: asyncio.Event, sync_s: float
-    ) -> StepServer | Failure | None:
-        if isinstance(planned_step.settings, ReplicaCut):
-            return await _serve_replicas(planned_step.settings)
-        if not isinstance(planned_step.settings, Sysbench):
+    async def serve(self, step: PlannedStep, stop: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
+        if isinstance(step.settings, ReplicaCut):
+            return await _serve_replicas(step.settings)
+        if not isinstance(step.settings, Sysbench):
             return None
         self._sync_s = sync_s
-        start_task = asyncio.ensure_future(self._prepare(planned_step.settings))
-        stop_task = asyncio.ensure_future(stop_requested.wait())
+        start_task = asyncio.ensure_future(self._prepare(step.settings))
+        stop_task = asyncio.ensure_future(stop.wait())
         try:
             await asyncio.wait({start_task, stop_task}, return_when=asyncio.FIRST_COMPLETED)
             if not start_task.done():

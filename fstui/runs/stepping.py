@@ -58,7 +58,6 @@ class StepRunner:
         self._emit = emit
         self._trace = trace or NoTrace()
         self._server_pids: tuple[int, ...] | None = ()
-        """Processes that work for the step and that fstui did not start; None if unknown."""
         self._recorder = StepRecorder(index, planned_step, stack)
         self._probe: RunningProbe | None = None
         self._server: StepServer | None = None
@@ -252,10 +251,7 @@ _CONTENT_TYPES: dict[str, type] = {
 
 
 def content_of(frame: Frame) -> Any:
-    """Return the decoded content of a frame, or the fields of figures.
-
-    Raises BadFrame, because a library in the probe may have printed the frame.
-    """
+    """Return the decoded content of a frame, or the fields of figures. Raises BadFrame if a library printed it."""
     try:
         content: Any = msgspec.convert(frame.fields, _CONTENT_TYPES.get(frame.kind, dict[str, Any]))
     except msgspec.ValidationError as error:

@@ -74,13 +74,13 @@ class WatchingWaits(Watching):
         inventory = self._machine.survey()
         why_untraced: str | None = None
         try:
-            source = self._results_of_trace(await self._machine.watch_waits(self._target, self._pid), seconds)
+            source = self._read_trace(await self._machine.watch_waits(self._target, self._pid), seconds)
         except Untraceable as problem:
             why_untraced = str(problem)
             targets = (self._target,) if self._target else inventory.filesystems
             nodes = tuple({node.id: node for target in targets for node in target.stack if node.counted}.values())
             # read the counters before reporting that the watch has started
-            source = self._results_from_proc(nodes, ProcSpan(self._machine, nodes), seconds)
+            source = self._read_proc(nodes, ProcSpan(self._machine, nodes), seconds)
         yield WatchStarted(host=inventory.host, simulated=self._machine.simulated, untraced=why_untraced)
         async with aclosing(source):
             async for result in source:
@@ -89,9 +89,9 @@ class WatchingWaits(Watching):
                 else:
                     yield WatchedSecond(second=result, sentence=_conclude(result, why_untraced, inventory).sentence)
 
-    async def _results_of_trace(
+    async def _read_trace(
         self, trace: RunningWatch, seconds: float | None
-    ) -> AsyncGenerator[WatchCounts | FinalReport, None]:
+    ) -> AsyncGenerator[WatchCounts | FinalReport]:
         end_task = self._end_later(trace, seconds)
         try:
             async for result in trace.reports():
@@ -103,9 +103,9 @@ class WatchingWaits(Watching):
             end_task.cancel()
             await trace.stop()
 
-    async def _results_from_proc(
+    async def _read_proc(
         self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
-    ) -> AsyncGenerator[WatchCounts | FinalReport, None]:
+    ) -> AsyncGenerator[WatchCounts | FinalReport]:
         remaining_s = seconds
         is_stopped = False
         while not is_stopped and (remaining_s is None or remaining_s > 0):

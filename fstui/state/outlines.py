@@ -170,17 +170,12 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
         raise UnreadableRun(f"{path} is not a run document: {refusal}") from None
 
 
-def read_outlines(
-    wanted_files: Iterable[Path], saved_files: Sequence[Path], limit_s: float = math.inf
-) -> Iterator[OutlineFile]:
-    """Yield the outlines of ``wanted_files``, and keep those of ``saved_files`` in the index.
-
-    Raises Unfinished after ``limit_s``.
-    """
+def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[OutlineFile]:
+    """Yield the outlines of ``files``, and index those of ``saved``. Raises Unfinished after ``limit_s``."""
     index = _read_index()
     new_outlines: dict[str, IndexEntry] = {}
     began_at = written_at = time.monotonic()
-    for path in wanted_files:
+    for path in files:
         stamp = _stamp(path)
         entry = index.get(path.name)
         if entry is None or entry.stamp != stamp:
@@ -193,14 +188,14 @@ def read_outlines(
             # write the index now and then, so that the next call can continue where this one is interrupted
             if time.monotonic() - written_at > WRITE_INTERVAL_S:
                 index |= new_outlines
-                is_written = _write_index(index, saved_files)
+                is_written = _write_index(index, saved)
                 new_outlines, written_at = {}, time.monotonic()
                 # go on if the index could not be written, because the next call would then start from the beginning
                 if is_written and written_at - began_at > limit_s:
                     raise Unfinished
         yield OutlineFile(path, entry)
     if len(new_outlines) >= MIN_NEW_OUTLINES:
-        _write_index(index | new_outlines, saved_files)
+        _write_index(index | new_outlines, saved)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

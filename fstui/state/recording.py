@@ -59,10 +59,8 @@ def _overlapping_files(files: list[Path], start: float, end: float) -> list[Path
     """Return the files that may have records of the period, and always the last file, whose end is the end of the
     recording. A file covers the time until the next file begins."""
     periods = map(sorted, pairwise([*map(ring.start_time_s, files), inf]))  # sorted: the clock may have been set back
-    overlapping = [
-        path for path, (begin, finish) in zip(files, periods, strict=True) if begin <= end and finish >= start
-    ]
-    return overlapping if overlapping[-1:] == files[-1:] else [*overlapping, files[-1]]
+    matches = [path for path, (begin, finish) in zip(files, periods, strict=True) if begin <= end and finish >= start]
+    return matches if matches[-1:] == files[-1:] else [*matches, files[-1]]
 
 
 def _decode(line: bytes) -> Record | None:

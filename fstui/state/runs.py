@@ -55,7 +55,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     altered: bool = False
     """The document does not match its digest."""
     unreadable: str | None = None
-    """Why the file could not be read."""
 
 
 class LoadedRun(NamedTuple):
@@ -123,8 +122,7 @@ def status_now(run: Run) -> RunStatus:
 def read_all(path: Path) -> list[LoadedRun]:
     """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
     runs, _ = decode(
-        path,
-        lambda data: [LoadedRun(documents.decode_run(part), is_altered(part)) for part in documents.split_file(data)],
+        path, lambda data: [LoadedRun(documents.decode_run(raw), is_altered(raw)) for raw in documents.split_file(data)]
     )
     return runs
 

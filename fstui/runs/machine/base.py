@@ -72,7 +72,7 @@ class StepServer(NamedTuple):
     """Settings for the probe only, such as how to connect. They are not in the run document."""
     figures: dict[str, Any]
     processes: tuple[int, ...] | None = ()
-    """WriteCounts that work for the step and that fstui did not start; None if unknown, as on another host."""
+    """Processes that work for the step and that fstui did not start; None if unknown, as on another host."""
 
 
 class SaveResult(NamedTuple):
@@ -93,13 +93,8 @@ class Servers:
         """Connect to an existing server. Return it as the target if its data is elsewhere. Raises Refused."""
         return None
 
-    async def serve(
-        self, planned_step: PlannedStep, stop_requested: asyncio.Event, sync_s: float
-    ) -> StepServer | Failure | None:
-        """Return the server for a step; None if the step needs no server or ``stop_requested`` is set.
-
-        ``sync_s``: the duration of a sync. The server has more time to start if it is long.
-        """
+    async def serve(self, step: PlannedStep, stop: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
+        """Return the server for a step; None if it needs none or ``stop`` is set. A slow sync gives the server time."""
         return None
 
     async def cause_of_death(self) -> str | None:

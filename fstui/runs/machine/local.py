@@ -337,10 +337,7 @@ async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
 
 
 async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
-    """Call statvfs in a child process, which is abandoned if a filesystem hangs.
-
-    Returns the answers by mount point. None: the call failed.
-    """
+    """Call statvfs in a child process, which is abandoned if a filesystem hangs. A space is None if the call failed."""
     child = await Child.start("measure.helpers.directory", "space")
     for mount_point in mount_points:
         child.send(json.dumps(mount_point))
