@@ -267,11 +267,11 @@ class _WitnessDisplay:
             print(file=sys.stderr)
         self._introduce()
         view, log, path = self._witness.state(), self._witness.log, str(self._witness.path)
-        saved = f"{count(self._witness.durable)} acknowledgements are saved in {path}"
+        saved = f"{count(self._witness.durable_count)} acknowledgements are saved in {path}"
         if trouble:
             say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
             return FAILED
-        if log is None or not view.acknowledged:
+        if log is None or not view.ack_count:
             say(
                 "fstui: nothing was acknowledged"
                 + ("." if log else ": the writer sent nothing. See ssh's message above.")
@@ -301,5 +301,5 @@ def _line(view: WitnessState) -> str:
     elif view.since_ack_s >= SILENCE_TIMEOUT_S:
         state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
     last = f"last: writer {view.last.writer}, record {count(view.last.sequence)}"
-    saved = f"{count(view.acknowledged)} acknowledged, {count(view.durable)} saved durably"
+    saved = f"{count(view.ack_count)} acknowledged, {count(view.durable_count)} saved durably"
     return f"{rate(view.rate_per_s)}/s · {saved} · {last}{state}"

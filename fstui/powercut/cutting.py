@@ -65,12 +65,12 @@ class CutCampaign:
     ) -> None:
         """``show`` is called with a phrase about each step, and ``show_cut`` with each cut that has ended."""
         self.store = store
-        self.cut = self._next()
+        self.cut = self._next_cut()
         self._show = show
         self._show_cut = show_cut
         self._mount_fails = mount_fails
-        self._stopping = False
-        self._boot = ""
+        self._is_stopping = False
+        self._last_boot_id = ""
         """The boot id of HOST after the previous cut; empty if unknown."""
         self._off: ShellCommand | None = None
         self._off_end: tuple[CommandResult, float] | None = None
@@ -82,13 +82,13 @@ class CutCampaign:
 
     def stop(self) -> None:
         """End after the current cut. Safe in a signal handler."""
-        self._stopping = True
+        self._is_stopping = True
 
     def run(self) -> None:
-        """Make all cuts. Raises Stopped, Refused, OSError."""
-        while len(self.store.conclusive_cuts) < self.settings.cuts and not self._stopping:
-            self.cut = self._next()
-            self._continue(resumed=self.cut in self.store.cuts)
+        """Make all cuts. Raises CampaignStopped, Refused, OSError."""
+        while len(self.store.conclusive_cuts) < self.settings.cuts and not self._is_stopping:
+            self.cut = self._next_cut()
+            self._continue(is_resumed=self.cut in self.store.cuts)
             newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_INCONCLUSIVE_CUTS:]
             if len(newest) == MAX_INCONCLUSIVE_CUTS and not any(cut.is_conclusive for cut in newest):
                 raise CampaignStopped(
@@ -96,14 +96,14 @@ class CutCampaign:
                     "the off and the on command"
                 )
 
-    def _next(self) -> CampaignCut:
+    def _next_cut(self) -> CampaignCut:
         return self.store.current_cut(local_time().isoformat(timespec="seconds"))
 
-    def _continue(self, *, resumed: bool) -> None:
-        interrupted = resumed and self.cut.step in ("off", "on")
+    def _continue(self, *, is_resumed: bool) -> None:
+        is_interrupted = is_resumed and self.cut.step in ("off", "on")
         if self.cut.step == "write":
             self._finish("no-cut", "the witness was stopped before the power was cut")
-            self._boot = ""  # HOST may have restarted
+            self._last_boot_id = ""  # HOST may have restarted
             return
         if self.cut.step == "off":
             self._save("off", spoiled="the witness was stopped while the off command ran")
@@ -112,7 +112,7 @@ class CutCampaign:
             if not self._write_and_cut():
                 return
         if self.cut.step in ("off", "wait", "on"):
-            self._switch_on(interrupted=interrupted)
+            self._switch_on(is_interrupted=is_interrupted)
         if self.cut.step == "back":
             self._wait_for_host()
         self._verify()
@@ -124,7 +124,7 @@ class CutCampaign:
     def _finish(self, outcome: Outcome, reason: str = "", **changes: Any) -> None:
         if outcome == "no-cut" and self.cut.off_printed:
             reason += f". The off command printed: {self.cut.off_printed}"
-        self._boot = self.cut.boot_after or self.cut.boot_before
+        self._last_boot_id = self.cut.boot_after or self.cut.boot_before
         self._show_cut(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
 
     # on HOST
@@ -149,7 +149,7 @@ class CutCampaign:
         boot = self._wait_for_answer("it does not answer")
         if boot == proc.boot_id():
             raise CampaignStopped(f"{settings.host} is this machine, which would lose its power, too")
-        if self._boot and boot != self._boot:
+        if self._last_boot_id and boot != self._last_boot_id:
             raise CampaignStopped(
                 f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
                 "command takes effect late"
@@ -206,7 +206,7 @@ class CutCampaign:
         words += [word for key, value in PATTERNS[self.cut.pattern].items() for word in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = ShellCommand(self._on_host(self._fstui_command(*words)), _NO_TIMEOUT_S, piped=True)
+        writer = ShellCommand(self._on_host(self._fstui_command(*words)), _NO_TIMEOUT_S, is_piped=True)
         self._off, self._off_end = None, None
         spoiled = ""
         try:
@@ -245,7 +245,7 @@ class CutCampaign:
             if witness.path.stat().st_size > MAX_LOG_BYTES:
                 return "HOST sent more than 200 MiB"
             now_s = time.monotonic()
-            if not view.acknowledged:
+            if not view.ack_count:
                 if now_s - began_s > FIRST_ACK_TIMEOUT_S:
                     return f"no acknowledgement within {seconds(FIRST_ACK_TIMEOUT_S)}"
                 continue
@@ -255,7 +255,7 @@ class CutCampaign:
                 cut_at_s = now_s + self.cut.wait_s
             if now_s < cut_at_s:
                 remaining = seconds(cut_at_s - now_s)
-                self._show(f"writing: {count(view.acknowledged)} acknowledged, power off in {remaining}")
+                self._show(f"writing: {count(view.ack_count)} acknowledged, power off in {remaining}")
                 continue
             is_silent = view.since_line_s >= SILENCE_TIMEOUT_S
             if self._off is None:
@@ -312,9 +312,9 @@ class CutCampaign:
 
     # after the cut
 
-    def _switch_on(self, *, interrupted: bool) -> None:
-        """Wait, then run the on command. ``interrupted``: HOST may be on already, because the witness was restarted."""
-        if interrupted and self._boot_id()[0]:
+    def _switch_on(self, *, is_interrupted: bool) -> None:
+        """Wait, then run the on command. ``is_interrupted``: the witness was restarted, so HOST may be on already."""
+        if is_interrupted and self._boot_id()[0]:
             self._save("back")
             return
         if self.cut.step == "wait":
@@ -323,7 +323,7 @@ class CutCampaign:
         self._show("power on")
         self._save("on")
         result = self._start_command(self.settings.on).wait()
-        if not interrupted or result.code is None:  # the on command may fail if HOST is on already
+        if not is_interrupted or result.code is None:  # the on command may fail if HOST is on already
             self._check_result("on", result)
         self._save("back")
 

@@ -75,7 +75,7 @@ class Log:
         return self.end_reason is not None and self.end_reason.startswith(FAILURE_PREFIX)
 
     @property
-    def acknowledged(self) -> int:
+    def ack_count(self) -> int:
         return sum(len(writer.at_ms) for writer in self.writers.values())
 
     def add(self, line: bytes) -> None:

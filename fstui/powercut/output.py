@@ -32,7 +32,7 @@ def sync_directory(path: str) -> None:
         os.close(fd)
 
 
-def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
+def prepare(directory: str, run_id: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
     """Create and sync the directory and its files. Return its device and inode. Raises CallError, Trouble."""
     directory_fd = checked_call("mkdir", make, directory)
     os.fchdir(directory_fd)
@@ -40,9 +40,9 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
         home = f"w{stream.writer}"
         checked_call("mkdir", os.mkdir, home, 0o700)
         if stream.uses_server:
-            RecordServer(servers[stream.writes], home, run, stream).make()
+            RecordServer(servers[stream.writes], home, run_id, stream).make()
         else:
-            (fill_database if stream.writes == "sqlite" else fill_file)(stream, home, run)
+            (fill_database if stream.writes == "sqlite" else fill_file)(stream, home, run_id)
         sync_directory(home)
     sync_directory(".")
     sync_directory("..")
@@ -50,13 +50,13 @@ def prepare(directory: str, run: str, streams: list[Stream], servers: dict[str, 
     return status.st_dev, status.st_ino
 
 
-def fill_file(stream: Stream, home: str, run: str) -> None:
+def fill_file(stream: Stream, home: str, run_id: str) -> None:
     """Write the records that will be overwritten. For other write methods, check that a file can be opened."""
     fd = checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.overwrites:
             for sequence in range(stream.records_per_file):
-                checked_call("pwrite", write_whole, fd, stream.pack(run, sequence), stream.position(sequence)[1])
+                checked_call("pwrite", write_whole, fd, stream.pack(run_id, sequence), stream.position(sequence)[1])
             checked_call("fsync", os.fsync, fd)
         os.close(checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | FLAGS[stream.sync]))
         if not stream.overwrites:
@@ -66,8 +66,8 @@ def fill_file(stream: Stream, home: str, run: str) -> None:
 
 
 class WriterFiles:
-    def __init__(self, run: str, stream: Stream) -> None:
-        self.run = run
+    def __init__(self, run_id: str, stream: Stream) -> None:
+        self.run_id = run_id
         self.stream = stream
         self.home = f"w{stream.writer}"
         self.home_fd = checked_call("open", os.open, self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -87,7 +87,7 @@ class WriterFiles:
         starts_file = number != self.number
         if starts_file:
             self.open(number)
-        self.buffer[:] = self.stream.pack(self.run, sequence)
+        self.buffer[:] = self.stream.pack(self.run_id, sequence)
         checked_call("pwrite", write_whole, self.fd, self.buffer, offset)
         if self.sync:
             checked_call(self.stream.sync, self.sync, self.fd)
@@ -112,13 +112,13 @@ class WriterFiles:
             checked_call("unlink", os.unlink, f"{self.home}/{old}")
 
 
-def fill_database(stream: Stream, home: str, run: str) -> None:
+def fill_database(stream: Stream, home: str, run_id: str) -> None:
     os.close(checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
     with sqlite_module() as sqlite3:
         database = sqlite3.connect(f"{home}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
         database.execute("BEGIN")
-        rows = (stream.row(run, sequence) for sequence in range(stream.records_per_file))
+        rows = (stream.row(run_id, sequence) for sequence in range(stream.records_per_file))
         database.executemany(PUT_STATEMENT, rows)
         database.execute("COMMIT")
         database.close()
@@ -128,8 +128,8 @@ class RecordDatabase:
     """The SQLite database of one writer. Each record is a transaction, which synchronous=FULL makes durable
     (https://www.sqlite.org/pragma.html)."""
 
-    def __init__(self, run: str, stream: Stream) -> None:
-        self.run = run
+    def __init__(self, run_id: str, stream: Stream) -> None:
+        self.run_id = run_id
         self.stream = stream
         with sqlite_module() as sqlite3:
             self.connection = sqlite3.connect(f"file:w{stream.writer}/0?mode=rw", uri=True, isolation_level=None)
@@ -138,7 +138,7 @@ class RecordDatabase:
 
     def put(self, sequence: int) -> None:
         with sqlite_module():
-            self.connection.execute(PUT_STATEMENT, self.stream.row(self.run, sequence))
+            self.connection.execute(PUT_STATEMENT, self.stream.row(self.run_id, sequence))
 
 
 Output = WriterFiles | RecordDatabase | RecordServer

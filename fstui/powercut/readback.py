@@ -61,9 +61,9 @@ def open_to_read(path: str) -> int:
 class StoredRecords:
     """Reads the files of one writer block by block."""
 
-    def __init__(self, home: str, run: str, stream: Stream) -> None:
+    def __init__(self, home: str, run_id: str, stream: Stream) -> None:
         self.home = home
-        self.run = run
+        self.run_id = run_id
         self.stream = stream
         self.buffer = mmap.mmap(-1, stream.block_bytes)
         self.not_recovered = ""
@@ -96,7 +96,7 @@ class StoredRecords:
 
     def belongs_to(self, record: Record, number: int, offset: int) -> bool:
         in_place = self.stream.position(record.sequence) == (number, offset)
-        return in_place and (record.run, record.writer) == (self.run, self.stream.writer)
+        return in_place and (record.run_id, record.writer) == (self.run_id, self.stream.writer)
 
     def read_file(self, number: int) -> Iterator[tuple[int, Record]]:
         """Yield the offset and the record of each block, or only one record with the offset WHOLE_FILE."""
@@ -173,8 +173,8 @@ class RecoveredDatabase(RecoveredRows):
 
 
 class RecoveredServer(RecoveredRows):
-    def __init__(self, home: str, run: str, stream: Stream, settings: dict[str, Any]) -> None:
-        super().__init__(home, run, stream)
+    def __init__(self, home: str, run_id: str, stream: Stream, settings: dict[str, Any]) -> None:
+        super().__init__(home, run_id, stream)
         self.settings = settings
 
     def file_numbers(self) -> list[int]:
@@ -182,7 +182,7 @@ class RecoveredServer(RecoveredRows):
 
     def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
         copy_tree(self.home, "copy")
-        server = RecordServer(self.settings, "copy", self.run, self.stream)
+        server = RecordServer(self.settings, "copy", self.run_id, self.stream)
         try:
             server.start()
             return list(server.rows())
@@ -198,7 +198,7 @@ class RecoveredServer(RecoveredRows):
     def check_server(self) -> None:
         """Raise Trouble if a server with new data does not work either, because the old data may then be intact."""
         os.mkdir("new", 0o700)
-        server = RecordServer(self.settings, "new", self.run, self.stream)
+        server = RecordServer(self.settings, "new", self.run_id, self.stream)
         try:
             server.make()
             server.start()
@@ -262,15 +262,15 @@ def copy_file(source: str, target: str, max_bytes: int | None = None) -> None:
 class WriterComparison:
     """Compares the records of one writer with its acknowledgements."""
 
-    def __init__(self, directory: str, run: str, stream: Stream, last: int, servers: dict[str, Any]) -> None:
-        self.run = run
+    def __init__(self, directory: str, run_id: str, stream: Stream, last: int, servers: dict[str, Any]) -> None:
+        self.run_id = run_id
         self.stream = stream
         self.last_acknowledged = last
         home = f"{directory}/w{stream.writer}"
         self.records = (
-            RecoveredServer(home, run, stream, servers[stream.writes])
+            RecoveredServer(home, run_id, stream, servers[stream.writes])
             if stream.uses_server
-            else (RecoveredDatabase if stream.writes == "sqlite" else StoredRecords)(home, run, stream)
+            else (RecoveredDatabase if stream.writes == "sqlite" else StoredRecords)(home, run_id, stream)
         )
         self.newest_sequence = max(self.records.intact_sequences(), default=-1)
         self.present: set[int] = set()
@@ -305,7 +305,7 @@ class WriterComparison:
         """Return what was found in the place of a record: ``present``, a kind of loss, or ``no file``."""
         if record.kind != "intact":
             return "missing" if record.kind == "empty" else record.kind
-        if record.run != self.run or record.writer != self.stream.writer:
+        if record.run_id != self.run_id or record.writer != self.stream.writer:
             return "misplaced"
         if self.stream.overwrites and self.stream.position(record.sequence) == self.stream.position(sequence):
             return "present" if record.sequence >= sequence else "stale"

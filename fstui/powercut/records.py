@@ -65,7 +65,7 @@ class Record(NamedTuple):
     """The record that was found at a place. The other fields are valid only if it is intact."""
 
     kind: RecordKind
-    run: str = ""
+    run_id: str = ""
     writer: int = -1
     sequence: int = -1
 
@@ -137,13 +137,13 @@ class Stream(NamedTuple):
         number, index = divmod(sequence, self.records_per_file)
         return (0 if self.overwrites else number), index * self.block_bytes
 
-    def row(self, run: str, sequence: int) -> tuple[int, bytes]:
+    def row(self, run_id: str, sequence: int) -> tuple[int, bytes]:
         """Return the row of a database that holds a record: its place and its bytes."""
-        return self.position(sequence)[1], self.pack(run, sequence)
+        return self.position(sequence)[1], self.pack(run_id, sequence)
 
-    def pack(self, run: str, sequence: int) -> bytes:
+    def pack(self, run_id: str, sequence: int) -> bytes:
         generation = sequence // self.records_per_file
-        head = _HEAD.pack(MAGIC, bytes.fromhex(run), self.writer, self.block_bytes, sequence, generation)
+        head = _HEAD.pack(MAGIC, bytes.fromhex(run_id), self.writer, self.block_bytes, sequence, generation)
         body = hashlib.shake_128(head).digest(self.block_bytes - _BODY_OFFSET)
         return head + _CRC.pack(zlib.crc32(body, zlib.crc32(head))) + body
 
@@ -152,8 +152,8 @@ def unpack(block: bytes | memoryview) -> Record:
     """Return what the block contains. A mixture of two records is torn, and so is any data that is not a record."""
     if len(block) < _BODY_OFFSET or bytes(block[: len(MAGIC)]) != MAGIC:
         return Record("torn" if any(block) else "empty")
-    _, run, writer, length, sequence, _ = _HEAD.unpack_from(block)
+    _, run_id, writer, length, sequence, _ = _HEAD.unpack_from(block)
     (crc,) = _CRC.unpack_from(block, _HEAD.size)
     if length != len(block) or zlib.crc32(block[_BODY_OFFSET:], zlib.crc32(block[: _HEAD.size])) != crc:
         return Record("torn")
-    return Record("intact", run.hex(), writer, sequence)
+    return Record("intact", run_id.hex(), writer, sequence)

@@ -34,11 +34,11 @@ class NoAnswer(Trouble):
 class RecordServer:
     """A server, and sysbench as its client. All methods raise Trouble."""
 
-    def __init__(self, settings: dict[str, Any], home: str, run: str, stream: Stream) -> None:
+    def __init__(self, settings: dict[str, Any], home: str, run_id: str, stream: Stream) -> None:
         """``home``: the data directory, a name in the working directory."""
         self.settings = settings
         self.home = home
-        self.run = run
+        self.run_id = run_id
         self.stream = stream
         self.deadline = 0.0
         self.client: subprocess.Popen[str] | None = None
@@ -90,7 +90,7 @@ class RecordServer:
 
     def row(self, sequence: int) -> tuple[int, str]:
         """Return the place of the record, and the record in hexadecimal digits."""
-        place, record = self.stream.row(self.run, sequence)
+        place, record = self.stream.row(self.run_id, sequence)
         return place, record.hex()
 
     def put(self, sequence: int) -> None:

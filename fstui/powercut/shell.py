@@ -44,9 +44,9 @@ class ShellCommand:
     open."""
 
     def __init__(
-        self, argv: Sequence[str], timeout_s: float, stdin: Path | None = None, *, piped: bool = False
+        self, argv: Sequence[str], timeout_s: float, stdin: Path | None = None, *, is_piped: bool = False
     ) -> None:
-        """``piped``: stdout is a pipe, which the caller reads. Raises OSError."""
+        """``is_piped``: stdout is a pipe, which the caller reads. Raises OSError."""
         self._timeout_s = timeout_s
         self._began = time.monotonic()
         self._out: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  read at the end of the command
@@ -55,7 +55,7 @@ class ShellCommand:
             self._process = subprocess.Popen(
                 argv,
                 stdin=input_file,
-                stdout=subprocess.PIPE if piped else self._out,
+                stdout=subprocess.PIPE if is_piped else self._out,
                 stderr=self._err,
                 start_new_session=True,
             )

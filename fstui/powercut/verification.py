@@ -42,7 +42,7 @@ _COUNT_NAMES = ("checked", "present", "newer", "in_flight", "unpromised", "reord
 class WitnessLog(NamedTuple):
     log: Log
     header: PowerCutHeader
-    cut_off: bool
+    is_truncated: bool
     """Whether the log ended within a line, which was ignored."""
 
 
@@ -54,7 +54,7 @@ class CutDeclaration(NamedTuple):
     cut_kind: CutKind = "power"
 
 
-class ReadBack:
+class Readback:
     """What the child that reads the records reported."""
 
     def __init__(self) -> None:
@@ -98,29 +98,29 @@ async def verify(
     witness_log: WitnessLog,
     earlier: EarlierCuts,
     machine: RecordsHost,
-    declared: CutDeclaration,
+    declaration: CutDeclaration,
     *,
     servers: Mapping[str, Any],
 ) -> Verification:
     """Return the judged run of this cut, not yet saved. Raises Refused with a sentence for the user."""
     began = time.monotonic()
     header = witness_log.header
-    if declared.unmountable:
+    if declaration.unmountable:
         await _check_unmountable(directory, header, machine)
-        readback, target = ReadBack(), header.target
+        readback, target = Readback(), header.target
     else:
         inspected = await _inspect(directory, machine)
         inventory = machine.survey()
-        now = target_of(inspected.path, inventory)
-        _check_host(header, inventory.host, declared)
+        current = target_of(inspected.path, inventory)
+        _check_host(header, inventory.host, declaration)
         readback = await _read_records(inspected, witness_log, servers)
         if earlier.same_cut and not readback.directory_exists:
             return Verification(earlier.same_cut.run, str(earlier.same_cut.path))
         if not readback.directory_exists:
-            _check_filesystem(header, now, inspected)
-        readback.read_only = "ro" in now.mount_options
-        target = _with_current_state(header.target, now)
-    step = _step(witness_log, _figures(witness_log, readback, declared, earlier.survived_cuts))
+            _check_filesystem(header, current, inspected)
+        readback.read_only = "ro" in current.mount_options
+        target = _with_current_state(header.target, current)
+    step = _step(witness_log, _figures(witness_log, readback, declaration, earlier.survived_cuts))
     run = Run(
         id=secrets.token_hex(3),
         started_at=local_time().isoformat(timespec="seconds"),
@@ -152,12 +152,12 @@ def read_log(data: bytes) -> WitnessLog:
         _check_complete(log, header)
     except BadLog as bad:
         raise Refused(f"the witness's log: {bad}. Nothing was verified.") from None
-    if not log.acknowledged:
+    if not log.ack_count:
         raise Refused(
             "the witness's log contains no acknowledgement, so there is nothing to verify. "
             "Cut the power after the witness has shown acknowledgements."
         )
-    return WitnessLog(log, header, cut_off=not data.endswith(b"\n"))
+    return WitnessLog(log, header, is_truncated=not data.endswith(b"\n"))
 
 
 def _check_complete(log: Log, header: PowerCutHeader) -> None:
@@ -178,6 +178,7 @@ async def _inspect(directory: str, machine: RecordsHost) -> TargetDirectory:
 
 
 async def _check_unmountable(directory: str, header: PowerCutHeader, machine: RecordsHost) -> None:
+    """Raise Refused if the directory contains the records, or if that cannot be found out."""
     try:
         inspected = await machine.inspect(directory)
     except NotInspected as refusal:
@@ -194,28 +195,28 @@ async def _check_unmountable(directory: str, header: PowerCutHeader, machine: Re
         raise Refused(f"{inspected.path} is mounted and contains the records: verify without --mount-fails")
 
 
-def _check_host(header: PowerCutHeader, host: Host, declared: CutDeclaration) -> None:
-    if header.host.hostname != host.hostname and not declared.storage_was_cut:
+def _check_host(header: PowerCutHeader, host: Host, declaration: CutDeclaration) -> None:
+    if header.host.hostname != host.hostname and not declaration.storage_was_cut:
         raise Refused(
             f"the log is from {header.host.hostname}, and this host is {host.hostname}. Verify there. If the disk was "
             "moved here after its power was cut, add --storage-was-cut."
         )
 
 
-def _check_filesystem(header: PowerCutHeader, now: Target, inspected: TargetDirectory) -> None:
-    then = header.target
+def _check_filesystem(header: PowerCutHeader, current: Target, inspected: TargetDirectory) -> None:
+    original = header.target
     # if the cut undid a mkfs, the filesystem from before the mkfs is back, with another f_fsid
-    if now.identity == then.identity or (now.fstype, inspected.fsid) == (then.fstype, header.fsid):
-        if _path_in_filesystem(now) == _path_in_filesystem(then):
+    if current.identity == original.identity or (current.fstype, inspected.fsid) == (original.fstype, header.fsid):
+        if _path_in_filesystem(current) == _path_in_filesystem(original):
             return
         raise Refused(
-            f"{inspected.path} does not contain the records, which were written to {then.path} on {then.mount_point}. "
-            "Mount that filesystem there, or give the directory that was written to."
+            f"{inspected.path} does not contain the records, which were written to {original.path} on "
+            f"{original.mount_point}. Mount that filesystem there, or give the directory that was written to."
         )
     raise Refused(
-        f"the log is from {then.fstype} {then.source} on {then.mount_point}, but {inspected.path} is on {now.fstype} "
-        f"{now.source}. Mount the former, and give the directory that was written to. If it cannot be mounted any more "
-        "since the cut, add --mount-fails."
+        f"the log is from {original.fstype} {original.source} on {original.mount_point}, but {inspected.path} is on "
+        f"{current.fstype} {current.source}. Mount the former, and give the directory that was written to. If it "
+        "cannot be mounted any more since the cut, add --mount-fails."
     )
 
 
@@ -224,7 +225,7 @@ def _path_in_filesystem(target: Target) -> str:
     return os.path.relpath(target.path, target.mount_point)
 
 
-async def _read_records(inspected: TargetDirectory, witness_log: WitnessLog, servers: Mapping[str, Any]) -> ReadBack:
+async def _read_records(inspected: TargetDirectory, witness_log: WitnessLog, servers: Mapping[str, Any]) -> Readback:
     log, header, _ = witness_log
     last = {number: writer.last for number, writer in log.writers.items()}
     readback = await _read_back(inspected, header, last, servers)
@@ -240,12 +241,12 @@ async def _read_records(inspected: TargetDirectory, witness_log: WitnessLog, ser
 
 async def _read_back(
     inspected: TargetDirectory, header: PowerCutHeader, last: dict[int, int], servers: Mapping[str, Any]
-) -> ReadBack:
+) -> Readback:
     """Read the records in a child, which is killed on cancellation. ``last``: the last record of each writer."""
-    readback = ReadBack()
-    copied = any(stream.writes in BY_DATABASE and stream.writer in last for stream in header.streams)
+    readback = Readback()
+    has_database = any(stream.writes in BY_DATABASE and stream.writer in last for stream in header.streams)
     # a database writes to its files when it recovers, so it recovers a copy
-    copies = await Workspace.make_temporary() if copied else None
+    copies = await Workspace.make_temporary() if has_database else None
     try:
         request = {
             "directory": str(Path(inspected.path) / (PREFIX + header.run)),
@@ -269,25 +270,25 @@ async def _read_back(
 
 
 def _figures(
-    witness_log: WitnessLog, readback: ReadBack, declared: CutDeclaration, cuts_before: int
+    witness_log: WitnessLog, readback: Readback, declaration: CutDeclaration, cuts_before: int
 ) -> PowerCutFigures:
-    log, header, cut_off = witness_log
-    now = proc.boot_id()
+    log, header, is_truncated = witness_log
+    boot_id = proc.boot_id()
     oldest = [(writer, counts["oldest"]) for writer, counts in readback.writers.items() if counts["oldest"] is not None]
     ages_ms = [log.last_ms - log.writers[writer].time_ms(sequence) for writer, sequence in oldest]
     return PowerCutFigures(
         cut=header.run,
         identity=header.target.identity,
         cuts_before=cuts_before,
-        cut_kind=declared.cut_kind,
-        rebooted=bool(now and header.boot) and now != header.boot,
-        storage_was_cut=declared.storage_was_cut,
-        unmountable=declared.unmountable,
-        gone=not readback.directory_exists and not declared.unmountable,
-        ended=readback.end_reason or (None if log.has_failed and declared.storage_was_cut else log.end_reason),
+        cut_kind=declaration.cut_kind,
+        rebooted=bool(boot_id and header.boot) and boot_id != header.boot,
+        storage_was_cut=declaration.storage_was_cut,
+        unmountable=declaration.unmountable,
+        gone=not readback.directory_exists and not declaration.unmountable,
+        ended=readback.end_reason or (None if log.has_failed and declaration.storage_was_cut else log.end_reason),
         read_only=readback.read_only,
-        log_cut_off=cut_off,
-        acknowledged=log.acknowledged,
+        log_cut_off=is_truncated,
+        acknowledged=log.ack_count,
         oldest_lost_s=max(ages_ms, default=0) / 1e3,
         by_claim=_by_claim(log, header, readback),
         not_recovered=" ".join(filter(None, (counts["not_recovered"] for counts in readback.writers.values()))),
@@ -295,7 +296,7 @@ def _figures(
     )
 
 
-def _by_claim(log: Log, header: PowerCutHeader, readback: ReadBack) -> dict[str, dict[str, int]]:
+def _by_claim(log: Log, header: PowerCutHeader, readback: Readback) -> dict[str, dict[str, int]]:
     """Return the counts of each combination of sync and write method."""
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
@@ -314,18 +315,18 @@ def _step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
     return Step(
         name="power cut",
         settings=header.settings,
-        ops=log.acknowledged,
-        syncs=log.acknowledged,
+        ops=log.ack_count,
+        syncs=log.ack_count,
         bytes=sum(len(acks.at_ms) * header.streams[number].block_bytes for number, acks in log.writers.items()),
         writers=len(header.streams),
         elapsed_s=elapsed_s,
-        rate_per_s=log.acknowledged / elapsed_s if elapsed_s else 0.0,
+        rate_per_s=log.ack_count / elapsed_s if elapsed_s else 0.0,
         figures=measured,
     )
 
 
-def _with_current_state(then: Target, now: Target) -> Target:
+def _with_current_state(original: Target, current: Target) -> Target:
     """Return the stack as it was before the cut, with the current faults of its layers."""
-    states = {node.id: node.state for node in now.stack}
-    stack = tuple(msgspec.structs.replace(node, state=states.get(node.id, ())) for node in then.stack)
-    return msgspec.structs.replace(then, stack=stack)
+    states = {node.id: node.state for node in current.stack}
+    stack = tuple(msgspec.structs.replace(node, state=states.get(node.id, ())) for node in original.stack)
+    return msgspec.structs.replace(original, stack=stack)

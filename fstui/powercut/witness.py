@@ -28,8 +28,8 @@ _READ_BYTES = 1 << 16
 
 
 class WitnessState(NamedTuple):
-    acknowledged: int
-    durable: int
+    ack_count: int
+    durable_count: int
     """How many acknowledgements are synced to the log file."""
     rate_per_s: float
     last: Ack | None
@@ -43,21 +43,24 @@ class LogNotWritten(Exception):  # noqa: N818  its message is printed
 
 
 class Witness:
+    """Receives acknowledgements and stores them in a log file."""
+
     def __init__(self, path: Path) -> None:
         """Create the file. Raises Refused if it exists or cannot be created."""
         self.path = path
         self._fd = _create(path)
         self.log: Log | None = None
         self.header: PowerCutHeader | None = None
-        self.durable = 0
+        self.durable_count = 0
         self._lines = LineBuffer()
-        self._dirty = False
+        self._has_unsynced_data = False
         """Whether data was written since the last sync."""
         now = time.monotonic()
         self._synced_at = self._last_line_at = now
         self.acknowledged_at = now
         """When the last acknowledgement arrived (time.monotonic)."""
         self._counts: list[tuple[float, int]] = [(now, 0)]
+        """Time and number of acknowledgements at the states of the last RATE_PERIOD_S."""
 
     def listen(self, source: int, interval_s: float) -> Iterator[WitnessState]:
         """Read until the connection ends, and yield the state at least this often. Raises BadLog, LogNotWritten."""
@@ -70,7 +73,7 @@ class Witness:
                     return
                 self._receive(data)
             now = time.monotonic()
-            if self._dirty and now - self._synced_at >= SYNC_INTERVAL_S:
+            if self._has_unsynced_data and now - self._synced_at >= SYNC_INTERVAL_S:
                 self.sync()
             if now - shown_at >= interval_s:
                 shown_at = now
@@ -83,15 +86,15 @@ class Witness:
 
     def state(self) -> WitnessState:
         now = time.monotonic()
-        acknowledged = self.log.acknowledged if self.log else 0
-        self._counts.append((now, acknowledged))
+        ack_count = self.log.ack_count if self.log else 0
+        self._counts.append((now, ack_count))
         while len(self._counts) > 2 and now - self._counts[1][0] >= RATE_PERIOD_S:
             self._counts.pop(0)
         began, count = self._counts[0]
-        rate = (acknowledged - count) / (now - began) if now > began else 0.0
+        rate = (ack_count - count) / (now - began) if now > began else 0.0
         last = self.log.newest_ack if self.log else None
         return WitnessState(
-            acknowledged, self.durable, rate, last, now - self.acknowledged_at, now - self._last_line_at
+            ack_count, self.durable_count, rate, last, now - self.acknowledged_at, now - self._last_line_at
         )
 
     def sync(self) -> None:
@@ -100,9 +103,9 @@ class Witness:
             os.fdatasync(self._fd)
         except OSError as error:
             raise self._not_written(error) from None
-        self._dirty = False
+        self._has_unsynced_data = False
         self._synced_at = time.monotonic()
-        self.durable = self.log.acknowledged if self.log else 0
+        self.durable_count = self.log.ack_count if self.log else 0
 
     def close(self) -> None:
         """Sync and close the log; remove it if it is empty. Raises LogNotWritten."""
@@ -152,7 +155,7 @@ class Witness:
         try:
             while data:
                 data = data[os.write(self._fd, data) :]
-                self._dirty = True
+                self._has_unsynced_data = True
         except OSError as error:
             raise self._not_written(error) from None
 

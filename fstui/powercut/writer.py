@@ -43,15 +43,15 @@ def report(**fields: Any) -> None:
         os.write(2, json.dumps(fields).encode() + b"\n")
 
 
-def write_records(output: Output, began_ns: int, pause_ns: int, stopping: Callable[[], bool]) -> None:
+def write_records(output: Output, began_ns: int, pause_ns: int, must_stop: Callable[[], bool]) -> None:
     """Write records until stopped. Raises CallError; BrokenPipeError if nothing reads the acknowledgements."""
     writer, sequence = output.stream.writer, output.stream.first_sequence
-    due = clock()
-    while not stopping():
-        if pause_ns and (early_ns := due - clock()) > 0:
+    due_ns = clock()
+    while not must_stop():
+        if pause_ns and (early_ns := due_ns - clock()) > 0:
             time.sleep(min(early_ns / 1e9, POLL_INTERVAL_S))
             continue
-        due = max(due + pause_ns, clock() - pause_ns)  # no burst after a stall
+        due_ns = max(due_ns + pause_ns, clock() - pause_ns)  # no burst after a stall
         output.put(sequence)
         os.write(1, b"ack %d %d %d\n" % (writer, sequence, (clock() - began_ns) // 1_000_000))
         sequence += 1
@@ -63,12 +63,12 @@ class Coordinator:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.directory: str = settings["directory"]
-        self.run: str = settings["run"]
+        self.run_id: str = settings["run"]
         self.streams = [Stream(*stream) for stream in settings["streams"]]
         self.header: str = settings["header"]
         self.servers: dict[str, Any] = settings["servers"]
         self.identity: list[int] = []
-        self.length_ns = int(settings["seconds"] * 1e9)
+        self.duration_ns = int(settings["seconds"] * 1e9)
         self.pause_ns = int(1e9 / settings["pace"]) if settings["pace"] else 0
         self.stop_flag = mmap.mmap(-1, 8)
         self.pid = os.getpid()
@@ -87,7 +87,7 @@ class Coordinator:
         report(ready=True)
         failures_out, failures_in = os.pipe()
         for stream in self.streams:
-            self.children.append(fork(lambda stream=stream: self.writer(stream, failures_in)))  # type: ignore[misc]
+            self.children.append(fork(lambda stream=stream: self.write_stream(stream, failures_in)))  # type: ignore[misc]
         os.close(failures_in)
         return self.finish(self.wait_for_end(failures_out))
 
@@ -111,7 +111,7 @@ class Coordinator:
 
     def prepare_in_child(self, result_in: int) -> int:
         try:
-            result: dict[str, Any] = {"identity": prepare(self.directory, self.run, self.streams, self.servers)}
+            result: dict[str, Any] = {"identity": prepare(self.directory, self.run_id, self.streams, self.servers)}
         except (CallError, Trouble, OSError) as failure:
             result = {"refused": failure_text(failure)}
         os.write(result_in, json.dumps(result).encode())
@@ -121,7 +121,7 @@ class Coordinator:
         """In a child: enter the directory that was created. Raises CallError if it was replaced."""
         checked_call("chdir", enter, self.directory, self.identity)
 
-    def writer(self, stream: Stream, failures_in: int) -> int:
+    def write_stream(self, stream: Stream, failures_in: int) -> int:
         try:
             self.enter()
             write_records(self.open_output(stream), self.began_ns, self.pause_ns, self.must_stop)
@@ -135,10 +135,10 @@ class Coordinator:
 
     def open_output(self, stream: Stream) -> Output:
         if stream.uses_server:
-            server = RecordServer(self.servers[stream.writes], f"w{stream.writer}", self.run, stream)
+            server = RecordServer(self.servers[stream.writes], f"w{stream.writer}", self.run_id, stream)
             server.start()
             return server
-        return (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run, stream)
+        return (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run_id, stream)
 
     def must_stop(self) -> bool:
         """In a writer: return whether the flag is set or the first process has died."""
@@ -146,10 +146,10 @@ class Coordinator:
 
     def wait_for_end(self, failures: int) -> Ending:
         """Print signs of life until there is a reason to stop. Return the reason."""
-        due = clock()
+        due_ns = clock()
         while True:
-            if clock() >= due:
-                due += int(ALIVE_INTERVAL_S * 1e9)
+            if clock() >= due_ns:
+                due_ns += int(ALIVE_INTERVAL_S * 1e9)
                 if not self.print_line(b"alive %d\n" % self.elapsed_ms()):
                     return Ending(READER_GONE)
             if select.select([failures], [], [], POLL_INTERVAL_S)[0]:
@@ -157,7 +157,7 @@ class Coordinator:
                 return Ending(message or "its writers were killed", has_failed=message != READER_GONE)
             if (reason := self.read_stop_reason()) is not None:
                 return Ending(reason)
-            if self.length_ns and clock() - self.began_ns >= self.length_ns:
+            if self.duration_ns and clock() - self.began_ns >= self.duration_ns:
                 return Ending("its time was over")
 
     def print_line(self, line: bytes) -> bool:
@@ -193,7 +193,7 @@ class Coordinator:
         return 1 if ending.has_failed else 0
 
     def save_end_reason(self, reason: str) -> int:
-        """In a child: write the reason to the file ENDED, because no power was cut while the writers wrote."""
+        """In a child: write the reason to END_REASON_FILE, because no power was cut while the writers wrote."""
         try:
             self.enter()
             fd = os.open(END_REASON_FILE, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -14,7 +14,7 @@ from tests.powercut.honest import BLOCK, RUN, stream
 
 def test_record_fills_its_block_and_names_its_writer() -> None:
     found = unpack(stream(writer=3).pack(RUN, 77))
-    assert (found.kind, found.run, found.writer, found.sequence) == ("intact", RUN, 3, 77)
+    assert (found.kind, found.run_id, found.writer, found.sequence) == ("intact", RUN, 3, 77)
     assert len(stream().pack(RUN, 77)) == BLOCK
 
 

@@ -46,7 +46,7 @@ def test_every_line_is_stored_unchanged(tmp_path: Path, whole: bytes) -> None:
     hear(witness, whole)
     witness.close()
     assert (tmp_path / "acks.log").read_bytes() == whole
-    assert witness.durable == 41
+    assert witness.durable_count == 41
 
 
 def test_incomplete_line_is_not_stored(tmp_path: Path, whole: bytes) -> None:
@@ -68,7 +68,7 @@ def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: byt
     hear(witness, whole)
     witness.sync()
     view = witness.state()
-    assert (view.acknowledged, view.durable) == (41, 41)
+    assert (view.ack_count, view.durable_count) == (41, 41)
     assert view.last == lines.Ack(0, 40, 410)
     witness.close()
 
@@ -109,7 +109,7 @@ def test_acknowledgements_before_damage_are_kept(tmp_path: Path, whole: bytes) -
         hear(witness, whole + b"segfault\n" + b"ack 0 41 999\n")
     witness.close()
     assert (tmp_path / "acks.log").read_bytes() == whole
-    assert witness.durable == 41
+    assert witness.durable_count == 41
 
 
 @pytest.mark.parametrize("spoken", [True, False])
@@ -131,7 +131,7 @@ def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes) ->
         hear(witness, whole, more)
     witness.close()
     kept = lines.parse((tmp_path / "acks.log").read_bytes())
-    assert 41 < kept.acknowledged < 2000
+    assert 41 < kept.ack_count < 2000
 
 
 def run(file: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:

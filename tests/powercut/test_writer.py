@@ -122,7 +122,7 @@ def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) 
 
 
 def test_header_is_the_first_line_and_complete(write: Write, target: Path) -> None:
-    log, _ = lines_until(write("--set", "writes=append", "--set", "writers=3"), lambda log: log.acknowledged > 0)
+    log, _ = lines_until(write("--set", "writes=append", "--set", "writers=3"), lambda log: log.ack_count > 0)
     header = log.header
     assert header["directory"] == str(target / f"{PREFIX}{header['run']}")
     assert header["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -150,7 +150,7 @@ def test_old_files_are_removed_after_newer_acknowledgements(write: Write) -> Non
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_stop_is_reported_and_marked_on_disk(write: Write, number: signal.Signals, code: int) -> None:
     writer = write()
-    log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
+    log, _ = lines_until(writer, lambda log: log.ack_count > 3)
     writer.send_signal(number)
     out, story = writer.communicate()
     reason = f"stopped by {number.name}"
@@ -169,7 +169,7 @@ def test_writer_ends_after_its_seconds(write: Write) -> None:
 
 def test_writer_ends_when_its_reader_goes_away(write: Write) -> None:
     writer = write()
-    log, _ = lines_until(writer, lambda log: log.acknowledged > 3)
+    log, _ = lines_until(writer, lambda log: log.ack_count > 3)
     assert writer.stdout
     writer.stdout.close()
     assert writer.wait() == 141
@@ -185,7 +185,7 @@ def test_signs_of_life_continue_without_acknowledgements(write: Write) -> None:
 
 def test_clean_keeps_an_unverified_directory(write: Write) -> None:
     writer = write()
-    log, data = lines_until(writer, lambda log: log.acknowledged > 10)
+    log, data = lines_until(writer, lambda log: log.ack_count > 10)
     directory = Path(log.header["directory"])
     assert [entry.what for entry in ledger.entries()] == [str(directory)]
     cut(writer)
@@ -214,7 +214,7 @@ def test_clean_pending_removes_unverified_directories(write: Write, target: Path
 def test_killing_the_writer_ends_all_its_processes(write: Write) -> None:
     """No process continues to write after the first one has died."""
     writer = write()
-    lines_until(writer, lambda log: log.acknowledged > 3)
+    lines_until(writer, lambda log: log.ack_count > 3)
     os.kill(probe_of(writer), signal.SIGKILL)
     rest_of(writer.stdout)  # ends when the last process has closed it
     assert writer.wait() == 1
@@ -259,7 +259,7 @@ def test_run_refuses_the_power_cut_test(target: Path) -> None:
 
 def test_verify_exit_statuses(write: Write, target: Path) -> None:
     writer = write()
-    _, data = lines_until(writer, lambda log: log.acknowledged > 10)
+    _, data = lines_until(writer, lambda log: log.ack_count > 10)
     cut(writer)
     for option, code in (("lost", 0), ("kept", 3)):
         done = prefork.run("powercut", "verify", target, "--storage-was-cut", "--fail-on", option, data=data)
