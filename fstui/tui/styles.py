@@ -96,11 +96,6 @@ def shades(colour: str) -> tuple[str, str, str]:
     return f"dim {colour}", colour, HEAD
 
 
-def not_bold(style: str) -> str:
-    """Return the colour alone, for areas and for what is not selected."""
-    return style.removeprefix("bold").strip()
-
-
 def set_theme(app: App[int], name: str) -> None:
     """Draw the app with this theme from now on. Raise KeyError if there is no such theme."""
     if name == DEFAULT_THEME:

@@ -9,11 +9,11 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
-from fstui.tui.drawing.at_risk import RiskView, rows
+from fstui.tui.drawing.at_risk import RiskView, programs, rows
 from fstui.tui.screens.at_risk import AtRiskScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
-from tests.factories.at_risk import SECOND, file
+from tests.factories.at_risk import SECOND, file, program
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 from tests.tui.test_watch import watch_this
@@ -74,6 +74,17 @@ def test_files_of_a_program_in_one_directory_share_a_row() -> None:
     assert "≤ IN CACHE" not in head, "no file has any"
     assert lines[0].split() == ["mypy", "(2724)", "12", "KiB", "2.0", "s", "3", "/tmp"]
     assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
+
+
+def test_programs_of_one_name_without_bytes_share_a_row() -> None:
+    others = [program("sh", pid, names=2, oldest_name_s=float(pid), syncs=1) for pid in (7, 8)]
+    state = AtRisk(programs=(*others, program("sh", 9, dirty_bytes=4096, oldest_s=1.0), program("postgres", 10)))
+    _, _, *lines = (text.plain.split() for text in programs(RiskView(screens.DATA, state), 80, 20))
+    assert lines == [
+        ["sh", "(9)", "4", "KiB", "–", "1.0", "s", "0"],
+        ["sh", "(2", "processes)", "–", "4", "8.0", "s", "2"],
+    ]
+    assert programs(RiskView(screens.DATA, state), 80, 3)[-1].plain == "  … 3 programs with less"
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:

@@ -58,21 +58,6 @@ async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) ->
         assert any(re.search("(^|│) fsync  ", row) for row in explained)
 
 
-async def test_explanation_leads_to_rules_of_the_same_question() -> None:
-    async with PreparedApp().run_test(size=(80, 200)) as pilot:
-        lines = await page(pilot, explain_screen("same-block-rotation"))
-        y = next(at for at, row in enumerate(lines) if row.startswith("   odirect-no-cache"))
-        await pilot.mouse_down(offset=(3, y))
-        await pilot.hover(offset=(18, y))
-        await pilot.mouse_up(offset=(18, y))
-        await pilot.pause()
-        assert shown(pilot.app) == lines and pilot.app.screen.get_selected_text() == "odirect-no-cache"
-        await pilot.click(offset=(3, y))
-        await pilot.pause()
-        await pilot.pause()
-        assert shown(pilot.app)[0].strip().endswith("odirect-no-cache")
-
-
 @pytest.mark.parametrize("width", range(50, 90, 3))
 def test_pages_do_not_break_numbers_before_their_units(width: int) -> None:
     whole = re.findall(r"[\d.]+\xa0[%\w]+", explanation.markdown("flushes-arrive"))

@@ -19,7 +19,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Column, colour_meters, line, paragraph, plain_meter, rule, table, title_line
 from fstui.tui.styles import FAINT, HEAD
 
-_BAR, _BAR_CELLS, _CACHE, _FILES = " ", 8, "≤ IN CACHE", "FILES"
+_BAR, _BAR_CELLS, _CACHE = " ", 8, "≤ IN CACHE"
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("≤ UNWRITTEN", 11, right=True, gap=2),
@@ -27,11 +27,11 @@ ROWS = (
     Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("OLDEST", 8, right=True, gap=2, from_width=58),
     Column("SYNCS", 7, right=True, from_width=88),
-    Column(_FILES, 5, right=True, gap=2, from_width=50),
+    Column("FILES", 5, right=True, gap=2, from_width=50),
     Column("WHERE", gap=2, cut="left"),
 )
 PROGRAMS = (
-    Column("PROGRAM", 18, gap=0, cut="middle"),
+    Column("PROGRAM", 20, gap=0, cut="middle"),
     Column("≤ BYTES", 9, right=True, gap=2),
     Column("NAMES", 5, right=True, gap=2),
     Column("OLDEST", 8, right=True, gap=2),
@@ -69,17 +69,17 @@ def rows(view: RiskView, width: int) -> list[Text]:
     cells += [
         (row.program, counted(row.count, "name"), "", "", seconds(row.oldest_s), "", "", row.where)
         for row in sorted(state.names, key=lambda row: -row.count)
+        if row.directory
     ]
-    without_figures = [
-        _CACHE if not any(file.cached_bytes for file in state.files) else "",
-        _FILES if all(len(group) == 1 for group in files) else "",
-    ]
-    columns = [replace(column, from_width=_NEVER) if column.title in without_figures else column for column in ROWS]
+    has_cache = any(file.cached_bytes for file in state.files)
+    columns = [column if has_cache or column.title != _CACHE else replace(column, from_width=_NEVER) for column in ROWS]
     columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
     drawn = table(columns, cells, width - 1)
     colour_meters(drawn)
     if view.state and not cells:
-        drawn.append(line(("  no file on this filesystem has bytes at risk, and no directory new names", FAINT)))
+        drawn.append(line(("  no file on this filesystem has bytes at risk", FAINT)))
+    if unknown := sum(row.count for row in state.names if not row.directory):
+        drawn.append(line((f"  {counted(unknown, 'name')} in directories whose paths are not known", FAINT)))
     return drawn + [part for words in view.limits for part in paragraph(words, width - 2, "  ", FAINT)]
 
 
@@ -103,24 +103,33 @@ def _files(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
 
 
 def programs(view: RiskView, width: int, height: int) -> list[Text]:
-    """Draw a row for each program that would lose something, the most bytes first; the last row counts the others."""
-    exposed = [each for each in (view.state or AtRisk()).programs if each.bytes or each.names or each.direct_files]
-    exposed.sort(key=lambda program: (-program.bytes, -program.names))
+    """Draw a row for each program that would lose bytes, the most first, then a row for each name of other programs.
+
+    The last row counts the rows for which there is no room.
+    """
+    groups = defaultdict[str, list[ProgramAtRisk]](list)
+    for program in (view.state or AtRisk()).programs:
+        if program.bytes or program.names or program.direct_files:
+            groups[program.who if program.bytes or program.direct_files else program.program].append(program)
+    exposed = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
     room = height - 2
     shown = exposed if len(exposed) <= room else exposed[: max(room - 1, 0)]
     drawn = [rule(width, "if the power failed now"), *table(PROGRAMS, map(_program, shown), width - 1)]
     if len(exposed) > len(shown):
-        drawn.append(line((f"  … {counted(len(exposed) - len(shown), 'program')} with less", FAINT)))
+        hidden = sum(map(len, exposed[len(shown) :]))
+        drawn.append(line((f"  … {counted(hidden, 'program')} with less", FAINT)))
     return drawn if exposed else []
 
 
-def _program(program: ProgramAtRisk) -> tuple[str, ...]:
-    ages = [age_s for age_s in (program.oldest_s, program.oldest_name_s) if age_s is not None]
+def _program(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:
+    first, names = group[0], sum(program.names for program in group)
+    ages = [age_s for each in group for age_s in (each.oldest_s, each.oldest_name_s) if age_s is not None]
+    sign = "≥ " if first.bytes and first.at_least else ""
     return (
-        program.who,
-        size(program.bytes) if program.bytes else NONE,
-        count(program.names) if program.names else NONE,
-        seconds(max(ages)) if ages else NONE,
-        NONE if program.syncs is None else count(program.syncs),
-        at_risk.note(program),
+        first.who if len(group) == 1 else f"{first.program or 'ended'} ({len(group)} processes)",
+        size(first.bytes) if first.bytes else NONE,
+        count(names) if names else NONE,
+        sign + seconds(max(ages)) if ages else NONE,
+        NONE if first.syncs is None else count(sum(program.syncs or 0 for program in group)),
+        at_risk.note(first),
     )

@@ -14,40 +14,14 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report import latency_map
 from fstui.report.comparison import bar
-from fstui.report.glossary import titled, used_in
+from fstui.report.glossary import used_in
 from fstui.report.text import verdict_word
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import (
-    ACTION,
-    Column,
-    clickable,
-    ends,
-    fit,
-    fit_right,
-    framed,
-    line,
-    meter,
-    paragraph,
-    rule,
-    shown,
-)
+from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, framed, line, meter, paragraph, rule, shown
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
-from fstui.tui.styles import (
-    AREA,
-    BAD,
-    BRAND,
-    DOUBT,
-    FAINT,
-    GOOD,
-    HEAD,
-    KEY,
-    SELECTED,
-    not_bold,
-    step_style,
-    verdict_style,
-)
+from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
@@ -55,20 +29,26 @@ _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _PROSE_WIDTH = 100
 _RIGHT_STYLES = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
-COLUMNS = (Column("NO", 2, right=True), Column("LESSON", gap=2), Column("TIME, RESULT", 12, gap=2))
+COLUMNS = (
+    Column("NO", 2, right=True),
+    Column("LESSON", 32, gap=2),
+    Column("TIME, RESULT", 12, gap=2),
+    Column("QUESTION", gap=2, from_width=80),
+)
 _MIN_MAP_WIDTH = 54
 """Narrower heat maps have no percentiles."""
 
 
 def listed(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
-    number, name, time = shown(COLUMNS, width - 1)
-    columns = number, replace(name, width=min(name.width, max(len(lesson.title) for lesson in lessons))), time
+    number, name, *others = COLUMNS
+    columns = shown((number, replace(name, width=min(name.width, width - 20)), *others), width - 1)
     rows = {}
     for lesson in lessons:
         result = taken.get(lesson.name)
         values = {
             "NO": str(lesson.number),
             "LESSON": lesson.title,
+            "QUESTION": lesson.predict.ask,
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
         styles = {"TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
@@ -95,12 +75,6 @@ def about(lesson: Lesson, width: int) -> list[Text]:
         line(),
         *prose(lesson.text, width),
     ]
-
-
-def words(lesson: Lesson, width: int, *, hidden: bool) -> list[Text]:
-    """Return the words of the lesson, with their meanings unless these would give away the answer."""
-    names = ", ".join(map(titled, lesson.words))
-    return [line(), *prose(f"words: {names}", width, FAINT)] if hidden else meanings(lesson, width)
 
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
@@ -176,6 +150,10 @@ def runs(
         ]
         lines += [*_verdict(progress, width), line()]
     return lines
+
+
+def upcoming(planned: Sequence[LessonRun], disks: Mapping[str, str], width: int) -> list[Text]:
+    return [line(), rule(width, "what will be measured", "simulated"), *runs(planned, {}, disks, width)]
 
 
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
@@ -272,8 +250,8 @@ def _measured(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
             name = str(step["name"])
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-                rated = fit_right(f"{rate(rate_per_s)}/s", 12)
-                lines.append(line(f"  {fit(label, _RATE_WIDTH)}{rated}  ", (bar(rate_per_s / highest, cells), AREA)))
+                rated = f"  {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
+                lines.append(line(rated, (bar(rate_per_s / highest, cells), AREA)))
     return lines
 
 
@@ -293,7 +271,7 @@ def _step(name: str, index: int, progress: Progress | None, highest: float, *, n
     p50 = duration_ns(step.latency_ns.p50) if step.latency_ns else "–"
     flushes = sum(device.flushes or 0 for device in step.counters)
     per_sync = ratio(flushes / step.syncs) if step.syncs else "–"
-    numbers = f"{fit_right(rate(step.rate_per_s), 9)}{fit_right(p50, 9)}{fit_right(per_sync, 12)}"
+    numbers = f"{rate(step.rate_per_s):>9}{p50:>9}{per_sync:>12}"
     drawn = bar(step.rate_per_s / highest, cells) if cells and step.rate_per_s else ""
     return line("  ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
 
@@ -301,7 +279,7 @@ def _step(name: str, index: int, progress: Progress | None, highest: float, *, n
 def _style(progress: Progress | None) -> str:
     """Return the colour of the verdict as soon as there is one."""
     run = progress.run if progress else None
-    return not_bold(verdict_style(run.verdict)[1]) if run and run.verdict != "cannot-tell" else AREA
+    return verdict_style(run.verdict)[1].removeprefix("bold ") if run and run.verdict != "cannot-tell" else AREA
 
 
 def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:

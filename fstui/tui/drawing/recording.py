@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +15,6 @@ from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, line_of
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit_right, headline, line, paragraph, rule, table, title_line
-from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
 
 ZOOMS = (10, 60, 600, 3600)
@@ -43,16 +41,6 @@ DEVICES = (
     Column("FLUSHES/S", 9, right=True, gap=2, from_width=51),
     Column("FLUSH", 7, right=True, gap=2, from_width=60),
     Column("IN FLIGHT", 9, right=True, gap=2, from_width=83),
-)
-FIGURES = (
-    Column("TIME", 17, gap=0),
-    Column("WRITE", 7, right=True, gap=2),
-    Column("WRITTEN/S", 11, right=True, gap=2),
-    Column("CPU", 5, right=True, gap=2),
-    Column("I/O", 5, right=True, gap=2),
-    Column("MEMORY", 6, right=True, gap=2),
-    Column("MAX", 7, right=True, gap=2),
-    Column("WHO WAITED", gap=2),
 )
 
 
@@ -91,14 +79,12 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     tracks = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in CHARTS]
     changing = [chart for chart, values in tracks if len({value for value in values if value is not None}) > 1]
     if changing and room < len(changing) + len(CHARTS):
-        tracks = [(chart, values) for chart, values in tracks if chart in changing][:room]
+        tracks = [(chart, values) for chart, values in tracks if chart in changing]
     rows, extra = divmod(max(room - len(tracks), 0), max(len(changing), 1))
     lines = [rule(width, f"one column is {_length(view.cell_s)}")]
     for chart, values in tracks[:room]:
-        if chart in changing:
-            lines += _track(chart, values, cursor, min(1 + rows + (changing.index(chart) < extra), _MAX_TRACK_ROWS))
-        else:
-            lines.append(_constant(chart, values, cursor))
+        wanted = 1 + rows + (changing.index(chart) < extra) if chart in changing else 0
+        lines += _track(chart, values, cursor, min(wanted, _MAX_TRACK_ROWS))
     start, time, end = (
         f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.time, view.start + number * view.cell_s)
     )
@@ -109,36 +95,34 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     return lines
 
 
-def _constant(chart: Chart, values: Sequence[float | None], cursor: int) -> Text:
-    known = [value for value in values if value is not None]
-    marks = "".join(" " if value is None else "▁" for value in values)
-    words = chart.words(known[0]) if known else NONE
-    return line((f"{chart.name:>{_LABEL_WIDTH - 1}} ", FAINT), *_cut(marks, cursor, FAINT), (f"  {words}", FAINT))
-
-
-def _cut(blocks: str, cursor: int, style: str) -> tuple[Words, Words, Words]:
-    return (blocks[:cursor], style), (blocks[cursor].replace(" ", "│"), HEAD), (blocks[cursor + 1 :], style)
-
-
 def _track(chart: Chart, values: Sequence[float | None], cursor: int, rows: int) -> list[Text]:
-    """Draw one figure over time, with its name, its value at the chosen moment, and its highest value."""
-    highest = max(value for value in values if value is not None)
-    figure = NONE if values[cursor] is None else chart.words(values[cursor] or 0.0)
-    peak = "" if values[cursor] == highest and rows > 1 and not chart.whole else f"≤ {chart.words(highest)}"
-    peak += f" of {chart.words(chart.whole)}" if chart.whole else ""
+    """Draw one figure over time, with its name, its value at the chosen moment, and its highest value.
+
+    Without rows, draw a thin line, because the value never changes.
+    """
+    known = [value for value in values if value is not None]
+    highest = chart.words(max(known)) if known else NONE
+    figure = NONE if (value := values[cursor]) is None else chart.words(value)
+    whole = f" of {chart.words(chart.whole)}" if chart.whole else ""
+    peak = f"≤ {highest}{whole}" if whole or figure != highest or rows == 1 else ""
+    shares, styles = chart.heights(values), shades(TIME if chart.logarithmic else AREA)
+    if not rows:
+        rows, peak, styles = 1, highest, (FAINT, FAINT, FAINT)
+        shares = [None if value is None else 0.0 for value in values]
     # the uppermost eighth stays blank, so that full tracks do not touch
-    eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in chart.heights(values)]
-    shade = shades(TIME if chart.logarithmic else AREA)
+    eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in shares]
     labels = {rows - 2: (figure, HEAD), rows - 1: (chart.name, FAINT)}
     lines = []
     for row in reversed(range(rows)):
         label, style_of_label = labels.get(row, ("", ""))
         blocks = "".join(" " if full is None else charts.block(full, row) for full in eighths)
-        style = shade[rows < 3 or row * 4 >= rows]
+        style = styles[rows < 3 or row * 4 >= rows]
         lines.append(
             line(
                 (f"{label:>{_LABEL_WIDTH - 1}} ", style_of_label),
-                *_cut(blocks, cursor, style),
+                (blocks[:cursor], style),
+                (blocks[cursor].replace(" ", "│"), HEAD),
+                (blocks[cursor + 1 :], style),
                 (fit_right(peak if row == rows - 1 else "", _PEAK_WIDTH), FAINT),
             )
         )
@@ -242,34 +226,6 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
 
 def _times(incident: Incident) -> str:
     return "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (incident.start, incident.end))
-
-
-def around(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw the figures of the columns around the chosen moment, which is bold. Equal neighbours share a row."""
-    current = view.buckets.get(view.cell)
-    ordered = [view.buckets[cell] for cell in sorted(view.buckets)]
-    groups = [(key, list(group)) for key, group in groupby(ordered, lambda each: (each is current, _figures(each)))]
-    rows = [(_period(group), *figures) for (_, figures), group in groups]
-    index = next((number for number, (key, _) in enumerate(groups) if key[0]), 0)
-    room = max(height - 2, 1)
-    start = max(min(index - room // 2, len(rows) - room), 0)
-    head = rule(width, "columns around this moment", "CPU, I/O, memory: pressure")
-    lines = [head, *table(FIGURES, rows[start : start + room], width - 1)]
-    if current:
-        lines[2 + index - start].stylize(HEAD)
-    return lines
-
-
-def _period(buckets: Sequence[Bucket]) -> str:
-    """Return when these columns start: ``13:36:40–13:43:00``."""
-    ends = buckets[0].start, buckets[-1].start
-    return "–".join(dict.fromkeys(f"{datetime.fromtimestamp(start):%H:%M:%S}" for start in ends))
-
-
-def _figures(bucket: Bucket) -> tuple[str, ...]:
-    cells = [NONE if (value := chart.value(bucket)) is None else chart.words(value) for chart in CHARTS]
-    longest, write, per_s, _, cpu, io, memory = cells
-    return write, per_s, cpu, io, memory, longest, bucket.program or ""
 
 
 def _incidents_at(view: RecordingView) -> list[Incident]:

@@ -64,15 +64,12 @@ def term_lines(names: Iterable[str], width: int) -> list[Text]:
 
     lines: list[Text] = []
     for name in names:
-        meaning = explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH))
         title = fit(glossary.titled(name), _TERM_WIDTH - 2)
-        blank = " " * len(title)
-        lines += [line()] if lines else []
-        lines += [
-            line(" ", ("" if index else title, HEAD), blank if index else "").append_text(text)
-            for index, text in enumerate(meaning)
-        ]
-    return lines
+        for text in explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH)):
+            lines.append(line(" ", (title, HEAD)).append_text(text))
+            title = " " * len(title)
+        lines.append(line())
+    return lines[:-1]
 
 
 def details(run: Run, earlier: Run | None = None) -> list[Detail]:

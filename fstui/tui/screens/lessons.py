@@ -63,9 +63,9 @@ class LessonsScreen(BaseScreen):
         yield self.lines("title", self._draw_title)
         with Container(id="pair"):
             yield self.table
+            yield self.lines("pictures", self._draw_pictures, frame=True)
             with VerticalScroll(id="about", can_focus=False):
                 yield self.lines("selected", self._draw_selected, frame=True)
-                yield self.lines("pictures", self._draw_pictures, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -121,11 +121,14 @@ class LessonsScreen(BaseScreen):
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         pictures = [] if self.has_class("-huge") else self._pictures(width)
-        words = drawing.words(self.chosen, width, hidden=self._result is None)
-        return [*drawing.about(self.chosen, width), *pictures, *words]
+        meanings = drawing.meanings(self.chosen, width) if self._result else []  # they may give away the answer
+        return [*drawing.about(self.chosen, width), *pictures, *meanings]
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
-        return self._pictures(width)[1:]  # a frame needs no blank line above
+        chosen, planned = self.chosen, self.planned.get(self.chosen.name, [])
+        titles = {run.label: run.title or plan.disk.title for run, plan in zip(chosen.runs, planned, strict=False)}
+        upcoming = [] if self._result else drawing.upcoming(chosen.runs, titles, width)
+        return [*self._pictures(width)[1:], *upcoming]  # a frame needs no blank line above
 
     def _pictures(self, width: int) -> list[Text]:
         return drawing.pictures(self.chosen, self.planned.get(self.chosen.name, []), self._result, width)
@@ -322,7 +325,8 @@ class LessonScreen(BaseScreen):
         reach = drawing.reach(self.lesson, self._planned, width, hidden=hidden)
         disks = drawing.disks(self.lesson, self._planned, width)
         if hidden:
-            return [*reach, *disks]
+            has_room = self.stage == "predict" and self.has_class("-huge")
+            return [*reach, *disks, *(drawing.upcoming(self.lesson.runs, self._disks, width) if has_room else [])]
         runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs]
         return [*reach, *measured, *disks] if self.stage == "explain" else [*measured, *reach, *disks]

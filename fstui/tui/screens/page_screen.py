@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from textual.containers import Vertical, VerticalScroll
 from fstui.model.run import Run
 from fstui.report.sections import Report, Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
-from fstui.tui.drawing.cells import ACTION, Card, clickable, headline, line, paragraph, rule, title_line
+from fstui.tui.drawing.cells import Card, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import report_cards, section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, KEY
@@ -25,7 +25,6 @@ COPIED_WIDTH = 80
 NAMES_FROM = 97
 """A frame on a screen of 100 columns leaves this width. A narrower help has no cells for the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-_MOVES = re.compile(r"move\(|scroll\(|zoom\(")
 _OTHER_LINES = 4
 """Title, answer and footer of a page, the answer on one line or two."""
 TWO_COLUMNS_FROM = 150
@@ -89,9 +88,6 @@ class PageScreen(BaseScreen):
         cards = ("\n".join(text.plain.rstrip() for text in card_lines(card, COPIED_WIDTH)) for card in self.cards)
         self.copy("\n\n".join([*([self._answer] if self._answer else []), *cards]))
 
-    def action_explain(self, rule_name: str) -> None:
-        self.app.push_screen(explain_screen(rule_name))
-
 
 class HelpScreen(PageScreen):
     """The help, which the key that opened it closes, and also ``q``: it must not end a run."""
@@ -100,15 +96,11 @@ class HelpScreen(PageScreen):
 
 
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
-    groups: dict[str, list[Command]] = {"keys of this screen": [], "moving": [], "everywhere": []}
+    rows: dict[str, list[tuple[str, str, str]]] = {"keys of this screen": [], "moving": [], "everywhere": []}
     for command in {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values():
-        is_general = command.id in _GENERAL
-        group = "everywhere" if is_general else "moving" if _MOVES.match(command.action) else "keys of this screen"
-        groups[group].append(command)
-    rows = {
-        title: [(" ".join(key_names(command, keymap)), command.help, command.id) for command in commands]
-        for title, commands in groups.items()
-    }
+        own = "moving" if command.action.startswith(("move(", "scroll(", "zoom(")) else "keys of this screen"
+        group = "everywhere" if command.id in _GENERAL else own
+        rows[group].append((" ".join(key_names(command, keymap)), command.help, command.id))
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_keys, group, widths)) for title, group in rows.items() if group]
     about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
@@ -135,7 +127,7 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
     from fstui.report import glossary  # noqa: PLC0415
 
     own = _words_of(screen)
-    others = sorted(set(glossary.entries()).difference(own), key=glossary.titled)
+    others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.titled(name).lower())
     return PageScreen("glossary", [*_terms("words of this screen", own), *_terms("all other words", others)])
 
 
@@ -175,27 +167,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
-    return PageScreen("explain", [*cards, *_terms("Words", words), *_related(rule_name)], name, answer)
-
-
-def _related(rule_name: str) -> Iterator[Card]:
-    """Yield a card with the other rules that answer the same question. A click opens the page of a rule."""
-    from fstui.runs.rules import questions  # noqa: PLC0415  it imports the rules
-
-    for question, rows in questions().items():
-        related = [row for row in rows if row[0] != rule_name]
-        if related and len(related) < len(rows):
-            yield question, partial(_rules, related)
-
-
-def _rules(rows: Sequence[tuple[str, str]], width: int) -> list[Text]:
-    lead = max(len(name) for name, _ in rows) + 5
-    lines = []
-    for name, meaning in rows:
-        drawn = paragraph(meaning, width, f"   {name}".ljust(lead))
-        drawn[0].stylize(KEY, 0, lead)
-        lines += [clickable(text, {ACTION: f"explain('{name}')"}) for text in drawn]
-    return [*lines, line((" Click a rule, or find it with Ctrl-P.", FAINT))]
+    return PageScreen("explain", [*cards, *_terms("Words", words)], name, answer)
 
 
 def _terms(title: str, names: Sequence[str]) -> list[Card]:

@@ -62,7 +62,6 @@ class RecordingScreen(BaseScreen):
             with Container(id="moment"):
                 for draw in (drawing.waits, drawing.devices, drawing.incidents):
                     yield self.lines(draw.__name__, partial(self._draw, draw), frame=True)
-                yield self.lines("around", self._draw_around, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -147,9 +146,6 @@ class RecordingScreen(BaseScreen):
         if self.view is None:
             return [rule(width), *paragraph(self._empty, width, " ")]
         return drawing.strips(self.view, width, height)
-
-    def _draw_around(self, width: int, height: int) -> list[Text]:
-        return drawing.around(self.view, width, height) if self.view else []
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []

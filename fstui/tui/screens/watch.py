@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 WAITS = (
     Column("PROGRAM", 22, gap=0),
     Column("SYNCS/S", 7, right=True),
-    Column("P50", 7, right=True),
-    Column("P99", 7, right=True, from_width=96),
-    Column("MAX", 7, right=True, from_width=76),
+    Column("P50", 7, right=True, gap=2),
+    Column("P99", 7, right=True, gap=2, from_width=96),
+    Column("MAX", 7, right=True, gap=2, from_width=76),
     Column("DEVICE MEAN", 11, right=True, gap=2, from_width=86),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
     Column("WAITING", 7, right=True, gap=2, from_width=60),
