@@ -99,7 +99,7 @@ async def test_glossary_begins_with_the_words_of_the_screen() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "g")
-        assert "── words of this screen ──" in lines[1] and lines[2].startswith(" write back ")
+        assert "── words of this screen ──" in lines[1] and lines[2].startswith("   write back ")
         assert not any(set("`*#") & set(line) for line in lines)
         await pressed(pilot, "escape")
         assert isinstance(app.screen, StorageScreen)

@@ -74,13 +74,13 @@ def rows(view: RiskView, width: int) -> list[Text]:
     has_cache = any(file.cached_bytes for file in state.files)
     columns = [column if has_cache or column.title != _CACHE else replace(column, from_width=_NEVER) for column in ROWS]
     columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
-    drawn = table(columns, cells, width - 1)
+    drawn = table(columns, cells, width)
     colour_meters(drawn)
     if view.state and not cells:
-        drawn.append(line(("  no file on this filesystem has bytes at risk", FAINT)))
+        drawn.append(line(("   no file on this filesystem has bytes at risk", FAINT)))
     if unknown := sum(row.count for row in state.names if not row.directory):
-        drawn.append(line((f"  {counted(unknown, 'name')} in directories whose paths are not known", FAINT)))
-    return drawn + [part for words in view.limits for part in paragraph(words, width - 2, "  ", FAINT)]
+        drawn.append(line((f"   {counted(unknown, 'name')} in directories whose paths are not known", FAINT)))
+    return drawn + [part for words in view.limits for part in paragraph(words, width, style=FAINT)]
 
 
 def _bytes(files: Sequence[FileAtRisk]) -> int:
@@ -114,10 +114,10 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     exposed = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
     room = height - 2
     shown = exposed if len(exposed) <= room else exposed[: max(room - 1, 0)]
-    drawn = [rule(width, "if the power failed now"), *table(PROGRAMS, map(_program, shown), width - 1)]
+    drawn = [rule(width, "if the power failed now"), *table(PROGRAMS, map(_program, shown), width)]
     if len(exposed) > len(shown):
         hidden = sum(map(len, exposed[len(shown) :]))
-        drawn.append(line((f"  … {counted(hidden, 'program')} with less", FAINT)))
+        drawn.append(line((f"   … {counted(hidden, 'program')} with less", FAINT)))
     return drawn if exposed else []
 
 

@@ -71,7 +71,7 @@ def about(lesson: Lesson, width: int) -> list[Text]:
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
         *prose(lesson.predict.ask, width, HEAD),
-        *(line(f"    {number}  ", answer) for number, answer in enumerate(lesson.predict.choices, 1)),
+        *(line(f"     {number}  ", answer) for number, answer in enumerate(lesson.predict.choices, 1)),
         line(),
         *prose(lesson.text, width),
     ]
@@ -97,20 +97,20 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
     for number, answer in enumerate(choice.choices, 1):
         mark = "▸" if number == chosen else " "
         if not right:
-            rows = _answer(answer, f"  {mark} {number}  ", width, "" if number == chosen else KEY, "")
+            rows = _answer(answer, f"   {mark} {number}  ", width, "" if number == chosen else KEY, "")
             for row in rows if number == chosen else ():
-                row.stylize(SELECTED, 2)
+                row.stylize(SELECTED, 3)
             lines += [clickable(row, {ACTION: f"answer({number})"}) for row in rows]
             continue
         style = GOOD if number == choice.right else BAD if number == chosen else ""
         notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []
         notes += [("  ◂ you", FAINT)] if number == chosen else []
-        rows, tail = _answer(answer, f"  {mark} {number}  ", width, HEAD, style), line(*notes)
+        rows, tail = _answer(answer, f"   {mark} {number}  ", width, HEAD, style), line(*notes)
         fits = rows[-1].cell_len + tail.cell_len <= width
         lines += [*rows[:-1], rows[-1].append_text(tail)] if fits else [*rows, line("     ").append_text(tail)]
     if right and chosen is not None:
         is_right = chosen == choice.right
-        lines += [line(), line(("  Right.", GOOD) if is_right else (f"  No: {choice.right} is right.", DOUBT))]
+        lines += [line(), line(("   Right.", GOOD) if is_right else (f"   No: {choice.right} is right.", DOUBT))]
         lines += prose(choice.answer, width)
     return lines
 
@@ -119,7 +119,7 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
     rows = paragraph(answer, width, lead)
     for row in rows:
         row.stylize(style, len(lead))
-    rows[0].stylize(number_style, 4, len(lead) - 2)
+    rows[0].stylize(number_style, 5, len(lead) - 2)
     return rows
 
 
@@ -128,8 +128,8 @@ def runs(
 ) -> list[Text]:
     """Return every run with its steps, as far as they have been measured. All bars have the same linear scale."""
     lines: list[Text] = []
-    names = max(min(_STEP_WIDTH, width - 34), 8)  # the numbers need the rest
-    cells = room if (room := width - _STEP_WIDTH - 37) >= _MIN_BAR_WIDTH else 0
+    names = max(min(_STEP_WIDTH, width - 35), 8)  # the numbers need the rest
+    cells = room if (room := width - _STEP_WIDTH - 38) >= _MIN_BAR_WIDTH else 0
     measured = (
         _measured_step(str(step["name"]), index, started.get(run.label))[0]
         for run in planned
@@ -139,9 +139,9 @@ def runs(
     top = f"{rate(peak)}/s" if peak else ""
     axis = f"0{top:>{cells - 1}}" if top and len(top) < cells else ""
     for run in planned:
-        disk = paragraph(disks.get(run.label, ""), width, f"  {run.label}  ")
-        disk[0].stylize(HEAD, 0, len(run.label) + 4)
-        heads = [] if lines else [line((f"    {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
+        disk = paragraph(disks.get(run.label, ""), width, f"   {run.label}  ")
+        disk[0].stylize(HEAD, 0, len(run.label) + 5)
+        heads = [] if lines else [line((f"     {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
         lines += [*disk, *heads]
         progress = started.get(run.label)
         lines += [
@@ -157,12 +157,12 @@ def upcoming(planned: Sequence[LessonRun], disks: Mapping[str, str], width: int)
 
 
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
-    lines = [line("  ", ("What the runs show", HEAD)), line()]
+    lines = [line("   ", ("What the runs show", HEAD)), line()]
     for claim in claims:
-        sentence = paragraph(claim.sentence, width - 4, "  ✓ " if claim.holds else "  ✗ ")
-        sentence[0].stylize(GOOD if claim.holds else BAD, 0, 4)
+        sentence = paragraph(claim.sentence, width - 4, "   ✓ " if claim.holds else "   ✗ ")
+        sentence[0].stylize(GOOD if claim.holds else BAD, 0, 5)
         lines += sentence
-    lines += [line(), line(("  You were asked:", FAINT))]
+    lines += [line(), line(("   You were asked:", FAINT))]
     right = "right, as measured" if all(claim.holds for claim in claims) else "right"
     return [*lines, *question("", choice, chosen, width, right=right)]
 
@@ -173,14 +173,13 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = dict.fromkeys((*lesson.words, *used_in(lesson.explain)))
-    terms = [line(" ").append_text(text) for text in term_lines(names, width - 1)]
-    return [line(), rule(width, "its words", "g: all words"), *terms] if names else []
+    return [line(), rule(width, "its words", "g: all words"), *term_lines(names, width)] if names else []
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
     lines = [line(), rule(width, "its disks", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
-        lines += [line(("  " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
+        lines += [line(("   " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
     return lines
 
 
@@ -193,7 +192,7 @@ def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: 
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
         heading_line, *bars = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.disk)
-        head = line(("  " + run.label, HEAD))
+        head = line(("   " + run.label, HEAD))
         if heading_line.plain[: cell_len(head.plain)].isspace():
             head.append_text(heading_line[cell_len(head.plain) :])
         lines += [head, *bars]
@@ -238,19 +237,19 @@ def _window_s(elapsed_s: float) -> float:
 
 
 def prose(text: str, width: int, style: str = "") -> list[Text]:
-    return paragraph(" ".join(text.splitlines()), min(width - 4, _PROSE_WIDTH), "  ", style) if text else []
+    return paragraph(" ".join(text.splitlines()), min(width, _PROSE_WIDTH), style=style) if text else []
 
 
 def _measured(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
     highest = max(result.rates_per_s.values(), default=0.0)
-    cells = max(width - _RATE_WIDTH - 22, 8)
+    cells = max(width - _RATE_WIDTH - 23, 8)
     lines = [line(), rule(width, "what was measured", result.day)]
     for run in lesson.runs:
         for step in run.steps:
             name = str(step["name"])
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-                rated = f"  {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
+                rated = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
                 lines.append(line(rated, (bar(rate_per_s / highest, cells), AREA)))
     return lines
 
@@ -267,13 +266,13 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
 def _step(name: str, index: int, progress: Progress | None, highest: float, *, names: int, cells: int) -> Text:
     step, glyph = _measured_step(name, index, progress)
     if step is None:
-        return line("  ", glyph, f" {fit(name, names)}")
+        return line("   ", glyph, f" {fit(name, names)}")
     p50 = duration_ns(step.latency_ns.p50) if step.latency_ns else "–"
     flushes = sum(device.flushes or 0 for device in step.counters)
     per_sync = ratio(flushes / step.syncs) if step.syncs else "–"
     numbers = f"{rate(step.rate_per_s):>9}{p50:>9}{per_sync:>12}"
     drawn = bar(step.rate_per_s / highest, cells) if cells and step.rate_per_s else ""
-    return line("  ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
+    return line("   ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
 
 
 def _style(progress: Progress | None) -> str:
@@ -287,7 +286,7 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     if run is not None:
         glyph, style = verdict_style(run.verdict)
         why = next((finding.title for finding in run.findings if finding.verdict == run.verdict != "consistent"), "")
-        lead = f"  {glyph} {verdict_word(run.verdict)}  "
+        lead = f"   {glyph} {verdict_word(run.verdict)}  "
         lines = paragraph(why, width, lead)
-        lines[0].stylize(style, 2, len(lead) - 2)
+        lines[0].stylize(style, 3, len(lead) - 2)
         yield from lines

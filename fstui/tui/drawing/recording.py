@@ -133,15 +133,15 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     """Draw the programs that waited in the ten seconds of the moment, and the processes that moved most."""
     window = view.window
     if window is None:
-        return [rule(width, "programs that waited"), line(("  the programs of this moment were not recorded", FAINT))]
+        return [rule(width, "programs that waited"), line(("   the programs of this moment were not recorded", FAINT))]
     remark = f"{window.elapsed_s:.0f} s until {datetime.fromtimestamp(window.at):%H:%M:%S}"
     top = rule(width, "programs that waited", remark)
     if window.traced_s is None:
-        rows = [line(("  not traced: only root may trace the kernel", FAINT))]
+        rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((program, *WAITS[1:]), map(_wait, window.waits), width - 1)
-        rows = rows if window.waits else [line(("  no program waited for a sync", FAINT))]
+        rows = table((program, *WAITS[1:]), map(_wait, window.waits), width)
+        rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
     return [top, *rows, *_movers(window)]
 
 
@@ -166,7 +166,7 @@ def _movers(window: Window) -> list[Text]:
             for verb, amount in (("wrote", process.written), ("read", process.read))
             if amount
         ]
-        lines.append(line((f"  {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
+        lines.append(line((f"   {process.program} (pid {process.pid}) {', '.join(moved)}", FAINT)))
     return lines
 
 
@@ -182,7 +182,9 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         for name, ms in zip(names, second.pressure_ms, strict=True)
         if name and ms is not None
     ]
-    words = f"  pressure: {', '.join(shares) or 'not counted'} · {size(sum(second.memory_kib) * 1024)} not written back"
+    words = (
+        f"   pressure: {', '.join(shares) or 'not counted'} · {size(sum(second.memory_kib) * 1024)} not written back"
+    )
     drawn = table(DEVICES, rows, width) if rows else []
     remark = f"{second.elapsed_s:.0f} s until {datetime.fromtimestamp(second.at):%H:%M:%S}" if rows else "idle"
     return [rule(width, "devices", remark), *drawn, line((words, FAINT))]
@@ -220,7 +222,7 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
         words = f"{_times(incident)}: above" if incident in current else line_of(incident)
-        lines += paragraph(words, width - 2, "  ", HEAD if incident in current else "")
+        lines += paragraph(words, width, style=HEAD if incident in current else "")
     return lines if len(listed) > 1 else []
 
 

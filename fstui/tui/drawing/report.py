@@ -66,7 +66,7 @@ def term_lines(names: Iterable[str], width: int) -> list[Text]:
     for name in names:
         title = fit(glossary.titled(name), _TERM_WIDTH - 2)
         for text in explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH)):
-            lines.append(line(" ", (title, HEAD)).append_text(text))
+            lines.append(line("   ", (title, HEAD)).append_text(text))
             title = " " * len(title)
         lines.append(line())
     return lines[:-1]

@@ -185,7 +185,7 @@ class LessonScreen(BaseScreen):
             yield self.lines("text", self._draw_page, frame=True)
             yield self.lines("pictures", self._draw_pictures, frame=True)
         yield Slices(self._draw_map, id="map")
-        yield self.lines("prompt", lambda width, height: [line((f"  {words}", HEAD)) for words in self._prompts()])
+        yield self.lines("prompt", lambda width, height: [line((f"   {words}", HEAD)) for words in self._prompts()])
         yield self.footer_lines()
 
     async def on_mount(self) -> None:

@@ -111,13 +111,13 @@ def _keys(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: in
     """Draw keys and what they do, and on a wide screen the names of the commands in keys.toml."""
     keys_width, help_width, name_width = widths
     named = width >= NAMES_FROM
-    help_width = min(help_width, width - keys_width - 4 - named * (name_width + 2))
+    help_width = min(help_width, width - keys_width - 6 - named * (name_width + 2))
     lines = []
     for keys, words, name in rows:
-        drawn = paragraph(words, keys_width + help_width + 3, f" {keys:{keys_width}}  ")
-        drawn[0].stylize(KEY, 0, keys_width + 1)
+        drawn = paragraph(words, keys_width + help_width + 6, f"   {keys:{keys_width}}  ")
+        drawn[0].stylize(KEY, 0, keys_width + 3)
         if named:
-            drawn[0].pad_right(keys_width + help_width + 5 - len(drawn[0]))
+            drawn[0].pad_right(keys_width + help_width + 7 - len(drawn[0]))
             drawn[0].append(name, FAINT)
         lines += drawn
     return lines
@@ -156,8 +156,8 @@ def explain_screen(rule_name: str) -> PageScreen:
     from fstui.report import explanation  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
-        rows = explanation.drawn(markdown, width - 2)
-        drawn = [line("" if row.plain.startswith((" • ", "   ")) else " ").append_text(row) for row in rows]
+        rows = explanation.drawn(markdown, width - 4)
+        drawn = [line("  " if row.plain.startswith((" • ", "   ")) else "   ").append_text(row) for row in rows]
         return drawn[not drawn[0].plain.strip() :]
 
     page, words = explanation.of_rule(rule_name)

@@ -176,16 +176,16 @@ class WatchScreen(FollowingScreen):
         """Draw the programs that waited, longest first. Without the kernel's trace, draw those that wrote most."""
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         if self._untraced:
-            reason = paragraph(f"not traced by the kernel: {self._untraced}", width - 2, " ", FAINT)
+            reason = paragraph(f"not traced by the kernel: {self._untraced}", width, style=FAINT)
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*reason, *table(WRITERS, writers, width)]
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((program, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width - 1)
+        rows = table((program, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width)
         quiet = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
-        return rows if second.waits else [*rows, line((f"  {quiet}", FAINT))]
+        return rows if second.waits else [*rows, line((f"   {quiet}", FAINT))]
 
     def _draw_devices(self, width: int, height: int) -> list[Text]:
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
-        journals = [line(f"  {watch.journal(commits, per_s)}") for commits in second.commits]
+        journals = [line(f"   {watch.journal(commits, per_s)}") for commits in second.commits]
         rows = [watch.device_cells(device, per_s) for device in second.devices]
         return [rule(width, "devices", "the last second"), *table(DEVICES, rows, width), *journals]
