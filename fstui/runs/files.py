@@ -56,7 +56,7 @@ def check_output_file(path: Path) -> None:
 
 def write_output_file(path: Path, data: bytes) -> None:
     """Write the whole document or nothing, except to pipes, devices and read-only directories. Raises OSError."""
-    parent_fd, name = open_parent(path)  # of the target of a link, which is replaced instead of the link
+    parent_fd, name = open_parent(path)  # a link's target is replaced, not the link
     directory = Path(f"/proc/self/fd/{parent_fd}")
     mode = 0o666 & ~_umask()
     try:

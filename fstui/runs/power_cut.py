@@ -51,7 +51,7 @@ async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
 
 
 async def earlier_cuts(target: Target) -> CutHistory:
-    """Return the results of that storage's earlier power cuts, and unverified power cuts. Raises Refused, OSError."""
+    """Return the results of that storage's power cuts, and those not verified yet. Raises Refused, OSError."""
     return await in_home(power_cuts.read_history, target.identity, timeout_s=HISTORY_TIMEOUT_S)
 
 

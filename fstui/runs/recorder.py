@@ -21,7 +21,7 @@ from fstui.model.steps import CounterInterval, Failure, PendingOperation, Snapsh
 from fstui.model.storage import Node
 
 MAX_DELAYED_SHARE = 0.01
-"""If the probe waited longer than this share of its time until fstui read its output, its rate is invalid."""
+"""If the probe waited for fstui to read its output for more than this share of its time, its rate is invalid."""
 MIN_INTERVALS = 16
 MIN_INTERVAL_NS = 100_000_000
 """Minimum length of an interval. It is doubled when there are too many intervals."""
@@ -120,7 +120,7 @@ class StepRecorder:
         self._operations_in_flight[call.writer] = call
 
     def add_counters(self, counters: Counters, *, is_last: bool = False) -> None:
-        """Add newer counters. Add the differences at the lowest devices to the timeline."""
+        """Add newer counters, and add the differences at the lowest devices to the timeline."""
         assert self.newest is not None
         self.intervals.add_reading(counters, is_last=is_last)
         lowest_changes = [device for device in difference(self.newest, counters) if device.device in self._lowest]
@@ -186,7 +186,7 @@ class StepRecorder:
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
-        """Return the finished step. It is ``disturbed`` if the probe had to wait until fstui read its output."""
+        """Return the finished step. It is ``disturbed`` if the probe had to wait for fstui to read its output."""
         elapsed_ns = max(0, (self.times.end_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
         if status == "finished" and self.times.delayed_ns > MAX_DELAYED_SHARE * elapsed_ns:
             status = "disturbed"

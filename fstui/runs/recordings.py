@@ -34,7 +34,7 @@ from fstui.trace.child import instance_path
 
 READ_TIMEOUT_S = 20.0
 MARGIN_S = 300.0
-"""A single time stands for the period from this long before it to this long after it."""
+"""A single time means the period from this long before it to this long after it."""
 DAY_S = 86400.0
 BASELINE_MARGIN_S = 1800.0
 """Records from this long before and after the period show what is typical."""
@@ -82,7 +82,7 @@ def unit() -> str:
 
 
 def _program_command() -> str:
-    """Return the command of this program, by its name on the PATH if that is this installation."""
+    """Return the command of this program: the ``fstui`` on the PATH, if it is this installation, or this script."""
     installed, script = shutil.which("fstui"), Path(sys.argv[0])
     with suppress(OSError):
         if installed and Path(installed).resolve() == script.resolve():

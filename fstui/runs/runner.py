@@ -78,7 +78,7 @@ class RunInProgress:
             id=self.id,
             started_at=local_time().isoformat(timespec="seconds"),
             version=__version__,
-            status="stopped",  # until it has finished, because a killed run leaves this document
+            status="stopped",  # until the run has finished, because a killed run leaves this document
             simulated=machine.simulated,
             round=round_,
             target=self._target,
@@ -119,7 +119,7 @@ class RunInProgress:
         self._update(simulated=self._machine.simulated)
 
     def skip_step(self) -> None:
-        """Stop the current step or the start of its server, and go on with the next one."""
+        """Stop the current step or the start of its server, and go on with the next step."""
         self._skip_requested.set()
         if self._step_runner:
             self._step_runner.stop()
@@ -319,7 +319,7 @@ class Mailbox:
         self._has_events = asyncio.Event()
 
     def put(self, event: Event | None) -> None:
-        """Add an event. A snapshot replaces an unread one."""
+        """Add an event. A snapshot replaces an unread snapshot."""
         newest = self._unread[-1] if self._unread else None
         if isinstance(event, StepProgressed | StepPreparing) and type(newest) is type(event):
             self._unread.pop()
@@ -379,7 +379,7 @@ def _home_target(machine: Machine) -> Target | None:
 
 
 def _devices(target: Target | None) -> tuple[Node, ...]:
-    """Return the devices directly below the filesystem. Lower ones may also work for other filesystems."""
+    """Return the devices directly below the filesystem. Lower devices may also serve other filesystems."""
     if target is None or not target.stack:
         return ()
     return tuple(node for node in target.stack if node.layer == "block" and node.id in target.stack[0].below)

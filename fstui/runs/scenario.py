@@ -7,12 +7,12 @@ step.
 
 ``[[steps]]`` is a step: ``name``, ``probe``, and the keys of that kind of step (the settings struct in
 ``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a
-longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` stands for all keys of the word chosen for
+longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` means all keys of the word chosen for
 x. Other keys of the table take precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a
 word or a default decides.
 
-``for_each = ["x", "y"]`` makes a step for each combination, with x outermost. ``{*}`` in the name stands for the values
-that vary. ``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that
+``for_each = ["x", "y"]`` makes a step for each combination, with x outermost. ``{*}`` in the name means the values that
+vary. ``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that
 measure a database: the ``kind`` of server, and its ``options``.
 """
 
@@ -136,7 +136,7 @@ def _step_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filler
 
 
 def _name_part(key: str, value: Scalar) -> str:
-    """Return the value for a step's name. A word stands alone; a number or a switch follows its key."""
+    """Return the value for a step's name. A word has no key before it; a number or a switch follows its key."""
     return str(value) if isinstance(value, str) and value not in {"on", "off"} else f"{key} {value}".lower()
 
 

@@ -99,7 +99,7 @@ class Session:
         return self._judge(self.machine.survey())
 
     async def with_space(self, inventory: Inventory) -> Survey:
-        """Add what may take long to read: free space, the answers of tools, and saved declarations."""
+        """Add facts whose reading may hang: free space, the answers of tools, and saved declarations."""
         updated_inventory, _ = await asyncio.gather(self.machine.with_space(inventory), self._read_declarations())
         return self._judge(updated_inventory)
 
@@ -157,7 +157,7 @@ class Session:
         return await self.plan_by_name(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
-        """Return the run, which begins when its events are read. ``idle``: the activity of its devices just before."""
+        """Return the run, which begins when its events are read. ``idle``: the activity of its devices before it."""
         from fstui.runs.runner import RunInProgress  # noqa: PLC0415
 
         return RunInProgress(plan, site, self.machine, idle, round_)

@@ -210,7 +210,7 @@ def _sync(fd: int, path: Path) -> None:
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write the file and make its directory readable only for this user, if it is missing. Raises OSError."""
+    """Write the file. If its directory is missing, create it with mode 0700. Raises OSError."""
     make_private(path.parent)
     write_atomically(path, data)
 

@@ -38,7 +38,7 @@ replica has."""
 
 
 class RunNotFound(Refused):
-    """No saved run has this reference, or more than one."""
+    """No saved run has this reference, or several have it."""
 
 
 class Unfinished(Exception):  # noqa: N818  the caller goes on
@@ -70,7 +70,7 @@ class _Latency(msgspec.Struct, frozen=True):
 
 class _Figures(msgspec.Struct, frozen=True):
     on_primary: int | None = None
-    """None in the figures of all other steps than ``replica_cut``."""
+    """None unless the step is ``replica_cut``."""
     lost_on_primary: int = 0
     lost_everywhere: int = 0
 

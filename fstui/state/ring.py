@@ -27,7 +27,7 @@ MAX_FILE_AGE_S = 600.0
 FREE_BYTES = 64 * MIB
 """If less space than this is free, no record is written, so that other programs can use it."""
 READ_BYTES = 512
-"""How much is read from a file at once. If it is damaged, it and the rest of the file are lost."""
+"""Bytes read from a file at once. If some are damaged, all of them and the rest of the file are lost."""
 _NAME = re.compile(r"(\d{8})-(\d+)\.gz")
 """The number of a file, and when its first record was taken, in seconds since 1970."""
 

@@ -47,7 +47,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """fstui limited its own rate (``--max-rate``, ``--idle``)."""
     round: Round | None = None
     rate_per_s: float = 0.0
-    """The rate of the first step that synced, or else of the first step that has one."""
+    """The rate of the first step that synced, or else of the first step that has a rate."""
     rate_of: str = ""
     identity: str = ""
     """The identity of the target, if it is known."""

@@ -52,7 +52,7 @@ class HeldDirectory(NamedTuple):
 
     @property
     def as_settings(self) -> dict[str, Any]:
-        """Return the settings for child programs that enter it (``fstui.measure.wire.own_directory``)."""
+        """Return the settings for child programs that enter the directory (``fstui.measure.wire.own_directory``)."""
         return {"directory": self.path, "identity": [self.device, self.inode]}
 
 
@@ -141,7 +141,7 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
 
 
 class RunDirectory:
-    """The directory of a run. This base class neither makes nor removes one."""
+    """The directory of a run. This base class neither makes nor removes the directory."""
 
     dio_alignment: int | None = None
     """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""

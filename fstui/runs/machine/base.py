@@ -1,7 +1,7 @@
-"""The interface of every machine: this host, a simulated one, or a saved run that is replayed.
+"""The interface of every machine: this host, simulated storage, or a saved run that is replayed.
 
 The runner uses only this interface. Methods with a body are the defaults of machines that read and write nothing of
-this host. Students work on such machines, so students cannot write to the host's storage.
+this host. A student who works on such a machine cannot write to the host's storage.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RunningProbe(ABC):
         self._go_requested.set()
 
     def stop(self) -> None:
-        """End after the operation in flight."""
+        """End the probe after the operation in flight."""
         self._is_stopped = True
         self._go_requested.set()
 
@@ -76,7 +76,7 @@ class StepServer(NamedTuple):
 
 
 class SaveResult(NamedTuple):
-    """Where a run was saved, or why it could not be saved. Both are None on a machine that saves nothing."""
+    """The path of a saved run, or why the run was not saved. Both are None on a machine that saves nothing."""
 
     path: str | None = None
     error: str | None = None
@@ -94,7 +94,7 @@ class Servers:
         return None
 
     async def serve(self, step: PlannedStep, stop: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
-        """Return the server for a step; None if it needs none or ``stop`` is set. A slow sync gives the server time."""
+        """Return a step's server; None if it needs none or ``stop`` is set. ``sync_s``: how long a sync takes."""
         return None
 
     async def cause_of_death(self) -> str | None:

@@ -94,7 +94,7 @@ class ReplayMachine(Machine):
         return self._now_ns
 
     def advance(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
-        """Advance the counters by a share of the saved counters. At the end of a step they agree exactly."""
+        """Advance the counters by a share of the saved counters. At the end of a step, both agree exactly."""
         for saved_counters in counters:
             device = self._counters.get(saved_counters.device, DeviceCounters(device=saved_counters.device))
             self._counters[saved_counters.device] = DeviceCounters(
@@ -177,7 +177,7 @@ def _reported_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
 
 
 def _with_ends(step: Step) -> Iterable[tuple[TimelinePoint, float]]:
-    """Return the points of the timeline, each with the end of its interval in s. The last ends with the step."""
+    """Return the points of the timeline, each with the end of its interval in s. The last point ends with the step."""
     if not step.timeline:
         return ()
     starts = [point.t_s for point in step.timeline[1:]]
