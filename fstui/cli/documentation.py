@@ -120,14 +120,16 @@ def _page(root: click.Context) -> Iterator[str]:
     yield f'.TH FSTUI 1 "" "fstui {__version__}" "User Commands"'
     yield from (".nh", ".ad l")  # no hyphens that are not part of a command
     yield from (".SH NAME", r"fstui \- is an acknowledged write durable, and is the storage slow?")
-    yield from (".SH SYNOPSIS", rf"\fB{_safe(root.command_path)}\fR {_safe(' '.join(_usage(root)))}")
+    yield from (".SH SYNOPSIS", rf"\fB{_safe(root.command_path)}\fR {_safe(_usage(root))}")
     yield ".SH DESCRIPTION"
     yield from _help(root.command)
     yield ".SH OPTIONS"
     yield from _options(root)
     yield ".SH COMMANDS"
     for ctx in _below(root):
-        yield from _command(ctx)
+        yield f".SS {_safe(ctx.command_path)} {_safe(_usage(ctx))}"
+        yield from _help(ctx.command)
+        yield from _options(ctx)
     yield from _listed("EXIT STATUS", _EXIT_STATUSES)
     yield from _listed("FILES", _FILES)
     yield from _listed("ENVIRONMENT", _ENVIRONMENT)
@@ -144,14 +146,8 @@ def _below(above: click.Context) -> Iterator[click.Context]:
             yield from _below(ctx)
 
 
-def _command(ctx: click.Context) -> Iterator[str]:
-    yield f".SS {_safe(ctx.command_path)} {_safe(' '.join(_usage(ctx)))}"
-    yield from _help(ctx.command)
-    yield from _options(ctx)
-
-
-def _usage(ctx: click.Context) -> list[str]:
-    return ctx.command.collect_usage_pieces(ctx)
+def _usage(ctx: click.Context) -> str:
+    return " ".join(ctx.command.collect_usage_pieces(ctx))
 
 
 def _help(command_: click.Command) -> Iterator[str]:

@@ -17,16 +17,7 @@ from msgspec.structs import replace
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAIL_ON, FAILED
 from fstui.cli.interruption import SIGNALS
-from fstui.cli.options import (
-    Duration,
-    fail_on_option,
-    fails,
-    pairs,
-    report_options,
-    together,
-    trust_option,
-    yes_option,
-)
+from fstui.cli.options import Duration, fail_on_option, fails, pairs, report_options, together, trust_option, yes_option
 from fstui.cli.output import say
 from fstui.fleet import report, results
 from fstui.fleet.remote import NO_CLUSTERSHELL, Request, nodes_of
@@ -68,10 +59,7 @@ _ssh_options = together(
 _connection_options = together(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
     click.option(
-        "--into",
-        type=Path,
-        metavar="DIR",
-        help="New directory for the documents. Default: named after the time.",
+        "--into", type=Path, metavar="DIR", help="New directory for the documents. Default: named after the time."
     ),
     click.option(
         "--pyz", type=Path, metavar="FILE", help=f"fstui as one file, for the hosts. Default: {_PYZ}, or dist/{_PYZ}."

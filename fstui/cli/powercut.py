@@ -272,10 +272,8 @@ class _WitnessDisplay:
             say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
             return FAILED
         if log is None or not view.ack_count:
-            say(
-                "fstui: nothing was acknowledged"
-                + ("." if log else ": the writer sent nothing. See ssh's message above.")
-            )
+            more = "." if log else ": the writer sent nothing. See ssh's message above."
+            say(f"fstui: nothing was acknowledged{more}")
             return INTERRUPTED if interrupted else FAILED
         if log.has_failed:
             say(f"The writer's storage {log.end_reason}. {saved}.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -15,7 +15,6 @@ from fstui.cli.options import agreed, format_option, output_option, report_optio
 from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
-from fstui.model.run import Run
 from fstui.powercut.campaign import CampaignStore
 from fstui.report import comparison, formats
 from fstui.report import history as report
@@ -155,11 +154,8 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
     if again != run:
         was = f"{run.verdict}, {run.confidence} confidence"
         now = f"{again.verdict}, {again.confidence} confidence"
-        say(
-            f"Then: {was}. With today's rules: {now}."
-            if was != now
-            else "The verdict is the same, but the findings differ."
-        )
+        changed = f"Then: {was}. With today's rules: {now}."
+        say(changed if was != now else "The verdict is the same, but the findings differ.")
 
 
 @click.command("compare")
@@ -185,7 +181,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
     by_reference = dict(map(_price, prices))
     if unknown := by_reference.keys() - set(references):
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
-    runs = asyncio.run(_all_found(references))
+    runs = [asyncio.run(_found(reference)).run for reference in references]
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
     compared = of_runs(asyncio.run(history.add_rounds(runs)), per_hour)
     asyncio.run(print_report(compared, format_, output))
@@ -206,10 +202,6 @@ async def _found(reference: str) -> SavedRun:
     if saved.altered:
         say(f"fstui: {saved.path}: {ALTERED}")
     return saved
-
-
-async def _all_found(references: Sequence[str]) -> list[Run]:
-    return [(await _found(reference)).run for reference in references]
 
 
 async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.facts import read_facts, server_pid
@@ -80,18 +82,22 @@ async def _read_files(function: Callable[..., Result], *arguments: object) -> Re
 async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
     """Return what the server reports about itself, without changing anything there. Raises Refused."""
     connection, pid = await _read_files(_connection_and_pid, settings)
-    try:
+    with _hints(connection):
         return await read_facts(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
+
+
+@contextmanager
+def _hints(connection: Connection) -> Iterator[None]:
+    """Add the server's address, and what the user can do, to a DatabaseError."""
+    try:
+        yield
     except DatabaseError as error:
-        raise _with_hint(connection, error) from None
-
-
-def _with_hint(connection: Connection, error: DatabaseError) -> DatabaseError:
-    message = str(error)
-    # 1045: ER_ACCESS_DENIED_ERROR of MySQL and MariaDB
-    is_denied = any(text in message for text in ("1045", "password authentication", "no password supplied"))
-    hint = f". Give the password in {PASSWORD_VARIABLE}" if is_denied else ""
-    return DatabaseError(f"{address(connection)}: {message}{hint}{family_of(connection).hint(connection, message)}")
+        message = str(error)
+        # 1045: ER_ACCESS_DENIED_ERROR of MySQL and MariaDB
+        is_denied = any(text in message for text in ("1045", "password authentication", "no password supplied"))
+        hint = f". Give the password in {PASSWORD_VARIABLE}" if is_denied else ""
+        hint += family_of(connection).hint(connection, message)
+        raise DatabaseError(f"{address(connection)}: {message}{hint}") from None
 
 
 class Existing:
@@ -109,26 +115,25 @@ class Existing:
         """Make the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = database_name(run_id)
         maintenance, pid = await _read_files(_connection_and_pid, settings)
-        own = msgspec.structs.replace(maintenance, database=name)
+        own = replace(maintenance, database=name)
         # the entry without the password is enough to drop the database by hand
-        stored = msgspec.json.encode(msgspec.structs.replace(own, password="")).decode()
+        stored = msgspec.json.encode(replace(own, password="")).decode()
         entry = await enter_in_child(run_id, "database", stored)
-        try:
-            facts = await read_facts(sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace)
-            await _make(sysbench, maintenance, name)
-        except BaseException as error:
-            await strike_out_in_child(entry)
-            if isinstance(error, DatabaseError):
-                raise _with_hint(maintenance, error) from None
-            raise
-        try:
-            for statement in _TRIAL_STATEMENTS:  # each with its own timeout, because making a table takes many syncs
-                await query(sysbench, own, [statement])
-        except BaseException as error:
-            await drop(sysbench, own, entry)
-            if isinstance(error, DatabaseError):
-                raise _with_hint(maintenance, error) from None
-            raise
+        with _hints(maintenance):
+            try:
+                facts = await read_facts(
+                    sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace
+                )
+                await _make(sysbench, maintenance, name)
+            except BaseException:
+                await strike_out_in_child(entry)
+                raise
+            try:
+                for statement in _TRIAL_STATEMENTS:  # each with its own timeout, because a table takes many syncs
+                    await query(sysbench, own, [statement])
+            except BaseException:
+                await drop(sysbench, own, entry)
+                raise
         return cls(sysbench, own, entry, facts, pid)
 
     async def why_ended(self) -> str | None:
@@ -159,7 +164,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     """Drop a database that a run made. Return None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {address(connection)}"
-    maintenance = msgspec.structs.replace(connection, database=family.maintenance)
+    maintenance = replace(connection, database=family.maintenance)
     try:
         if not await _is_made_by_fstui(sysbench, connection, maintenance):
             return f"{what} was not dropped: it holds tables, and no {MARK} among them, so fstui did not make it"
@@ -196,4 +201,4 @@ async def with_current_password(connection: Connection) -> Connection:
 
 def _with_password(connection: Connection) -> Connection:
     options = family_of(connection).options_of(connection.login_path)
-    return msgspec.structs.replace(connection, password=_password(options))
+    return replace(connection, password=_password(options))

@@ -153,11 +153,7 @@ def _directories(family: Family, pid: int | None, data: str, variables: Mapping[
     paths = [data, *(os.path.normpath(Path(data, log)) for log in family.log_directories(variables))]
     if not os.access(cwd, os.X_OK):
         return paths
-    return [cwd + path.removeprefix(data) if _is_in(path, data) else root + path for path in paths]
-
-
-def _is_in(path: str, directory: str) -> bool:
-    return path == directory or path.startswith(f"{directory}/")
+    return [cwd + path.removeprefix(data) if Path(path).is_relative_to(data) else root + path for path in paths]
 
 
 def _is_one_filesystem(directories: Iterable[str], workspace: str) -> bool:

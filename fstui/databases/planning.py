@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from fstui.databases import programs, replicas
 from fstui.databases.programs import Installed
@@ -34,10 +34,7 @@ def adapt(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_use
         if installed.sysbench:
             return steps
         why = installed.why_no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need sysbench
-        return tuple(
-            msgspec.structs.replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step
-            for step in steps
-        )
+        return tuple(replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step for step in steps)
     server_settings = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
     if not server_settings:
         return steps
@@ -96,9 +93,9 @@ def _skip(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bo
     for step in steps:
         settings = step.settings
         if isinstance(settings, Sysbench | ReplicaCut) and (kind := settings.server) in missing:
-            result.setdefault(kind, msgspec.structs.replace(step, name=kind, skip=programs.why_missing(kind)))
+            result.setdefault(kind, replace(step, name=kind, skip=programs.why_missing(kind)))
         elif isinstance(settings, ReplicaCut) and not as_root:
-            result[step.name] = msgspec.structs.replace(step, skip=replicas.NEEDS_ROOT)
+            result[step.name] = replace(step, skip=replicas.NEEDS_ROOT)
         else:
             result[step.name] = step
     return list(result.values())
@@ -111,9 +108,9 @@ def _on_existing(steps: tuple[PlannedStep, ...], kinds: tuple[str, ...]) -> tupl
     merged: dict[str, PlannedStep] = {}
     for step in steps:
         if isinstance(step.settings, Sysbench):
-            settings = msgspec.structs.replace(step.settings, options={})
+            settings = replace(step.settings, options={})
             name = settings.workload + (f" threads {settings.threads}" if settings.threads > 1 else "")
-            merged.setdefault(name, msgspec.structs.replace(step, name=name, settings=settings))
+            merged.setdefault(name, replace(step, name=name, settings=settings))
         else:
             merged[step.name] = step
     return tuple(merged.values())

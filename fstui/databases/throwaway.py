@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from fstui.databases import programs
 from fstui.databases.connections import Connection, DatabaseError
@@ -150,7 +150,7 @@ class Throwaway:
         """
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
-            connection = msgspec.structs.replace(connection, database=self._family.maintenance)
+            connection = replace(connection, database=self._family.maintenance)
         server = await read_facts(
             self.sysbench,
             self._program.kind,
@@ -169,7 +169,7 @@ class Throwaway:
             for name, value in server.variables.items()
         }
         address = f"socket {data}/{self._family.socket}"
-        return msgspec.structs.replace(server, reached=address, data_directory=data, variables=variables)
+        return replace(server, reached=address, data_directory=data, variables=variables)
 
     async def _wait_for_start(self, limit_s: float) -> tuple[int, str]:
         """Return the server's process id, and its own path of its data directory."""
@@ -185,9 +185,8 @@ class Throwaway:
         return int(answer["started"]), str(answer["data"])
 
     async def _answer(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(
-            await self._keeper.child.read_line() or b'{"error": "its helper process ended"}'
-        )
+        line = await self._keeper.child.read_line() or b'{"error": "its helper process ended"}'
+        answer: dict[str, Any] = json.loads(line)
         return answer
 
     async def why_ended(self) -> str | None:

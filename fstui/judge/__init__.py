@@ -17,13 +17,4 @@ from fstui.judge.facts import Case
 from fstui.judge.rules import explain, has_page, questions, rule_names
 from fstui.judge.verdict import decisive_finding, judge, leading_finding
 
-__all__ = [
-    "Case",
-    "decisive_finding",
-    "explain",
-    "has_page",
-    "judge",
-    "leading_finding",
-    "questions",
-    "rule_names",
-]
+__all__ = ["Case", "decisive_finding", "explain", "has_page", "judge", "leading_finding", "questions", "rule_names"]

@@ -6,7 +6,7 @@ import errno
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 
 from fstui.judge import words
 from fstui.judge.facts import Case
@@ -49,9 +49,7 @@ def judge(evidence: Evidence) -> Judgement:
     case = Case(evidence)
     rules = all_rules(with_steps=bool(case.steps.all))
     unordered = (finding for rule in rules for finding in rule(case))
-    findings = sort_findings(
-        msgspec.structs.replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered
-    )
+    findings = sort_findings(replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered)
     ground = decisive_finding(findings)
     first_notes = [finding for finding in findings if finding.rule in _opening_rules() and finding.verdict is None]
     opening = " ".join(finding.sentence for finding in first_notes)
@@ -59,7 +57,7 @@ def judge(evidence: Evidence) -> Judgement:
     why = ground or _undecided(evidence, case)
     fits = tuple(product_fits(case))
     answer = speed(case, verdict)
-    answer = msgspec.structs.replace(answer, next=_safe_next(evidence, answer.next))
+    answer = replace(answer, next=_safe_next(evidence, answer.next))
     return Judgement(
         verdict=verdict,
         confidence=why.confidence,

@@ -135,9 +135,8 @@ def evidence_line(node: Node, what: str, value: str, path: str) -> str:
 
 
 def write_cache(node: Node) -> str:
-    return evidence_line(
-        node, "write cache", node.write_cache or "not stated", f"/sys/block/{node.id}/queue/write_cache"
-    )
+    path = f"/sys/block/{node.id}/queue/write_cache"
+    return evidence_line(node, "write cache", node.write_cache or "not stated", path)
 
 
 def reading(node: Node, fact: Reading) -> str:

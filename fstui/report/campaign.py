@@ -172,24 +172,17 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
         "PATTERN", f"{CUT_NAMES[campaign.cut].upper()}S", "LOSSES", "LOSE DATA", "ACKNOWLEDGED", "CHECKED",
         "RECORDS LOST", "TORN IN FLIGHT",
     )  # fmt: skip
-    rows = []
+    rows: list[tuple[Cell | str, ...]] = []
     for pattern in dict.fromkeys(cut.pattern for cut in campaign.cuts if cut.is_conclusive):
         cuts = [cut for cut in campaign.cuts if cut.pattern == pattern and cut.is_conclusive]
         figures = [cut.figures for cut in cuts if cut.figures]
         losses = sum(cut.outcome == "lost" for cut in cuts)
         low, high = interval(losses, len(cuts))
-        rows.append(
-            (
-                pattern,
-                number(len(cuts), count),
-                number(losses, count),
-                f"{bound(low, up=False)} to {bound(high, up=True)}",
-                number(sum(cut_figures.acknowledged for cut_figures in figures), count),
-                number(sum(cut_figures.checked for cut_figures in figures), count),
-                number(sum(cut_figures.lost for cut_figures in figures), count),
-                number(sum(cut_figures.in_flight for cut_figures in figures), count),
-            )
-        )
+        share = f"{bound(low, up=False)} to {bound(high, up=True)}"
+        kinds = ("acknowledged", "checked", "lost", "in_flight")
+        totals = (sum(getattr(cut_figures, kind) for cut_figures in figures) for kind in kinds)
+        numbers = (number(total, count) for total in totals)
+        rows.append((pattern, number(len(cuts), count), number(losses, count), share, *numbers))
     torn = (
         "Torn in flight: blocks that were being written at the cut and were never acknowledged. They are no loss, but "
         "a program that overwrites such blocks needs a copy or a journal of its own."

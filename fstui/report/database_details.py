@@ -51,11 +51,8 @@ def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
 
 
 def _steps_with_writes(run: Run) -> list[DatabaseStep]:
-    return [
-        database
-        for database in measured(run)
-        if database.step.ops and any(waits.writes for waits in database.figures.waits)
-    ]
+    finished = (database for database in measured(run) if database.step.ops)
+    return [database for database in finished if any(waits.writes for waits in database.figures.waits)]
 
 
 def _waits(figures: SysbenchFigures) -> tuple[FileWaits, ...]:
@@ -96,12 +93,8 @@ def notes(run: Run) -> tuple[str, ...]:
     if not databases:
         return ()
     servers = {database.server.title: database.server for database in databases if database.figures.server}
-    return (
-        *_about_servers(servers),
-        *_about_flushes(run, databases),
-        *_about_processors(databases),
-        *_about_syncs(run),
-    )
+    about_run = (*_about_flushes(run, databases), *_about_processors(databases), *_about_syncs(run))
+    return (*_about_servers(servers), *about_run)
 
 
 def _about_servers(servers: dict[str, Server]) -> Iterator[str]:

@@ -44,19 +44,15 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
     """Return the table of these products, by default of all, and the list of products without a published threshold."""
     fits = [fit for fit in run.fit if not product_names or fit.product in product_names]
     trusted = run.verdict not in NOT_TRUSTED
-    rows = tuple(
-        (fit.product, _answer(fit, trusted=trusted), fit.measured, fit.required)
-        for fit in fits
-        if fit.answer in ANSWERS
-    )
+    answered = (fit for fit in fits if fit.answer in ANSWERS)
+    rows = tuple((fit.product, _answer(fit, trusted=trusted), fit.measured, fit.required) for fit in answered)
     without_threshold: dict[str, list[str]] = {}
     for fit in fits:
         if fit.answer == "no-threshold":
             without_threshold.setdefault(fit.measured, []).append(fit.product)
     points = tuple((measured, ("; ".join(names),)) for measured, names in without_threshold.items())
-    return Section("Compared with what products require", _HEADER, rows), Section(
-        _ONE_CLIENT + _IF_REAL * (not trusted), points=points
-    )
+    compared = Section("Compared with what products require", _HEADER, rows)
+    return compared, Section(_ONE_CLIENT + _IF_REAL * (not trusted), points=points)
 
 
 def of_check(check: Check, product_names: Sequence[str] = ()) -> Report:

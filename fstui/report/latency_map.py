@@ -81,11 +81,8 @@ def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
-            yield Slice(
-                point.t_s,
-                end_s,
-                tuple((upper / QUARTER_OCTAVE, float(upper), count / total) for upper, count in cells),
-            )
+            cells_ns = tuple((upper / QUARTER_OCTAVE, float(upper), count / total) for upper, count in cells)
+            yield Slice(point.t_s, end_s, cells_ns)
 
 
 def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:

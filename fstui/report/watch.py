@@ -83,9 +83,8 @@ def line(second: WatchCounts) -> str:
 
 def _head(report: WatchReport) -> str:
     mark = f"SIMULATED {report.simulated}: " if report.simulated else ""
-    return f"{mark}watched {watched_programs(report)} for {seconds(report.whole.elapsed_s)}" + (
-        f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
-    )
+    untraced = f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
+    return f"{mark}watched {watched_programs(report)} for {seconds(report.whole.elapsed_s)}{untraced}"
 
 
 def watched_programs(report: WatchReport | AtRiskReport) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from fstui.databases import programs, sql
 from fstui.databases.connections import Connection
@@ -113,7 +114,7 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
     await server.make(settings)
     # reached by its path, not through the working directory of a run
     socket = server.connection.socket.replace(CWD, str(directory), 1)
-    server.connection = msgspec.structs.replace(server.connection, socket=socket)
+    server.connection = replace(server.connection, socket=socket)
     try:
         yield server
     finally:
@@ -124,7 +125,7 @@ async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
     """Query the server as its administrator."""
     connection: Connection = server.connection
     database = "postgres" if connection.driver == "pgsql" else "information_schema"
-    to_any = msgspec.structs.replace(connection, database=database)
+    to_any = replace(connection, database=database)
     return await sql.query(server.sysbench, to_any, statements)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.databases import leftovers
 from fstui.databases.throwaway import Throwaway
@@ -62,9 +63,7 @@ async def test_run_gets_a_database_that_is_dropped_afterwards(workshop: Path, ow
         assert ledger.entries() == []
 
 
-async def test_server_at_a_port_is_located_unless_it_is_forwarded(
-    workshop: Path,
-) -> None:
+async def test_server_at_a_port_is_located_unless_it_is_forwarded(workshop: Path) -> None:
     servers.needed("mariadb")
     port = free_port()
     listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
@@ -257,13 +256,13 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
         async with servers.existing("mariadb", storage.directory / "existing") as server:
             await servers.ask(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
             await servers.ask(server, "CREATE TABLE fstui_living.precious (id INTEGER)")
-            existing = msgspec.structs.replace(server.connection, database="fstui_living")
+            existing = replace(server.connection, database="fstui_living")
             planted = ledger.enter("living", kind="database", what=msgspec.json.encode(existing).decode())
             assert "was not dropped: it holds tables" in (await leftovers.remove(planted) or "")
-            renamed = msgspec.structs.replace(planted, run="dead")
+            renamed = replace(planted, run="dead")
             assert "left alone" in (await leftovers.remove(renamed) or "")
             ledger.strike_out(planted)
-            left = msgspec.structs.replace(server.connection, database="fstui_dead")
+            left = replace(server.connection, database="fstui_dead")
             entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(left).decode())
             assert leftovers.label(entry) == f"database fstui_dead on socket {server.connection.socket}"
             assert await leftovers.remove(entry) is None

@@ -65,10 +65,7 @@ async def test_tool_runs_only_in_the_runs_own_directory(tmp_path: Path) -> None:
     assert await output_of(shell, *words, "pwd") == (0, f"{own}\n")
     own.rename(tmp_path / "away")
     own.mkdir()
-    assert await output_of(shell, *words, "pwd") == (
-        1,
-        f"FATAL: {own}: another directory has taken its place\n",
-    )
+    assert await output_of(shell, *words, "pwd") == (1, f"FATAL: {own}: another directory has taken its place\n")
     own.rmdir()
     own.symlink_to(other)
     status, text = await output_of(shell, *words, "pwd")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge.fitness import products
 from fstui.model.host import Process
@@ -67,7 +67,7 @@ def test_longest_sync_counts_for_a_product_that_says_so() -> None:
 
 
 def test_few_syncs_are_held_to_the_longest() -> None:
-    sync = msgspec.structs.replace(latency(1e6, longest_ns=40e6), p99=None)
+    sync = replace(latency(1e6, longest_ns=40e6), p99=None)
     few = step(
         rate=60,
         ops=60,
@@ -116,7 +116,7 @@ def test_no_answer_without_full_speed_and_real_syncs() -> None:
 
 
 def test_a_host_short_of_cpu_gives_no_answer() -> None:
-    starved = msgspec.structs.replace(log(50.0, 900), cpu_wait_ns=10**9)
+    starved = replace(log(50.0, 900), cpu_wait_ns=10**9)
     assert answers(starved)["etcd"].answer == "not-known"
 
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import judge, rule_names
 from fstui.judge.facts import Case
@@ -255,7 +256,7 @@ def test_every_rule_of_that_version_has_a_finding() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_without_steps_no_rule_about_steps_judges(name: str) -> None:
-    case = Case(msgspec.structs.replace(decode_run(document(name)), steps=()))
+    case = Case(replace(decode_run(document(name)), steps=()))
     left_out = set(all_rules()) - set(all_rules(with_steps=False))
     assert len(left_out) > 10 and not [found for rule in left_out for found in rule(case)]
 
@@ -264,5 +265,5 @@ def test_without_steps_no_rule_about_steps_judges(name: str) -> None:
 def test_no_rule_reads_the_source_of_a_mount(name: str) -> None:
     """Filesystems that differ only in their source share a judgement."""
     run = decode_run(document(name))
-    renamed = run.target and msgspec.structs.replace(run.target, source="elsewhere")
-    assert judge(msgspec.structs.replace(run, target=renamed)) == again(name)
+    renamed = run.target and replace(run.target, source="elsewhere")
+    assert judge(replace(run, target=renamed)) == again(name)

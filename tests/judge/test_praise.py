@@ -3,9 +3,9 @@
 import random
 from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from fstui.judge import judge
 from fstui.model.judgement import Finding
@@ -40,7 +40,7 @@ TOPS: tuple[tuple[str, dict[str, str]], ...] = (
 
 def drawn_disk(node: Node, chance: random.Random) -> Node:
     """Return the disk with a random medium, link and cache setting."""
-    return msgspec.structs.replace(
+    return replace(
         node,
         medium=chance.choice(MEDIA),
         link=chance.choice(LINKS) if chance.random() < 0.3 else "sata",
@@ -55,7 +55,7 @@ def stack_on(top: Layer, layers: list[Layer], chance: random.Random) -> Target:
     above = filesystem(name, below=(top.node.id, *(node.id for node in external)), **options)
     roles = {node.id: "log" for node in external}
     within = [
-        msgspec.structs.replace(
+        replace(
             layer.node,
             below=tuple(below.node.id for below, _ in layer.below),
             below_roles={below.node.id: role for below, role in layer.below if role},
@@ -64,7 +64,7 @@ def stack_on(top: Layer, layers: list[Layer], chance: random.Random) -> Target:
         else drawn_disk(layer.node, chance)
         for layer in layers
     ]
-    return target(msgspec.structs.replace(above, below_roles=roles), *within, *external)
+    return target(replace(above, below_roles=roles), *within, *external)
 
 
 def measured(layers: list[Layer], chance: random.Random, working: set[str]) -> list[Step]:
@@ -77,13 +77,11 @@ def measured(layers: list[Layer], chance: random.Random, working: set[str]) -> l
     alone = {**arrived, "flushes": dict.fromkeys(arrived["flushes"], 0)}
     same = own_time(step("same block", offsets="same", rate=chance.choice((100, 119)), **arrived), 8)
     turning = tuple(each for each in same.counters if each.device in working)
-    idle = tuple(
-        msgspec.structs.replace(each, flush_ms=0, write_ms=0) for each in same.counters if each.device not in working
-    )
+    idle = tuple(replace(each, flush_ms=0, write_ms=0) for each in same.counters if each.device not in working)
     return [
         write(chance.choice((20, 90, 400)), **alone),
         flushed(chance.choice((40, 200, 900, 8000)), **arrived),
-        msgspec.structs.replace(same, counters=(*turning, *idle)),
+        replace(same, counters=(*turning, *idle)),
         flushes(chance.choice((FLAT_US, GROWN_US)), own={each: float(each in working) for each in arrived["flushes"]}),
     ]
 

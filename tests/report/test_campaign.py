@@ -32,36 +32,11 @@ def report_of(settings: CampaignSettings, *cuts: CampaignCut, stop_reason: str =
 @pytest.mark.parametrize(
     ("kind", "lost", "cuts", "sentence"),
     [
-        (
-            "power",
-            0,
-            412,
-            "412 cuts, 0 losses; with 95\xa0% confidence fewer than 0.73\xa0% of cuts lose data",
-        ),
-        (
-            "reset",
-            0,
-            100,
-            "100 resets, 0 losses; with 95\xa0% confidence fewer than 3.0\xa0% of resets lose data",
-        ),
-        (
-            "host-stop",
-            1,
-            1,
-            "1 stop, 1 loss; with 95\xa0% confidence more than 5.0\xa0% of stops lose data",
-        ),
-        (
-            "power",
-            2,
-            100,
-            "100 cuts, 2 losses; with 95\xa0% confidence 0.24\xa0% to 7.1\xa0% of cuts lose data",
-        ),
-        (
-            "power",
-            100,
-            100,
-            "100 cuts, 100 losses; with 95\xa0% confidence more than 97\xa0% of cuts lose data",
-        ),
+        ("power", 0, 412, "412 cuts, 0 losses; with 95\xa0% confidence fewer than 0.73\xa0% of cuts lose data"),
+        ("reset", 0, 100, "100 resets, 0 losses; with 95\xa0% confidence fewer than 3.0\xa0% of resets lose data"),
+        ("host-stop", 1, 1, "1 stop, 1 loss; with 95\xa0% confidence more than 5.0\xa0% of stops lose data"),
+        ("power", 2, 100, "100 cuts, 2 losses; with 95\xa0% confidence 0.24\xa0% to 7.1\xa0% of cuts lose data"),
+        ("power", 100, 100, "100 cuts, 100 losses; with 95\xa0% confidence more than 97\xa0% of cuts lose data"),
         ("power", 0, 0, "no cut happened, so nothing is proven"),
     ],
 )

@@ -173,15 +173,7 @@ def test_csv_has_errors_and_a_header_without_steps() -> None:
 
 def test_markdown_has_the_verdict_before_the_tables() -> None:
     text = printed_run(RUN, "markdown")
-    order = [
-        "### odirect",
-        "**! SUSPICIOUS",
-        "One 16 KiB block",
-        "**Because**",
-        "**Next**",
-        "FINDING",
-        "| STEP",
-    ]
+    order = ["### odirect", "**! SUSPICIOUS", "One 16 KiB block", "**Because**", "**Next**", "FINDING", "| STEP"]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
     assert "VBOX HARDDISK hdd-7200 (declared)" in text

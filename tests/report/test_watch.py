@@ -1,5 +1,5 @@
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host, OtherWriter
@@ -12,7 +12,7 @@ from tests.factories.watched import DATABASE
 from tests.printing import printed
 
 TIMES = DeviceTimes(p50=38_000_000, p99=60_000_000, max=260_000_000)
-ROW = msgspec.structs.replace(
+ROW = replace(
     DATABASE,
     pid=812,
     syncs=240,
@@ -40,7 +40,7 @@ def report(whole: WatchCounts = WHOLE, **more: object) -> WatchReport:
         culprit=found.culprit,
         sentence=found.sentence,
     )
-    return msgspec.structs.replace(made, **more)
+    return replace(made, **more)
 
 
 def test_a_simulated_watch_is_marked_first() -> None:
@@ -68,20 +68,18 @@ def test_the_watch_lists_waits_and_ends_with_the_conclusion() -> None:
 
 
 def test_no_time_in_the_device_is_a_dash() -> None:
-    row = msgspec.structs.replace(ROW, device_ns=0)
+    row = replace(ROW, device_ns=0)
     assert watch.waiting_cells(row, 10.0)[watch.WAITS.index("DEVICE MEAN")] == "–"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_kernel_threads_have_no_process_id(threads: int) -> None:
-    row = msgspec.structs.replace(
-        ROW, program="kworker", kernel=True, processes=threads, pid=2 if threads == 1 else None
-    )
+    row = replace(ROW, program="kworker", kernel=True, processes=threads, pid=2 if threads == 1 else None)
     assert row.who == "kworker (kernel)"
 
 
 def test_missing_events_and_failures_are_named() -> None:
-    whole = msgspec.structs.replace(WHOLE, lost=7, looked_s=2.0, waits=(msgspec.structs.replace(ROW, failed={5: 2}),))
+    whole = replace(WHOLE, lost=7, looked_s=2.0, waits=(replace(ROW, failed={5: 2}),))
     errors = (
         LostWrite(device="sda1", inode=99, errno=5, returned=0),
         LostWrite(device=None, inode=98, errno=28, returned=1),
@@ -95,8 +93,8 @@ def test_missing_events_and_failures_are_named() -> None:
 
 
 def test_names_of_files_and_programs_are_escaped() -> None:
-    row = msgspec.structs.replace(ROW, program="\x1b[2J", file="/tmp/\x9bA\udcff\n\u202e")
-    whole = msgspec.structs.replace(WHOLE, waits=(row,))
+    row = replace(ROW, program="\x1b[2J", file="/tmp/\x9bA\udcff\n\u202e")
+    whole = replace(WHOLE, waits=(row,))
     for text in (printed(watch.of_watch(report(whole))), json.indented(report(whole)).decode()):
         assert not {"\x1b", "\x9b", "\u202e"} & set(text)
 

@@ -214,9 +214,8 @@ class FlushAccount(NamedTuple):
     def _devices_except(self, excludes: Callable[[DeviceCounters], bool]) -> tuple[Node, ...]:
         """Return the devices whose counters are not excluded; all devices if none is left."""
         all_counters = ((device, flush_counters(device, self.step)) for device in self.devices)
-        return (
-            tuple(device for device, counters in all_counters if not (counters and excludes(counters))) or self.devices
-        )
+        remaining = tuple(device for device, counters in all_counters if not (counters and excludes(counters)))
+        return remaining or self.devices
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
         """Return whether too few arrived. The expected number is exact if ``low == high`` or ``low == 1``."""

@@ -95,9 +95,8 @@ def stub_signs(process: Process) -> Iterator[str]:
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
     for call, (tried, left_dirty) in process.left_dirty.items():
-        if (
-            left_dirty and total_left_dirty >= _MIN_DIRTY_SYNCS
-        ):  # a single one may be due to a write that just completed
+        # a single one may be due to a write that just completed
+        if left_dirty and total_left_dirty >= _MIN_DIRTY_SYNCS:
             yield f"{call}: {left_dirty} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
         yield "O_DSYNC: missing on the file that was opened with it (F_GETFL)"
@@ -148,16 +147,13 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
     commits, syncs = sum(number for _, number in counted), sum(sync_step.syncs for sync_step, _ in counted)
     if counted and commits <= _FEW_COMMITS_PER_SYNC * syncs:
         measured = [sync_step.step for sync_step, _ in counted]
-        yield Hit(
-            "uncommitted",
-            dataset,
-            tuple(
-                f"{sync_step.step.name}: {count(number)} commits, {count(sync_step.syncs)} syncs"
-                for sync_step, number in counted
-            ),
-            {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)},
-            steps=tuple(dict.fromkeys(step.name for step in measured)),
+        because = tuple(
+            f"{sync_step.step.name}: {count(number)} commits, {count(sync_step.syncs)} syncs"
+            for sync_step, number in counted
         )
+        figures = {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)}
+        names = tuple(dict.fromkeys(step.name for step in measured))
+        yield Hit("uncommitted", dataset, because, figures, steps=names)
 
 
 def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
@@ -218,10 +214,9 @@ def _behind_server(node: Node) -> bool:
 
 def _barriers_on(filesystem: Node, barrier: Reading) -> str:
     option = kind(filesystem.kind).barrier_option
-    if option is None:
-        return f"Turn barriers on: 'echo 0 > {barrier.path}'. Then run fsync-rate there."
-    command = f"mount -o remount,{option} {shlex.quote(filesystem.name)}"
-    return f"Turn barriers on: {words.command(command)}. Then run fsync-rate there."
+    remount = f"mount -o remount,{option} {shlex.quote(filesystem.name)}"
+    command = words.command(remount if option else f"echo 0 > {barrier.path}")
+    return f"Turn barriers on: {command}. Then run fsync-rate there."
 
 
 def _cache_line(node: Node) -> str:

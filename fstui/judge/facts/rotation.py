@@ -256,11 +256,8 @@ class Rotation:
 
     @property
     def _written_in_place(self) -> bool:
-        return all(
-            kind(node.kind).writes_in_place(node)
-            for node in self._stack.filesystems
-            if not kind(node.kind).over_filesystem
-        )
+        stored = (node for node in self._stack.filesystems if not kind(node.kind).over_filesystem)
+        return all(kind(node.kind).writes_in_place(node) for node in stored)
 
 
 def fastest(paces: Sequence[Pace]) -> Pace:

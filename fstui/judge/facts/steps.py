@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from fstui.judge.facts.stack import Stack
 from fstui.measure.kinds import StepSettings
@@ -67,7 +67,7 @@ class SyncStep(NamedTuple):
         return tuple(self._turn_step(turn) for turn in self.step.turns if turn.ops >= MIN_TURN_OPS)
 
     def _turn_step(self, turn: CounterInterval) -> SyncStep:
-        step = msgspec.structs.replace(
+        step = replace(
             self.step,
             ops=turn.ops,
             syncs=turn.ops,
@@ -149,7 +149,7 @@ class Steps:
         """Return the settings of a step that writes, else None. The mount option ``sync`` adds O_DSYNC."""
         writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
         if writes and writes.sync == "none" and _call(writes) is None and self.has_sync_mount:
-            return msgspec.structs.replace(writes, open_flags=(*writes.open_flags, "dsync"))
+            return replace(writes, open_flags=(*writes.open_flags, "dsync"))
         return writes
 
 

@@ -10,19 +10,7 @@ from rich.cells import cell_len
 from fstui.report.characters import page
 from fstui.report.sections import Report, Section, alignment
 from fstui.report.sections import text as cell_text
-from fstui.report.text import (
-    GAP,
-    NARROWEST,
-    NONE,
-    WIDTH,
-    because,
-    columns,
-    fold,
-    hanging,
-    labelled,
-    safe_rows,
-    wrap,
-)
+from fstui.report.text import GAP, NARROWEST, NONE, WIDTH, because, columns, fold, hanging, labelled, safe_rows, wrap
 
 ENDING = ""
 _MIN_COLUMN_WIDTH = 16

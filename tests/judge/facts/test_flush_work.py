@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -50,7 +49,7 @@ def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | Non
 @pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_200, False), (3_000, True)])
 def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool) -> None:
     own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
-    measured = msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
+    measured = replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
     found = growth(GROWN)._replace(step=measured)
     assert (found.shows_no_work, found.device_flat) == (flat, flat)
     assert found.because.endswith(f"; longest flush of a device: {duration_ns(longest_us * 1000)} (the kernel's trace)")
@@ -63,7 +62,7 @@ def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
     own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
     uncounted = growth(GROWN, own={})
     assert (uncounted.has_device_times, uncounted.shows_no_work) == (False, False)
-    by_trace = uncounted._replace(step=msgspec.structs.replace(step(), trace=(traced(device_flush_ns=own),)))
+    by_trace = uncounted._replace(step=replace(step(), trace=(traced(device_flush_ns=own),)))
     assert by_trace.shows_no_work is flat
 
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -118,8 +117,8 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
         filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb", medium=READ)
     )
     both = same_block(100, flushes={"sda": 1, "sdb": 1})
-    idle = msgspec.structs.replace(both.counters[1], flush_ms=3)
-    one = msgspec.structs.replace(both, counters=(both.counters[0], idle))
+    idle = replace(both.counters[1], flush_ms=3)
+    one = replace(both, counters=(both.counters[0], idle))
     assert rotation(array, both).platters_wait
     assert rotation(array, one).working_devices == {"sda"} and not rotation(array, one).platters_wait
     assert not rotation(array, both, one).platters_wait

@@ -1,7 +1,7 @@
 """Missing and proven flushes of a run, at a loop device, its backing file and the disk below."""
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.judge import Case, words
 from fstui.model.counters import Idle
@@ -26,9 +26,7 @@ def test_backing_filesystem_without_barriers_sends_none() -> None:
 def test_two_files_on_two_filesystems_share_the_flushes() -> None:
     stack = two_loops("raid0", filesystem(name="/", below=("sda",)), disk())
     elsewhere = filesystem(name="/b", below=("sdb",))
-    nodes = [
-        msgspec.structs.replace(node, below=("mount:/b",)) if node.id == "file:/y.img" else node for node in stack.stack
-    ]
+    nodes = [replace(node, below=("mount:/b",)) if node.id == "file:/y.img" else node for node in stack.stack]
     apart = target(*nodes, elsewhere, disk("sdb"))
     every = dict.fromkeys(("loop0", "loop1", "sda", "sdb"), 1.0)
     half = dict.fromkeys(every, 0.5)
@@ -87,7 +85,7 @@ def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
     turns = tuple(
         CounterInterval(elapsed_s=0.1, ops=ops, flushes={"sda": each}, written_bytes=written) for each in flushes
     )
-    return msgspec.structs.replace(done, turns=turns)
+    return replace(done, turns=turns)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ from tests.factories.storage import readings
 
 def test_each_sign_is_a_line() -> None:
     stubbed = Process(
-        pipe_fsync_fails=False,
-        dsync_flag_kept=False,
-        preloads=readings(preload="/usr/lib/libeatmydata.so"),
+        pipe_fsync_fails=False, dsync_flag_kept=False, preloads=readings(preload="/usr/lib/libeatmydata.so")
     )
     assert list(stub_signs(stubbed)) == [
         "fsync of a pipe: succeeded; the kernel refuses it with EINVAL",

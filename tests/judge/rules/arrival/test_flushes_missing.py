@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step, traced
@@ -51,7 +51,7 @@ def test_no_flush_is_expected_at_an_unknown_cache() -> None:
 
 def test_ext4_with_an_external_journal_flushes_only_the_journal() -> None:
     """Linux 6.12: 73 fsyncs sent 146 flushes to the journal and none to the data; two power cuts lost them all."""
-    external = msgspec.structs.replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
+    external = replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
     committed = step("fsync", sync="fsync", flushes={"sda": 0, "sdb": 2}, share={"sda": 1, "sdb": 1})
     found = finding(verdict(on_disk(external, disk(), disk("sdb")), committed), "flushes-missing")
     assert found.verdict == "not-durable"
@@ -62,7 +62,7 @@ def test_ext4_with_an_external_journal_flushes_only_the_journal() -> None:
 
 def test_data_journal_on_another_disk_needs_only_its_flushes() -> None:
     """Linux 6.18: 50 fdatasyncs sent 100 flushes to the journal, and 50 to the data for checkpoints."""
-    external = msgspec.structs.replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
+    external = replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
     stack = on_disk(external, disk(), disk("sdb"))
     honest = verdict(stack, step(flushes={"sda": 1, "sdb": 2}, share={"sda": 1, "sdb": 1.7}))
     assert honest.verdict == "consistent" and "flushes-missing" not in rules(honest)

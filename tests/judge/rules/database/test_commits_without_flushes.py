@@ -2,8 +2,8 @@
 
 from typing import Any
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sqlite_commits import SqliteCommits, SqliteCommitsFigures
@@ -149,7 +149,7 @@ def test_missing_flushes_of_fstui_show_the_storage_is_at_fault() -> None:
 def test_trace_sees_fua_writes_that_no_device_counts(trace: dict[str, Any], reported: bool) -> None:
     flags: Any = {"open_flags": ("direct", "dsync"), "sync": "none", "flushes": 0.0}
     alike = step("O_DIRECT+O_DSYNC", changes={"trace": (traced(fua=2000),)}, **flags)
-    commit = msgspec.structs.replace(commits(0.0, variables=FORCED), trace=(traced(**trace),))
+    commit = replace(commits(0.0, variables=FORCED), trace=(traced(**trace),))
     judgement = verdict(WITH_FUA, SYNC, alike, commit)
     assert (RULE in rules(judgement)) == reported
     if reported:
@@ -157,10 +157,8 @@ def test_trace_sees_fua_writes_that_no_device_counts(trace: dict[str, Any], repo
 
 
 def test_lost_event_shows_nothing() -> None:
-    lost = msgspec.structs.replace(
-        traced(), asked_by_us=None, asked_by_kernel_threads=None, asked_by_others=None, lost=1
-    )
-    seen = msgspec.structs.replace(commits(1.0), trace=(lost,))
+    lost = replace(traced(), asked_by_us=None, asked_by_kernel_threads=None, asked_by_others=None, lost=1)
+    seen = replace(commits(1.0), trace=(lost,))
     assert RULE not in rules(verdict(None, step(changes={"trace": (traced(us=2000),)}), seen))
 
 

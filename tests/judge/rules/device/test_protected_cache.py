@@ -99,8 +99,5 @@ def test_one_unprotected_mirror_member_prevents_the_rule() -> None:
 def test_write_back_cache_is_judged_by_its_fast_device(kind: str, mode: str | None, hit: bool) -> None:
     stack = over_cache(kind, mode, PLP, NAND)
     shares: dict[str, Any] = {"share": {"sda": 1.0, "sdb": 0.0}}
-    steps = (
-        write(20, flushes={"sda": 0, "sdb": 0}, **shares),
-        flushed(40, flushes={"sda": 1, "sdb": 0}, **shares),
-    )
+    steps = (write(20, flushes={"sda": 0, "sdb": 0}, **shares), flushed(40, flushes={"sda": 1, "sdb": 0}, **shares))
     assert ("protected-cache" in rules(verdict(stack, *steps))) is hit

@@ -36,10 +36,7 @@ def test_directory_with_chattr_makes_every_write_durable() -> None:
 
 
 def test_mount_or_directory_is_named() -> None:
-    options = (
-        (filesystem(sync_option="sync"), "/srv is mounted"),
-        (filesystem(sync_flag="S"), "/srv/data is marked"),
-    )
+    options = ((filesystem(sync_option="sync"), "/srv is mounted"), (filesystem(sync_flag="S"), "/srv/data is marked"))
     for top, start in options:
         inside = replace(on_disk(top), path="/srv/data")
         assert finding(verdict(inside), "mounted-sync").sentence.startswith(start)
