@@ -132,8 +132,8 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
     return Speed(
         answer="slow",
         yardstick=slow.name,
-        title=f"{worst.rate_text}, slower than {slow.name}{_first_reason(reasons)}",
-        sentence=f"{worst.step.name} did {worst.rate_text} in {seconds(worst.step.elapsed_s)}. Compared with "
+        title=f"{worst.measured_rate}, slower than {slow.name}{_first_reason(reasons)}",
+        sentence=f"{worst.step.name} did {worst.measured_rate} in {seconds(worst.step.elapsed_s)}. Compared with "
         f"{slow.name}: {worst.evidence}.{_reason_sentences(reasons)}",
         because=(*_evidence_lines(yardsticks), *(reason.because for reason in reasons)),
         next=_next_steps(case, reasons),
@@ -145,9 +145,9 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
     return Speed(
         answer="normal",
         yardstick=normal.name,
-        title=f"{best.step.name} {best.rate_text}, normal compared with {normal.name}",
-        sentence=f"{best.step.name} did {best.rate_text}. That is normal compared with {normal.name}: {best.evidence}. "
-        f"{_remarks(case, best.step)}",
+        title=f"{best.step.name} {best.measured_rate}, normal compared with {normal.name}",
+        sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
+        f"{best.evidence}. {_remarks(case, best.step)}",
         because=_evidence_lines(yardsticks, (best, normal.name)),
     )
 
@@ -174,7 +174,7 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
         return Speed(
             title=f"neither slow nor clearly normal compared with {yardsticks[0].name}",
             sentence=f"Fewer than half of the steps are slow compared with {yardsticks[0].name}, and not more than "
-            f"half are normal. {worst.step.name} did {worst.rate_text}: {slow}normal is at least "
+            f"half are normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
             f"{rate_text(worst.normal_from_per_s, worst.sync_step)}.",
             because=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
@@ -221,7 +221,7 @@ def _evidence_lines(yardsticks: Sequence[Yardstick], *first: tuple[StepCompariso
     """Return a line of evidence per step. ``first``: the comparisons of the first lines, and their yardsticks."""
     lines: dict[str, dict[str, None]] = {}  # the inner keys are the evidence of a step, without repetitions
     for comparison, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in yardsticks)):
-        evidence_of_step = lines.setdefault(f"{comparison.step.name}: {comparison.rate_text}", {})
+        evidence_of_step = lines.setdefault(f"{comparison.step.name}: {comparison.measured_rate}", {})
         evidence_of_step[f"{comparison.evidence} ({name})"] = None
     return tuple("; ".join((measured, *evidence)) for measured, evidence in lines.items())
 

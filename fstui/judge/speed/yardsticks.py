@@ -66,12 +66,12 @@ class StepComparison(NamedTuple):
         return left_s > 0 and not self.sync_step.settings.ops_per_s and self.step.ops / left_s < self.slow_below_per_s
 
     @property
-    def rate_text(self) -> str:
+    def measured_rate(self) -> str:
         return rate_text(self.per_s, self.sync_step)
 
     @property
     def line(self) -> str:
-        return f"{self.step.name}: {self.rate_text}; {self.evidence}"
+        return f"{self.step.name}: {self.measured_rate}; {self.evidence}"
 
 
 def rate_text(per_s: float, sync_step: SyncStep) -> str:
