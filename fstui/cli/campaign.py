@@ -25,7 +25,7 @@ from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
 from fstui.powercut.campaign import CUT_KINDS, CampaignCut, CampaignSettings, CampaignStore
-from fstui.powercut.cutting import CampaignStopped, CutCampaign
+from fstui.powercut.cutting import CampaignStop, CutCampaign
 from fstui.report.characters import escape_controls
 
 REDRAW_S = 0.25
@@ -163,7 +163,7 @@ class _Session:
             say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
         try:
             self._campaign.run()
-        except (CampaignStopped, Refused) as why:
+        except (CampaignStop, Refused) as why:
             stop_reason = str(why)
         except OSError as error:
             stop_reason = f"{error.filename or self._store.directory}: {error.strerror}"

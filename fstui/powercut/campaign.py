@@ -11,7 +11,6 @@ from __future__ import annotations
 import fcntl
 import os
 import random
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -56,7 +55,7 @@ _POWER_STATES: dict[Step, str] = {
 _Document = TypeVar("_Document")
 _COMMON_SETTINGS = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
 """The settings that all cuts of a campaign have in common, and the option that sets each."""
-_SETTINGS_FILE, _LOCK_FILE, _REASON_FILE = "campaign.json", "lock", "stopped"
+_SETTINGS_NAME, _LOCK_NAME, _REASON_NAME = "campaign.json", "lock", "stopped"
 
 
 class CampaignSettings(Base, frozen=True, kw_only=True):
@@ -129,36 +128,34 @@ class CampaignCut(Base, frozen=True, kw_only=True):
 class CampaignStore:
     """The directory of a campaign. Every change is durable when the method returns."""
 
-    def __init__(self, directory: Path, settings: CampaignSettings, cuts: list[CampaignCut], lock: int) -> None:
+    def __init__(self, directory: Path, settings: CampaignSettings, cuts: list[CampaignCut], lock_fd: int) -> None:
         self.directory = directory
         self.settings = settings
         self.cuts = cuts
-        self.running = False
+        self.is_running = False
         self._earlier_refusals = sum(cut.outcome == "refused" for cut in cuts)
         """The number of refusals before this start. Their patterns are tried again, because the cause may be gone."""
-        self._lock = lock
+        self._lock_fd = lock_fd
         """Descriptor of the lock, which is held until the process ends."""
 
     @classmethod
     def open(cls, directory: Path, settings: CampaignSettings | None) -> CampaignStore:
         """Continue the campaign in the directory, or begin one with these settings. Raises Refused, OSError."""
-        saved = directory / _SETTINGS_FILE
+        saved = directory / _SETTINGS_NAME
         if settings is None and not saved.exists():
             raise Refused(f"{directory} contains no campaign. To begin one, give --host, --dir, --off, --on and --cuts")
         make_private(directory)
-        lock = os.open(directory / _LOCK_FILE, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        lock_fd = os.open(directory / _LOCK_NAME, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if saved.exists():
-                settings = _merge_settings(
-                    _read_document(saved, CampaignSettings, owner=os.geteuid()), settings, directory
-                )
+                settings = _merge_settings(_read_file(saved, CampaignSettings, owner=os.geteuid()), settings, directory)
             assert settings is not None
             write_atomically(saved, msgspec.json.format(encode(settings)) + b"\n")
-            (directory / _REASON_FILE).unlink(missing_ok=True)
-            return cls(directory, settings, list(_read_cuts(directory)), lock)
+            (directory / _REASON_NAME).unlink(missing_ok=True)
+            return cls(directory, settings, _read_cuts(directory), lock_fd)
         except BaseException as error:
-            os.close(lock)
+            os.close(lock_fd)
             if isinstance(error, BlockingIOError):
                 raise Refused(f"another fstui runs the campaign in {directory}. Wait for its end, or stop it") from None
             raise
@@ -166,33 +163,31 @@ class CampaignStore:
     @classmethod
     def read(cls, directory: Path) -> CampaignStore:
         """Return the campaign in the directory, even if it is running. Raises Refused, OSError."""
-        store = cls(
-            directory, _read_document(directory / _SETTINGS_FILE, CampaignSettings), list(_read_cuts(directory)), -1
-        )
-        lock = os.open(directory / _LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        store = cls(directory, _read_file(directory / _SETTINGS_NAME, CampaignSettings), _read_cuts(directory), -1)
+        lock_fd = os.open(directory / _LOCK_NAME, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(lock_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            store.running = True
+            store.is_running = True
         finally:
-            os.close(lock)
+            os.close(lock_fd)
         return store
 
     @staticmethod
     def is_in(directory: Path) -> bool:
         with suppress(OSError):
-            return (directory / _SETTINGS_FILE).is_file()
+            return (directory / _SETTINGS_NAME).is_file()
         return False
 
     @property
     def stop_reason(self) -> str:
         with suppress(OSError):
-            return (self.directory / _REASON_FILE).read_text()
+            return (self.directory / _REASON_NAME).read_text()
         return ""
 
     def stop(self, why: str) -> None:
         """Save why the campaign stops. Raises OSError."""
-        write_atomically(self.directory / _REASON_FILE, why.encode())
+        write_atomically(self.directory / _REASON_NAME, why.encode())
 
     @property
     def conclusive_cuts(self) -> list[CampaignCut]:
@@ -244,14 +239,14 @@ def _merge_settings(saved: CampaignSettings, new: CampaignSettings | None, direc
     return msgspec.structs.replace(new, seed=saved.seed, started_at=saved.started_at)
 
 
-def _read_cuts(directory: Path) -> Iterator[CampaignCut]:
-    number = 1
-    while (path := directory / f"{number:05}.json").exists():
-        yield _read_document(path, CampaignCut)
-        number += 1
+def _read_cuts(directory: Path) -> list[CampaignCut]:
+    cuts: list[CampaignCut] = []
+    while (path := directory / f"{len(cuts) + 1:05}.json").exists():
+        cuts.append(_read_file(path, CampaignCut))
+    return cuts
 
 
-def _read_document(path: Path, kind: type[_Document], owner: int | None = None) -> _Document:
+def _read_file(path: Path, kind: type[_Document], owner: int | None = None) -> _Document:
     """Read a file of a campaign. ``owner``: who must own the file, because its commands will run. Raises Refused."""
     try:
         data, status = read_regular(path)

@@ -48,7 +48,7 @@ _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _NO_TIMEOUT_S = 1e9
 
 
-class CampaignStopped(Exception):  # noqa: N818  its message is printed
+class CampaignStop(Exception):  # noqa: N818  its message is printed
     """The campaign cannot continue. The message says why. Nothing is removed."""
 
 
@@ -85,13 +85,13 @@ class CutCampaign:
         self._is_stopping = True
 
     def run(self) -> None:
-        """Make all cuts. Raises CampaignStopped, Refused, OSError."""
+        """Make all cuts. Raises CampaignStop, Refused, OSError."""
         while len(self.store.conclusive_cuts) < self.settings.cuts and not self._is_stopping:
             self.cut = self._next_cut()
             self._continue(is_resumed=self.cut in self.store.cuts)
             newest = [cut for cut in self.store.cuts if cut.outcome != "refused"][-MAX_INCONCLUSIVE_CUTS:]
             if len(newest) == MAX_INCONCLUSIVE_CUTS and not any(cut.is_conclusive for cut in newest):
-                raise CampaignStopped(
+                raise CampaignStop(
                     f"{MAX_INCONCLUSIVE_CUTS} cuts in a row did not happen. The last one: {newest[-1].reason}. Check "
                     "the off and the on command"
                 )
@@ -148,9 +148,9 @@ class CutCampaign:
         settings = self.settings
         boot = self._wait_for_answer("it does not answer")
         if boot == proc.boot_id():
-            raise CampaignStopped(f"{settings.host} is this machine, which would lose its power, too")
+            raise CampaignStop(f"{settings.host} is this machine, which would lose its power, too")
         if self._last_boot_id and boot != self._last_boot_id:
-            raise CampaignStopped(
+            raise CampaignStop(
                 f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
                 "command takes effect late"
             )
@@ -165,7 +165,7 @@ class CutCampaign:
         self._save("start", boot_before=boot)
 
     def _wait_for_answer(self, no_answer: str) -> str:
-        """Wait until HOST answers, and return its boot id. Raises CampaignStopped, whose message has ``no_answer``."""
+        """Wait until HOST answers, and return its boot id. Raises CampaignStop, whose message has ``no_answer``."""
         began_s = time.monotonic()
         while True:
             waited_s = time.monotonic() - began_s
@@ -174,14 +174,14 @@ class CutCampaign:
             if boot:
                 return boot
             if waited_s > self.settings.back_s:
-                raise CampaignStopped(f"{self.settings.host}: {no_answer} within {seconds(waited_s)}: {failure}")
+                raise CampaignStop(f"{self.settings.host}: {no_answer} within {seconds(waited_s)}: {failure}")
             time.sleep(RETRY_INTERVAL_S)
 
     def _run_on_host(self, script: str, failure: str) -> None:
-        """Run a shell command on HOST. Raises CampaignStopped with the words ``failure``."""
+        """Run a shell command on HOST. Raises CampaignStop with the words ``failure``."""
         result = self._run_ssh(script, self.settings.command_s)
         if result.code != 0:
-            raise CampaignStopped(f"{self.settings.host}: {failure}: {_failure(result)}")
+            raise CampaignStop(f"{self.settings.host}: {failure}: {_failure(result)}")
 
     def _leftover(self) -> str | None:
         """Return the directory with the records of the newest cut, if the directory is to be removed (KEPT_LOSSES)."""
@@ -218,7 +218,7 @@ class CutCampaign:
                 writer_end = writer.kill(after_s=0.0 if self._off else WRITER_END_TIMEOUT_S)
                 witness.close()
         except LogNotWritten as error:
-            raise CampaignStopped(f"the acknowledgements cannot be saved: {error}") from None
+            raise CampaignStop(f"the acknowledgements cannot be saved: {error}") from None
         if self._off is None:
             self._finish_without_cut(witness, writer_end, spoiled)
             return False
@@ -235,10 +235,7 @@ class CutCampaign:
         return True
 
     def _cut_while_writing(self, witness: Witness, writer: ShellCommand) -> str:
-        """Run the off command, and return when HOST is silent.
-
-        Returns why the cut proves nothing, or an empty string. Raises CampaignStopped.
-        """
+        """Run the off command until HOST is silent. Return why the cut proves nothing, or ''. Raises CampaignStop."""
         began_s, cut_at_s = time.monotonic(), 0.0
         for view in witness.listen(writer.stdout, POLL_INTERVAL_S):
             writer.poll()  # kills the writer if it prints too much
@@ -282,7 +279,7 @@ class CutCampaign:
         return f"the records went to the filesystem of {mount_point}, not of {expected}"
 
     def _off_result(self) -> tuple[CommandResult, float] | None:
-        """Return the result of the off command and when it ended; None while it runs. Raises CampaignStopped."""
+        """Return the result of the off command and when it ended; None while it runs. Raises CampaignStop."""
         if self._off_end is None and self._off and (result := self._off.poll()) is not None:
             self._check_result("off", result)
             self._off_end = result, time.monotonic()
@@ -302,13 +299,11 @@ class CutCampaign:
         return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
     def _check_result(self, name: str, result: CommandResult) -> None:
-        """Raises CampaignStopped if this command (off, on) failed."""
+        """Raises CampaignStop if this command (off, on) failed."""
         if result.code is None:
-            raise CampaignStopped(
-                f"the {name} command did not end within {seconds(result.elapsed_s)}: {result.description}"
-            )
+            raise CampaignStop(f"the {name} command did not end within {seconds(result.elapsed_s)}: {result.message}")
         if result.code:
-            raise CampaignStopped(f"the {name} command failed (exit {result.code}): {result.description}")
+            raise CampaignStop(f"the {name} command failed (exit {result.code}): {result.message}")
 
     # after the cut
 
@@ -353,7 +348,7 @@ class CutCampaign:
         else:
             self._finish("intact", **changes)
         if figures.any_lost and figures.unmountable and not self.settings.remake:
-            raise CampaignStopped(
+            raise CampaignStop(
                 f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
                 "Make it anew before the same command continues, or let --remake do that"
             )
@@ -383,7 +378,7 @@ class CutCampaign:
                     raise self._cannot_verify(_failure(result))
                 if NO_DEVICE in mount.printed:
                     raise self._cannot_verify(f"its disk is missing or has another name: {mount.printed}")
-                return self._read_records(mount_fails=True), f"the filesystem did not mount: {mount.description}"
+                return self._read_records(mount_fails=True), f"the filesystem did not mount: {mount.message}"
             time.sleep(RETRY_INTERVAL_S)
 
     def _read_records(self, *, mount_fails: bool) -> CommandResult:
@@ -391,8 +386,8 @@ class CutCampaign:
         words += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
         return self._run_ssh(self._fstui_command(*words), VERIFY_TIMEOUT_S, self.store.log_path(self.cut))
 
-    def _cannot_verify(self, why: str) -> CampaignStopped:
-        return CampaignStopped(
+    def _cannot_verify(self, why: str) -> CampaignStop:
+        return CampaignStop(
             f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
             "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "
             "be mounted"
@@ -403,4 +398,4 @@ def _failure(result: CommandResult) -> str:
     """Return why a command on HOST failed, in a few words."""
     if result.code is None:
         return f"no answer within {seconds(result.elapsed_s)}"
-    return ssh.message(result.err) or result.description.rpartition("fstui: ")[2]
+    return ssh.message(result.err) or result.message.rpartition("fstui: ")[2]

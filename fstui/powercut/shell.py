@@ -35,7 +35,7 @@ class CommandResult(NamedTuple):
         return " ".join((self.err or self.out)[-_TAIL_BYTES:].decode(errors="backslashreplace").split())
 
     @property
-    def description(self) -> str:
+    def message(self) -> str:
         return self.printed or "it printed nothing"
 
 

@@ -56,7 +56,7 @@ class Witness:
         self._has_unsynced_data = False
         """Whether data was written since the last sync."""
         now = time.monotonic()
-        self._synced_at = self._last_line_at = now
+        self._synced_at = self._line_at = now
         self.acknowledged_at = now
         """When the last acknowledgement arrived (time.monotonic)."""
         self._counts: list[tuple[float, int]] = [(now, 0)]
@@ -93,9 +93,7 @@ class Witness:
         began, count = self._counts[0]
         rate = (ack_count - count) / (now - began) if now > began else 0.0
         last = self.log.newest_ack if self.log else None
-        return WitnessState(
-            ack_count, self.durable_count, rate, last, now - self.acknowledged_at, now - self._last_line_at
-        )
+        return WitnessState(ack_count, self.durable_count, rate, last, now - self.acknowledged_at, now - self._line_at)
 
     def sync(self) -> None:
         """Sync the log. Raises LogNotWritten."""
@@ -118,7 +116,7 @@ class Witness:
             os.close(self._fd)
 
     def _receive(self, data: bytes) -> None:
-        self._last_line_at = time.monotonic()
+        self._line_at = time.monotonic()
         valid = []
         try:
             for line in self._lines.feed(data, MAX_HEADER if self.log is None else MAX_LINE):
@@ -135,7 +133,7 @@ class Witness:
         before = self.log.newest_ack
         self.log.add(line)
         if self.log.newest_ack is not before:
-            self.acknowledged_at = self._last_line_at
+            self.acknowledged_at = self._line_at
 
     def _read_header(self, line: bytes) -> None:
         """Read the header, and skip text that a login shell printed before it."""

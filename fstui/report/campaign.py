@@ -56,7 +56,7 @@ def document(store: CampaignStore, stopped: str) -> CampaignDocument:
         verdict=_verdict(settings.kind, outcomes),
         sentence=sentence(settings.kind, outcomes["lost"], len(happened)),
         stopped=stopped,
-        running=store.running,
+        running=store.is_running,
         bound=Bound(method=METHOD, confidence=CONFIDENCE, low=low, high=high),
         totals=CampaignTotals(
             cuts=len(happened),

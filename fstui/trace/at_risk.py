@@ -65,32 +65,30 @@ def sentences(risk: AtRisk) -> tuple[str, ...]:
 def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
         shared = program.shared_files if program.files > 1 else 0
-        shared_note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
+        note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
         oldest = f"oldest {'≥ ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
-        bytes_at_risk = (
-            f"up to {size(program.bytes)} not durable, in {files}{shared_note}; {oldest}{_part_in_log(program)}"
-        )
+        amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
         most = f"at most {size(program.most_bytes)}, for at most {longest}, in this watch"
-        bytes_at_risk = f"nothing at risk now; {most}"
+        amount = f"nothing at risk now; {most}"
     elif program.direct_files:
-        bytes_at_risk = "nothing that is counted is at risk"
+        amount = "nothing that is counted is at risk"
     else:
-        bytes_at_risk = "no bytes at risk" if program.names else "nothing at risk"
+        amount = "no bytes at risk" if program.names else "nothing at risk"
     names = ""
     if program.names:
         kind = "new, renamed or linked name" if program.names == 1 else "new, renamed or linked names"
         age = seconds(program.oldest_name_s or 0.0)
-        joined_by = ", but" if bytes_at_risk.startswith("no bytes") else ";"
+        joined_by = ", but" if amount.startswith("no bytes") else ";"
         names = f"{joined_by} {count(program.names)} {kind} in directories that are not synced, oldest {age}"
     direct = ""
     if program.direct_files:
         files = counted(program.direct_files, "file")
         direct = f"; writes with O_DIRECT to {files} are not counted: the disk's cache holds at most "
         direct += size(program.direct_bytes)
-    return f"{program.who}: {bytes_at_risk}{names}{_sync_rate(program, elapsed_s)}{direct}."
+    return f"{program.who}: {amount}{names}{_sync_rate(program, elapsed_s)}{direct}."
 
 
 def _part_in_log(program: ProgramAtRisk) -> str:

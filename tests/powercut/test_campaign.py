@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.powercut import cutting
 from fstui.powercut.bounds import interval
 from fstui.powercut.campaign import PATTERNS, CampaignCut, CampaignSettings, CampaignStore, Step
-from fstui.powercut.cutting import CampaignStopped, CutCampaign
+from fstui.powercut.cutting import CampaignStop, CutCampaign
 from tests.powercut.headers import HEADER
 from tests.powercut.host import MadeUpHost
 
@@ -84,7 +84,7 @@ def test_campaign_continues_after_a_loss(host: MadeUpHost, tmp_path: Path) -> No
 def test_cut_without_a_new_boot_proves_nothing(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("same-boot")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(CampaignStopped, match=r"3 cuts in a row did not happen.*boot id of db1 did not change"):
+    with pytest.raises(CampaignStop, match=r"3 cuts in a row did not happen.*boot id of db1 did not change"):
         campaign.run()
     assert outcomes(campaign) == ["no-cut"] * 3
 
@@ -92,7 +92,7 @@ def test_cut_without_a_new_boot_proves_nothing(host: MadeUpHost, tmp_path: Path)
 def test_host_that_goes_on_writing_was_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("wrong-plug")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(CampaignStopped, match=r"still writing.*The off command printed: no session"):
+    with pytest.raises(CampaignStop, match=r"still writing.*The off command printed: no session"):
         campaign.run()
     assert outcomes(campaign) == ["no-cut"] * 3
     assert (host.home / "plug").read_text() == "off\non\n" * 3
@@ -120,7 +120,7 @@ def test_command_that_fails_or_hangs_stops_it(
 ) -> None:
     host.set(behaviour)
     campaign = host.campaign(tmp_path / "into", host.settings(command_s=0.3))
-    with pytest.raises(CampaignStopped, match=f"the {command} command {words}"):
+    with pytest.raises(CampaignStop, match=f"the {command} command {words}"):
         campaign.run()
     assert f"unknown state: the {command} command" in campaign.cut.power_state
     host.unset(behaviour)
@@ -131,14 +131,14 @@ def test_command_that_fails_or_hangs_stops_it(
 
 def test_connection_that_breaks_before_the_cut_is_no_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("ssh-dies")
-    with pytest.raises(CampaignStopped, match="connection broke before the off command: Connection reset by peer"):
+    with pytest.raises(CampaignStop, match="connection broke before the off command: Connection reset by peer"):
         host.campaign(tmp_path / "into", host.settings()).run()
     assert not (host.home / "plug").exists()
 
 
 def test_host_that_is_silent_before_the_cut_is_not_cut(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("goes-silent")
-    with pytest.raises(CampaignStopped, match="HOST had been silent for"):
+    with pytest.raises(CampaignStop, match="HOST had been silent for"):
         host.campaign(tmp_path / "into", host.settings(wait_s=(0.2, 0.2))).run()
     assert not (host.home / "plug").exists()
 
@@ -153,14 +153,14 @@ def test_connection_that_breaks_while_verifying_is_made_again(host: MadeUpHost, 
 def test_host_that_another_campaign_cuts_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings())
     campaign._show_cut = lambda cut: host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
-    with pytest.raises(CampaignStopped, match=r"db1 has restarted between two cuts.*Another campaign"):
+    with pytest.raises(CampaignStop, match=r"db1 has restarted between two cuts.*Another campaign"):
         campaign.run()
     assert outcomes(campaign) == ["intact"]
 
 
 def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("boot", Path("/proc/sys/kernel/random/boot_id").read_text())
-    with pytest.raises(CampaignStopped, match="db1 is this machine"):
+    with pytest.raises(CampaignStop, match="db1 is this machine"):
         host.campaign(tmp_path / "into", host.settings()).run()
     assert not (host.home / "plug").exists()
 
@@ -168,7 +168,7 @@ def test_witness_does_not_cut_its_own_power(host: MadeUpHost, tmp_path: Path) ->
 def test_filesystem_that_comes_back_read_only_is_not_counted(host: MadeUpHost, tmp_path: Path) -> None:
     host.answers("kept", read_only=True)
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(CampaignStopped, match="cut 1 cannot be verified: its filesystem is mounted read-only"):
+    with pytest.raises(CampaignStop, match="cut 1 cannot be verified: its filesystem is mounted read-only"):
         campaign.run()
     assert campaign.store.conclusive_cuts == []
     host.answers("kept")
@@ -181,7 +181,7 @@ def test_disk_that_is_missing_is_no_loss(host: MadeUpHost, tmp_path: Path) -> No
     (host.home / "answer.json").write_text("")
     mount = "[ ! -e written ] || { echo 'special device /dev/sdb1 does not exist'; exit 32; }"
     campaign = host.campaign(tmp_path / "into", host.settings(mount=mount))
-    with pytest.raises(CampaignStopped, match="its disk is missing or has another name: special device /dev/sdb1"):
+    with pytest.raises(CampaignStop, match="its disk is missing or has another name: special device /dev/sdb1"):
         campaign.run()
     assert campaign.store.conclusive_cuts == []
 
@@ -194,9 +194,9 @@ def test_full_disk_of_the_witness_stops_it(host: MadeUpHost, tmp_path: Path) -> 
     try:
         campaign = host.campaign(into, host.settings(wait_s=(60.0, 60.0)))
         (into / "filled").write_bytes(bytes(40960))
-        with pytest.raises(CampaignStopped, match=r"acknowledgements cannot be saved: .*No space left"):
+        with pytest.raises(CampaignStop, match=r"acknowledgements cannot be saved: .*No space left"):
             campaign.run()
-        os.close(campaign.store._lock)
+        os.close(campaign.store._lock_fd)
     finally:
         subprocess.run(["umount", into], check=True)
     assert not (host.home / "plug").exists()
@@ -213,16 +213,16 @@ def test_campaign_can_be_read_while_it_runs(host: MadeUpHost, tmp_path: Path) ->
     campaign.run()
     campaign.store.stop("db1: no")
     read = CampaignStore.read(tmp_path / "into")
-    assert (read.running, read.stop_reason, read.cuts) == (True, "db1: no", campaign.store.cuts)
-    os.close(campaign.store._lock)
-    assert not CampaignStore.read(tmp_path / "into").running
+    assert (read.is_running, read.stop_reason, read.cuts) == (True, "db1: no", campaign.store.cuts)
+    os.close(campaign.store._lock_fd)
+    assert not CampaignStore.read(tmp_path / "into").is_running
     assert CampaignStore.open(tmp_path / "into", None).stop_reason == ""
 
 
 def test_host_that_does_not_come_back_stops_it(host: MadeUpHost, tmp_path: Path) -> None:
     host.set("dead")
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    with pytest.raises(CampaignStopped, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
+    with pytest.raises(CampaignStop, match=r"db1: it has not come back after cut 1.*no sshd listens there"):
         campaign.run()
     assert campaign.cut.power_state == "on"
     host.unset("dead")
@@ -251,7 +251,7 @@ def test_killed_witness_continues(step: Step, expected: int, host: MadeUpHost, t
         host.set("boot", Path("/proc/sys/kernel/random/uuid").read_text())
     if step == "verify":
         store.save(msgspec.structs.replace(cut, boot_after=(host.home / "boot").read_text().strip()))
-    os.close(store._lock)
+    os.close(store._lock_fd)
     campaign = host.campaign(tmp_path / "into", None)
     campaign.run()
     assert len(campaign.store.cuts) == expected
@@ -263,7 +263,7 @@ def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Pa
     campaign = host.campaign(
         tmp_path / "into", host.settings(mount="[ ! -e written ] || { echo bad superblock; exit 32; }")
     )
-    with pytest.raises(CampaignStopped, match="could not be mounted after cut 1"):
+    with pytest.raises(CampaignStop, match="could not be mounted after cut 1"):
         campaign.run()
     [cut] = campaign.store.cuts
     assert cut.outcome == "lost" and cut.figures is not None and cut.figures.unmountable
@@ -272,10 +272,10 @@ def test_filesystem_that_does_not_mount_is_a_loss(host: MadeUpHost, tmp_path: Pa
 def test_records_that_cannot_be_read_are_no_loss(host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text("")
     campaign = host.campaign(tmp_path / "into", host.settings())
-    with pytest.raises(CampaignStopped, match="cut 1 cannot be verified"):
+    with pytest.raises(CampaignStop, match="cut 1 cannot be verified"):
         campaign.run()
     again = _reopened(host, campaign, mount_fails=True)
-    with pytest.raises(CampaignStopped, match="could not be mounted after cut 1"):
+    with pytest.raises(CampaignStop, match="could not be mounted after cut 1"):
         again.run()
     assert outcomes(again) == ["lost"]
 
@@ -295,14 +295,14 @@ def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: P
 @pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])
 def test_answer_of_the_host_is_not_trusted(answer: str, host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text(answer)
-    with pytest.raises(CampaignStopped, match="no run document"):
+    with pytest.raises(CampaignStop, match="no run document"):
         host.campaign(tmp_path / "into", host.settings()).run()
 
 
 def test_host_that_floods_is_stopped(host: MadeUpHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cutting, "MAX_LOG_BYTES", 500)
     campaign = host.campaign(tmp_path / "into", host.settings(wait_s=(60.0, 60.0)))
-    with pytest.raises(CampaignStopped, match="HOST sent more than 200 MiB"):
+    with pytest.raises(CampaignStop, match="HOST sent more than 200 MiB"):
         campaign.run()
 
 
@@ -312,7 +312,7 @@ def test_directory_that_is_not_mounted_any_more_is_not_cut(host: MadeUpHost, tmp
     store = campaign.store
     store.save(msgspec.structs.replace(store.cuts[0], mount_point="/srv/data"))
     again = _reopened(host, campaign, host.settings(cuts=2))
-    with pytest.raises(CampaignStopped, match="the records went to the filesystem of /srv, not of /srv/data"):
+    with pytest.raises(CampaignStop, match="the records went to the filesystem of /srv, not of /srv/data"):
         again.run()
 
 
@@ -328,7 +328,7 @@ def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_pat
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
     with pytest.raises(Refused, match="another fstui runs"):
         CampaignStore.open(tmp_path / "into", None)
-    os.close(campaign.store._lock)
+    os.close(campaign.store._lock_fd)
     with pytest.raises(Refused, match="begun with a different --host"):
         CampaignStore.open(tmp_path / "into", host.settings(host="db2"))
     assert CampaignStore.open(tmp_path / "into", host.settings(cuts=9, seed=1)).settings.cuts == 9
@@ -337,7 +337,7 @@ def test_another_host_is_refused_and_more_cuts_are_not(host: MadeUpHost, tmp_pat
 @pytest.mark.root
 def test_commands_of_another_user_are_not_run(host: MadeUpHost, tmp_path: Path) -> None:
     campaign = host.campaign(tmp_path / "into", host.settings(cuts=1))
-    os.close(campaign.store._lock)
+    os.close(campaign.store._lock_fd)
     os.chown(tmp_path / "into/campaign.json", 65534, 65534)
     with pytest.raises(Refused, match="belongs to another user"):
         CampaignStore.open(tmp_path / "into", None)
@@ -347,5 +347,5 @@ def test_commands_of_another_user_are_not_run(host: MadeUpHost, tmp_path: Path) 
 def _reopened(
     host: MadeUpHost, campaign: CutCampaign, settings: CampaignSettings | None = None, **how: bool
 ) -> CutCampaign:
-    os.close(campaign.store._lock)
+    os.close(campaign.store._lock_fd)
     return host.campaign(campaign.store.directory, settings, **how)

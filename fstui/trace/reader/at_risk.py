@@ -208,9 +208,8 @@ class AtRiskTracker:
                 searches -= 1
                 candidates = {os.path.dirname(file.path) for file in self._rows if file.number == directory[0]}
                 self._directory_paths[directory] = find_directory(self._threads[thread].pid, directory[1], candidates)
-            self._new_names.append(
-                (program, NewNames(directory, self._directory_paths.get(directory), count, self._now))
-            )
+            path = self._directory_paths.get(directory)
+            self._new_names.append((program, NewNames(directory, path, count, self._now)))
         commits = {journal: journal.commits() for journal in {new.journal for _, new in self._new_names} if journal}
         self._new_names = [
             (program, new)

@@ -68,10 +68,10 @@ def in_outermost_namespace() -> bool:
 def family(roots: Collection[int]) -> list[int]:
     """Return the threads of these processes and of all their descendants."""
     parents = {pid: process.parent for pid in proc.pids() if (process := proc.stat(pid))}
-    return [thread for pid in parents if is_descendant(pid, parents, roots) for thread in threads(pid)]
+    return [thread for pid in parents if in_family(pid, parents, roots) for thread in threads(pid)]
 
 
-def is_descendant(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
+def in_family(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
     for _ in range(len(parents) + 1):  # limited, because parents that changed while /proc was read may form a loop
         if pid in roots:
             return True

@@ -5,15 +5,7 @@ import subprocess
 import sys
 import threading
 
-from fstui.trace.reader.processes import (
-    WORKERS,
-    Lineage,
-    ProcessCache,
-    TracedProcess,
-    family,
-    is_descendant,
-    process_of,
-)
+from fstui.trace.reader.processes import WORKERS, Lineage, ProcessCache, TracedProcess, family, in_family, process_of
 
 UNUSED = 1 << 22
 """No thread has this number (kernel: PID_MAX_LIMIT)."""
@@ -60,8 +52,8 @@ def test_a_family_has_all_threads_of_a_process_and_its_children() -> None:
 
 
 def test_a_loop_of_parents_ends_the_search() -> None:
-    assert not is_descendant(3, {3: 4, 4: 3}, [1])
-    assert is_descendant(3, {3: 4, 4: 1}, [1])
+    assert not in_family(3, {3: 4, 4: 3}, [1])
+    assert in_family(3, {3: 4, 4: 1}, [1])
 
 
 def test_a_thread_has_the_program_of_its_process() -> None:
