@@ -52,12 +52,12 @@ Latency (ms):
 
 
 def test_interval_line_is_parsed() -> None:
-    seen = [interval for line in PRINTED if (interval := sysbench_program.interval(line))]
+    seen = [interval for line in PRINTED if (interval := sysbench_program.parse_interval(line))]
     assert [(each["t_s"], each["tps"], each["p95_ms"]) for each in seen] == [(1, 1563.92, 1.25), (2, 1876.55, 0.78)]
 
 
 def test_totals_are_parsed() -> None:
-    assert sysbench_program.totals(PRINTED) == {
+    assert sysbench_program.parse_totals(PRINTED) == {
         "queries": {"read": 0, "write": 5680, "other": 0, "total": 5680},
         "transactions": 5680,
         "tps": 1890.24,
@@ -69,13 +69,13 @@ def test_totals_are_parsed() -> None:
 
 
 def test_killed_run_has_no_totals() -> None:
-    assert sysbench_program.totals(PRINTED[:14]) is None
+    assert sysbench_program.parse_totals(PRINTED[:14]) is None
 
 
 def test_histogram_supplies_missing_percentiles() -> None:
     reported = ReportedFigures("sysbench")
-    reported.note(sysbench_program.totals(PRINTED) or {})
-    for row in sysbench_program.histogram(PRINTED):
+    reported.note(sysbench_program.parse_totals(PRINTED) or {})
+    for row in sysbench_program.parse_histogram(PRINTED):
         reported.note({"histogram": [row]})
     assert reported.figures
     latency = reported.figures.latency(reported.histogram)

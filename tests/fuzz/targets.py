@@ -165,11 +165,11 @@ def sysbench_output(data: bytes) -> None:
     """The output of sysbench, including text from a server."""
     text = data.decode(errors="replace").split("\n")
     reported = ReportedFigures("sysbench")
-    intervals = [found for line in text if (found := sysbench_program.interval(line))]
+    intervals = [found for line in text if (found := sysbench_program.parse_interval(line))]
     with suppress(BadFrame):
         reported.note({"intervals": intervals})
-        reported.note({"histogram": sysbench_program.histogram(text)})
-        if totals := sysbench_program.totals(text):
+        reported.note({"histogram": sysbench_program.parse_histogram(text)})
+        if totals := sysbench_program.parse_totals(text):
             reported.note(totals)
         waits = sysbench_program.parse_counters([tuple(line.split("\t")) for line in text], len(WAITS))
         reported.note(

@@ -153,8 +153,8 @@ def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> 
         is_dirty, start_s = dirty_check(stack, fd, os.path.basename(path)), time.monotonic()
         for number, (name, sync) in zip(count(), cycle(calls.items()), strict=False):
             is_searching = sum(dirty for _, dirty in counts.values()) == 1
-            limits = (MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S) if is_searching else (MAX_TRIES, TRIES_TIMEOUT_S)
-            max_tries, timeout_s = limits
+            max_tries = MAX_SEARCH_TRIES if is_searching else MAX_TRIES
+            timeout_s = SEARCH_TIMEOUT_S if is_searching else TRIES_TIMEOUT_S
             if number >= max_tries or (number >= MIN_TRIES and time.monotonic() - start_s > timeout_s):
                 break
             stays_dirty = _leaves_dirty(fd, is_dirty, sync)
@@ -184,19 +184,19 @@ def dirty_check(stack: ExitStack, fd: int, name: str) -> Callable[[], bool]:
     os.pwrite(fd, b"\0", 0)  # an empty file cannot be mapped
     mapping = stack.enter_context(mmap.mmap(fd, 1, prot=mmap.PROT_READ))
 
-    def dirty() -> bool:
+    def is_dirty() -> bool:
         _ = mapping[0]  # smaps counts only pages that were touched
         return dirty_kb(read_text("self/smaps"), name) > 0
 
-    return dirty
+    return is_dirty
 
 
 def dirty_kb(smaps: str, name: str) -> int:
     """Return the kB of dirty pages in the mappings of files with this name."""
-    total, matches = 0, False
+    total_kb, is_that_file = 0, False
     for line in smaps.splitlines():
         if _HEADER.match(line):
-            matches = line.endswith("/" + name)
-        elif matches and (dirty := _DIRTY_KB.match(line)):
-            total += int(dirty[1])
-    return total
+            is_that_file = line.endswith("/" + name)
+        elif is_that_file and (match := _DIRTY_KB.match(line)):
+            total_kb += int(match[1])
+    return total_kb

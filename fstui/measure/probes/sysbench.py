@@ -31,11 +31,11 @@ PROGRESS_NS = 250_000_000
 WAITS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
 
 
-def tables_of(settings: dict[str, Any]) -> tuple[str, str]:
+def size_flags(settings: dict[str, Any]) -> tuple[str, str]:
     return f"--tables={settings['tables']}", f"--table-size={settings['rows']}"
 
 
-def bytes_of(settings: dict[str, Any]) -> int:
+def table_bytes(settings: dict[str, Any]) -> int:
     return int(settings["schemas"] * settings["tables"] * settings["rows"] * ROW_BYTES)
 
 
@@ -53,16 +53,16 @@ def finish(program: RunningProgram, check: Callable[[], object] = check_space) -
 
 
 def fill(settings: dict[str, Any]) -> None:
-    schemas, total = settings["schemas"], bytes_of(settings)
-    total_tables = schemas * settings["tables"]
-    done_tables = 0
+    schemas, total_bytes = settings["schemas"], table_bytes(settings)
+    total_tables, done_tables = schemas * settings["tables"], 0
 
     def on_line(line: str) -> None:
         nonlocal done_tables
-        done_tables += line.startswith("Creating a secondary index")
-        send("preparing", done=total * done_tables // total_tables, total=total)
+        if line.startswith("Creating a secondary index"):
+            done_tables += 1
+        send("preparing", done=total_bytes * done_tables // total_tables, total=total_bytes)
 
-    flags = (f"--threads={min(settings['tables'], 8)}", *tables_of(settings))
+    flags = (f"--threads={min(settings['tables'], 8)}", *size_flags(settings))
     for command in (["cleanup"] if settings["drop"] else []) + ["prepare"]:
         for schema in range(1, schemas + 1):
             finish(sysbench(settings, command, *flags, on_line=on_line, environment={"FSTUI_SCHEMA": str(schema)}))
@@ -70,7 +70,7 @@ def fill(settings: dict[str, Any]) -> None:
 
 def warm_up(settings: dict[str, Any]) -> None:
     reported_ns = 0
-    filled_bytes = bytes_of(settings) if settings["fill"] else 0
+    filled_bytes = table_bytes(settings) if settings["fill"] else 0
 
     def check() -> None:
         nonlocal reported_ns
@@ -80,10 +80,10 @@ def warm_up(settings: dict[str, Any]) -> None:
             send("preparing", done=filled_bytes, total=filled_bytes)
 
     flags = (f"--threads={settings['threads']}", f"--time={max(1, round(settings['warmup_s']))}")
-    finish(sysbench(settings, "run", *flags, *tables_of(settings)), check)
+    finish(sysbench(settings, "run", *flags, *size_flags(settings)), check)
 
 
-def file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
+def read_file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
     """Return the server's counters by kind of file; an empty dict if the server does not report them."""
     if not settings["waits"]:
         return {}
@@ -101,7 +101,7 @@ def increase(after: int | None, before: int | None) -> int | None:
 class Measurement:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.waits_before = file_waits(settings)
+        self.waits_before = read_file_waits(settings)
         self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
         self.silent_intervals = 0
@@ -109,7 +109,7 @@ class Measurement:
     def on_line(self, line: str) -> None:
         if line.startswith("Threads started!"):
             self.started_ns = clock()
-        elif interval := sysbench_program.interval(line):
+        elif interval := sysbench_program.parse_interval(line):
             self.transactions += interval["tps"] * interval.pop("length_s")
             self.silent_intervals = 0 if interval["tps"] else self.silent_intervals + 1
             send("figures", intervals=[interval], transactions=round(self.transactions))
@@ -117,7 +117,11 @@ class Measurement:
     def run(self, commands: CommandLines) -> None:
         """Run sysbench until it ends or the engine stops it. Raises Trouble."""
         seconds = self.settings["seconds"]
-        flags = (f"--threads={self.settings['threads']}", f"--time={max(1, round(seconds))}", *tables_of(self.settings))
+        flags = (
+            f"--threads={self.settings['threads']}",
+            f"--time={max(1, round(seconds))}",
+            *size_flags(self.settings),
+        )
         program = sysbench(self.settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
         start_ns = clock()
         while True:
@@ -141,16 +145,16 @@ class Measurement:
     def conclude(self, text: list[str]) -> None:
         """Send the final figures, and set the end of the step so that the step has the rate that sysbench printed."""
         self.ended_ns = clock()
-        totals = sysbench_program.totals(text)
+        totals = sysbench_program.parse_totals(text)
         if totals is None:
             return
         send("figures", **totals)
-        histogram = sysbench_program.histogram(text)
+        histogram = sysbench_program.parse_histogram(text)
         for first in range(0, len(histogram), HISTOGRAM_ROWS):
             send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
         waits = [
             {"file": name, **dict(zip(WAITS, map(increase, numbers, self.waits_before[name]), strict=True))}
-            for name, numbers in file_waits(self.settings).items()
+            for name, numbers in read_file_waits(self.settings).items()
             if name in self.waits_before
         ]
         send("figures", waits=waits)

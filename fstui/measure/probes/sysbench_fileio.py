@@ -19,7 +19,7 @@ LATENCY_NOTE = "each write and each fsync is an event of its own in one histogra
 _FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
 
 
-def totals(text: list[str]) -> dict[str, Any] | None:
+def parse_totals(text: list[str]) -> dict[str, Any] | None:
     figures, _ = parse_report(text)
     if not figures.keys() >= set(_FIGURES.values()):
         return None
@@ -64,7 +64,7 @@ def run(settings: dict[str, Any], commands: CommandLines) -> None:
             program.kill()
     if program.finish() and not commands.stop_requested:
         raise Trouble(find_error(program.text))
-    figures = totals(program.text)
+    figures = parse_totals(program.text)
     if figures is None:
         if not commands.stop_requested:
             raise Trouble("sysbench printed no report at its end")

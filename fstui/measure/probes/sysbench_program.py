@@ -137,7 +137,7 @@ def find_error(text: list[str], status: int = 1) -> str:
     return _QUERY_SUFFIX.sub("", errors[-1]) if errors else (text[-1] if text else "it printed nothing")
 
 
-def interval(line: str) -> dict[str, float] | None:
+def parse_interval(line: str) -> dict[str, float] | None:
     """Return the fields of a line of ``--report-interval=1``; None for any other line."""
     match = _INTERVAL_LINE.match(line)
     if match is None:
@@ -146,7 +146,7 @@ def interval(line: str) -> dict[str, float] | None:
     return {"t_s": t_s, "tps": tps, "qps": qps, "p95_ms": p95_ms, "errors_per_s": errors_per_s, "length_s": 1.0}
 
 
-def totals(text: list[str]) -> dict[str, Any] | None:
+def parse_totals(text: list[str]) -> dict[str, Any] | None:
     """Return the figures of the final report of an OLTP script; None if there is no report."""
     totals, per_s = parse_report(text)
     if "transactions" not in per_s or "queries" not in per_s:
@@ -173,7 +173,7 @@ def latency_ms(figures: Mapping[str, float]) -> dict[str, float]:
     return {name: figures[printed] for name, printed in _LATENCY_MS.items() if printed in figures}
 
 
-def histogram(text: list[str]) -> list[tuple[float, int]]:
+def parse_histogram(text: list[str]) -> list[tuple[float, int]]:
     return [(float(match[1]), int(match[2])) for line in text if (match := _HISTOGRAM_LINE.match(line))]
 
 

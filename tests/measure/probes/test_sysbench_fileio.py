@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileio, SysbenchFileioFigures
-from fstui.measure.probes.sysbench_fileio import totals
+from fstui.measure.probes.sysbench_fileio import parse_totals
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Step
 from fstui.runs.machine.local import LocalMachine
@@ -33,7 +33,7 @@ Latency (ms):
 
 
 def test_totals_are_read_without_rounding() -> None:
-    found = totals(SAYS.splitlines())
+    found = parse_totals(SAYS.splitlines())
     assert found is not None
     assert (found["writes_per_s"], found["fsyncs_per_s"], found["total_time_s"]) == (2126.05, 2126.54, 2.0038)
     assert found["events"] == 8532
@@ -41,7 +41,7 @@ def test_totals_are_read_without_rounding() -> None:
 
 
 def test_output_without_a_report_has_no_figures() -> None:
-    assert totals(["FATAL: no space"]) is None
+    assert parse_totals(["FATAL: no space"]) is None
 
 
 def run(directory: Path, **settings: object) -> Step:
@@ -69,6 +69,6 @@ def test_refusal_of_sysbench_fails_the_step(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", ["1.2.3", ".", "9" * 400, "", "-1"])
 def test_malformed_number_is_no_figure(number: str) -> None:
-    assert totals(SAYS.replace("2126.05", number).splitlines()) is None
-    events = totals(SAYS.replace("8532", number).splitlines())
+    assert parse_totals(SAYS.replace("2126.05", number).splitlines()) is None
+    events = parse_totals(SAYS.replace("8532", number).splitlines())
     assert events and events["events"] == 0
