@@ -26,7 +26,7 @@ ROW, ACTION = "row", "act"
 FRAMES_FROM = 110
 """Narrower screens have no cells for frames."""
 _SELECTED_MARGIN = "▌"
-_PART, _MIN_PATH_WIDTH = " · ", 8
+_PART, _MIN_PATH_WIDTH = " · ", 12
 _INSET, _LABEL_WIDTH = 3, 9
 """Text starts below the title of its frame, and evidence in the cell after its label."""
 
@@ -114,15 +114,11 @@ def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "
         text.truncate(max(room - 1, 0), overflow="crop")
         text.append("…")
     text.append(" " * max(width - text.cell_len - cell_len(right) - 1, 0))
-    text.append(right, right_style or None)
-    return text
+    return text.append(right, right_style or None)
 
 
 def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -> Text:
-    """Draw the first line of a screen: ``fstui  MARK  name   where          remark``.
-
-    ``where`` loses its last parts, then its beginning, where there is no room for it.
-    """
+    """Draw the first line of a screen: ``fstui  MARK  name   where   remark``; ``where`` loses its last parts first."""
     names = "  ".join(filter(None, (mark, name)))
     room = width - drawn_width(f" fstui  {names}   ") - drawn_width(remark) - 3
     while drawn_width(where) > room and _PART in where:

@@ -18,7 +18,7 @@ from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, DOUBT, FAINT
 
 _BAR, _RATIO = " ", 8
-_MIN_MAP_LINES, _FRAME_LINES = 18, 2
+_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 18, 2, 4
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
@@ -34,7 +34,7 @@ STEPS = (
 def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return what each run is, a table of all steps, and latencies of the step in which the runs differ most.
 
-    The latencies of all runs together fill the height, if it has room for them.
+    ``height``: of the screen, which the latencies fill if it is large.
     """
     legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.STEP]
@@ -58,7 +58,7 @@ def _maps(comparison: Comparison, height: int) -> Iterator[Card]:
     medians = [(side, median) for side in comparison.sides if (median := side.step(name))]
     views = [latency.step_view(median.run, median.measured) for _, median in medians]
     axis = latency_map.axis([point for view in views for point in view.timeline])
-    lines = max(height // len(views) - _FRAME_LINES, _MIN_MAP_LINES)
+    lines = max((height - _OTHER_LINES) // len(views) - _FRAME_LINES, _MIN_MAP_LINES)
     for (side, _), view in zip(medians, views, strict=True):
         yield f"{side.letter} {side.name}: {name}", partial(latency.heat_map, view, height=lines, axis=axis)
 

@@ -41,7 +41,7 @@ COLUMNS = (
     Column("NOTE", 28, gap=2, from_width=121),
 )
 _MIN_PICTURE_LINES = 8
-_LABEL_CELLS, _MAX_BAR_CELLS = 9, 24
+_LABEL_CELLS, _MAX_BAR_CELLS = 8, 24
 """A bar of the chart has a label from this width on."""
 
 
@@ -117,13 +117,12 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
         result.verdict(run, width),
         *result.speed(run, width),
     ]
-    room = height - len(lines)
-    explained = result.explanation(run, leading(run), width, UNBOUNDED if whole else room - _MIN_PICTURE_LINES)
-    picture_lines = room - len(explained)
-    if picture_lines < _MIN_PICTURE_LINES and not whole:
-        return [*lines, *result.explanation(run, leading(run), width, room)]
+    room = UNBOUNDED if whole else height - len(lines) - _MIN_PICTURE_LINES
+    lines += result.explanation(run, leading(run), width, room)
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
-    return [*lines, *explained, *result.picture(run, step, width, max(picture_lines, _MIN_PICTURE_LINES))]
+    if whole or height - len(lines) >= _MIN_PICTURE_LINES:
+        lines += result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES))
+    return lines
 
 
 def file_lines(summary: Summary, width: int) -> list[Text]:

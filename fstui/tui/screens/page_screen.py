@@ -25,8 +25,6 @@ COPIED_WIDTH = 80
 NAMES_FROM = 97
 """A frame on a screen of 100 columns leaves this width. A narrower help has no cells for the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
-_OTHER_LINES = 4
-"""Title, answer and footer of a page, the answer on one line or two."""
 TWO_COLUMNS_FROM = 150
 """A narrower screen has no cells for two cards side by side."""
 
@@ -142,14 +140,12 @@ def report_screen(name: str, report: Report) -> PageScreen:
 
 
 def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
-    """``height``: of the terminal, whose lines are used for the latencies."""
     from fstui.report import compare  # noqa: PLC0415
     from fstui.tui.drawing import compare as drawing  # noqa: PLC0415
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
     report = compare.of_runs(oldest_first)
-    blocks = drawing.blocks(report, height - _OTHER_LINES)
-    return PageScreen("compare", blocks, answer=" ".join(report.sections[0].lines))
+    return PageScreen("compare", drawing.blocks(report, height), answer=" ".join(report.sections[0].lines))
 
 
 def explain_screen(rule_name: str) -> PageScreen:

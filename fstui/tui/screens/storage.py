@@ -277,14 +277,9 @@ class StorageScreen(BaseScreen):
     def _draw_table(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "filesystems", f"sorted by {self.sort}")] if self.part("table").has_frame else []
         room, stats = height - len(top), self.activity.stats
+        is_real = self.fstui.session.simulated is None
         rows = storage.table(
-            self.rows,
-            stats,
-            self.recent,
-            self.selected,
-            width=width,
-            height=room,
-            has_counters=self.fstui.session.simulated is None,
+            self.rows, stats, self.recent, self.selected, width=width, height=room, has_counters=is_real
         )
         return [*top, *rows]
 
