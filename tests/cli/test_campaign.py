@@ -65,10 +65,8 @@ def test_ignored_signal_stays_ignored_while_printing(tmp_path: Path, monkeypatch
     monkeypatch.setattr(CutCampaign, "run", lambda self: None)
     others = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        assert (
-            _Session(CampaignStore.open(tmp_path / "into", made), mount_fails=False).run("json", tmp_path / "out", ())
-            == 0
-        )
+        session = _Session(CampaignStore.open(tmp_path / "into", made), mount_fails=False)
+        assert session.run("json", tmp_path / "out", ()) == 0
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     finally:

@@ -339,9 +339,5 @@ def test_fail_on_slow_tests_only_the_speed(answer: Answer, fail: bool) -> None:
 
 
 def test_fail_on_includes_worse_verdicts() -> None:
-    assert fails(SOUND.verdict, SOUND.speed.answer, ["plausible"]) and fails(
-        SOUND.verdict, SOUND.speed.answer, ["lost", "consistent"]
-    )
-    assert not fails(SOUND.verdict, SOUND.speed.answer, ["cannot-tell"]) and not fails(
-        SOUND.verdict, SOUND.speed.answer, []
-    )
+    assert all(fails(SOUND.verdict, SOUND.speed.answer, on) for on in (["plausible"], ["lost", "consistent"]))
+    assert not any(fails(SOUND.verdict, SOUND.speed.answer, on) for on in (["cannot-tell"], []))

@@ -280,9 +280,8 @@ def without(tmp_path: Path, *tools: str) -> dict[str, str]:
 
 
 def test_missing_sysbench_is_named_with_its_package(workshop: Path, tmp_path: Path) -> None:
-    assert servers.refused(workshop, environment=without(tmp_path)) == (
-        "sysbench is not installed: apt-get install sysbench"
-    )
+    said = servers.refused(workshop, environment=without(tmp_path))
+    assert said == "sysbench is not installed: apt-get install sysbench"
 
 
 def test_server_that_does_not_start_reports_why(workshop: Path) -> None:

@@ -16,17 +16,12 @@ from tests.factories.evidence import verdict
 from tests.factories.steps import latency, step
 from tests.judge.setups import DOCS
 
+LOG: dict[str, Any] = {"block_bytes": 2300, "offsets": "sequential", "prefill": "fallocate", "flushes": 2}
+
 
 def log(p99_ms: float = 2.0, rate: float = 900, **changes: Any) -> Step:
     sync = latency(1e6 * p99_ms / 4, p99_ns=1e6 * p99_ms)
-    settings: dict[str, Any] = {
-        "block_bytes": 2300,
-        "offsets": "sequential",
-        "prefill": "fallocate",
-        "flushes": 2,
-        **changes,
-    }
-    return step("log, 2300 B, fdatasync", rate=rate, changes={"sync_ns": sync}, **settings)
+    return step("log, 2300 B, fdatasync", rate=rate, changes={"sync_ns": sync}, **{**LOG, **changes})
 
 
 def answers(*steps: Step, **changes: Any) -> dict[str, Fit]:
@@ -55,28 +50,14 @@ def test_says_how_far_beyond_the_limit() -> None:
 
 
 def test_longest_sync_counts_for_a_product_that_says_so() -> None:
-    one_pause = step(
-        block_bytes=2300,
-        offsets="sequential",
-        prefill="fallocate",
-        flushes=2,
-        changes={"sync_ns": latency(1e6, longest_ns=1.5e9)},
-    )
+    one_pause = step(changes={"sync_ns": latency(1e6, longest_ns=1.5e9)}, **LOG)
     assert answers(one_pause)["ZooKeeper"].answer == "does-not-fit"
     assert answers(log())["ZooKeeper"].answer == "within-limit"
 
 
 def test_few_syncs_are_held_to_the_longest() -> None:
     sync = replace(latency(1e6, longest_ns=40e6), p99=None)
-    few = step(
-        rate=60,
-        ops=60,
-        block_bytes=2300,
-        offsets="sequential",
-        prefill="fallocate",
-        flushes=2,
-        changes={"sync_ns": sync},
-    )
+    few = step(rate=60, ops=60, changes={"sync_ns": sync}, **LOG)
     assert answers(few)["etcd"].measured.startswith("longest 40.0 ms (4.0 × the limit)")
 
 

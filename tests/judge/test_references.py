@@ -105,11 +105,8 @@ def test_operation_with_most_references_comes_first() -> None:
         step("fsync", sync="fsync"),
         step("O_DIRECT+fdatasync", open_flags=("direct",)),
     )
-    assert [placement.operation for placement in find_placements(run_with(*steps))] == [
-        "O_DIRECT+fdatasync",
-        "fsync",
-        "O_DIRECT",
-    ]
+    operations = [placement.operation for placement in find_placements(run_with(*steps))]
+    assert operations == ["O_DIRECT+fdatasync", "fsync", "O_DIRECT"]
 
 
 def test_unknown_medium_is_placed_among_all() -> None:

@@ -129,9 +129,8 @@ def test_short_lack_of_cpu_does_not_explain_slow_storage() -> None:
     one_waited = {"latency_ns": replace(latency(500_000), max=400_000_000), "longest_cpu_wait_ns": 300_000_000}
     assert answered(SSD, step(rate=5, ops=50, changes=missing | one_waited)).answer == "slow"
     assert answered(SSD, step(rate=2000, ops=4000, changes=one_waited)).title.startswith("fstui had no CPU for")
-    assert (
-        answered(SSD, step(rate=0.49 * SSD_SLOWEST, ops=round(4.9 * SSD_SLOWEST), changes=missing)).answer == "unknown"
-    )
+    starved = step(rate=0.49 * SSD_SLOWEST, ops=round(4.9 * SSD_SLOWEST), changes=missing)
+    assert answered(SSD, starved).answer == "unknown"
 
 
 @pytest.mark.parametrize(("rate", "answer"), [(480, "slow"), (520, "normal"), (3000, "normal")])
@@ -145,9 +144,8 @@ def test_varying_storage_is_compared_with_its_lower_quartile() -> None:
 
 
 def test_two_runs_or_a_short_step_are_no_yardstick() -> None:
-    assert (
-        answered(None, step(rate=100), before=before(1000, 1000)).yardstick == "what is typical for each kind of disk"
-    )
+    found = answered(None, step(rate=100), before=before(1000, 1000))
+    assert found.yardstick == "what is typical for each kind of disk"
     assert answered(None, step(rate=100, ops=40), before=before(1000, 1000, 1000)).answer == "unknown"
 
 
@@ -313,10 +311,8 @@ def test_fast_but_not_durable_is_not_normal() -> None:
 
 def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
     """Return a database step without a transaction for three of five seconds."""
-    intervals = tuple(
-        Interval(t_s=second, tps=tps, qps=tps, p95_ms=1.0)
-        for second, tps in enumerate((80, 0, 0, 0, 80 * (not never)), 1)
-    )
+    by_second = enumerate((80, 0, 0, 0, 80 * (not never)), 1)
+    intervals = tuple(Interval(t_s=second, tps=tps, qps=tps, p95_ms=1.0) for second, tps in by_second)
     done = database("oltp_read_write", 32, 64, durable=True, where=where)
     stalled = replace(done, stalls=StallSummary(count=1, lost_s=3.0))
     if never:

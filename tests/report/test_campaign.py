@@ -83,10 +83,8 @@ def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings
 
 def test_interim_verdict_has_its_bound(settings: CampaignSettings) -> None:
     made = [cut(number, "intact") for number in range(1, 4)]
-    assert (
-        campaign.interim(CampaignStore(Path(), settings, made, -1))
-        == "✓ 3 of 4 cuts, 0 lost: fewer than 64\xa0% lose data"
-    )
+    interim = campaign.interim(CampaignStore(Path(), settings, made, -1))
+    assert interim == "✓ 3 of 4 cuts, 0 lost: fewer than 64\xa0% lose data"
     assert campaign.interim(CampaignStore(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
 
 

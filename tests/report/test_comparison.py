@@ -80,10 +80,8 @@ def test_a_single_pair_of_rounds_has_no_interval() -> None:
 
 def test_only_alternating_rounds_have_a_chance() -> None:
     of_one = [ran(side, at, 1.0) for at in (1, 2, 3) for side in (0, 1)]
-    assert (
-        "of 3 rounds. By chance alone, such an interval excludes 1 at most 1 time in 4."
-        in Comparison(of_one).trust.note
-    )
+    chance = "of 3 rounds. By chance alone, such an interval excludes 1 at most 1 time in 4."
+    assert chance in Comparison(of_one).trust.note
     of_two = [ran(0, at, 1.0, series=series) for series in "ab" for at in (1, 2, 3)]
     for runs in (of_two, [*of_one, *of_two[:2]]):
         assert "did not alternate" in Comparison(runs).trust.note and "chance" not in Comparison(runs).trust.note
@@ -122,9 +120,8 @@ def test_a_side_shows_the_spread_of_its_rounds() -> None:
 
 def test_the_rate_of_two_rounds_is_their_mean() -> None:
     found = Comparison([ran(0, 1, 1.0), ran(0, 2, 2.0)]).sides[0].step(STEP)
-    assert found is not None and found.step.rate_per_s == 1.5 * next(
-        one.rate_per_s for one in screens.STEPS if one.name == STEP
-    )
+    (measured,) = (one for one in screens.STEPS if one.name == STEP)
+    assert found is not None and found.step.rate_per_s == 1.5 * measured.rate_per_s
 
 
 @pytest.mark.parametrize("number", [2, 3, 6])

@@ -313,10 +313,10 @@ def test_each_write_with_odsync_is_a_sync(file: str, server: dict[str, Any]) -> 
 
 
 def run_of(length_s: int) -> Run:
-    seconds = tuple(
-        Interval(t_s=at, tps=100.0 + at, qps=200.0, p95_ms=float(at), errors_per_s=at % 2)
-        for at in range(1, length_s + 1)
-    )
+    def second(at: int) -> Interval:
+        return Interval(t_s=at, tps=100.0 + at, qps=200.0, p95_ms=float(at), errors_per_s=at % 2)
+
+    seconds = tuple(map(second, range(1, length_s + 1)))
     return one(with_figures(database("oltp_insert", 100.0, 0, durable=True), intervals=seconds))
 
 

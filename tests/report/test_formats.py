@@ -152,18 +152,16 @@ def test_the_page_contains_the_answers_charts_and_document() -> None:
     assert page.count("<svg ") == len(screens.STEPS)
     renamed = tuple(replace(step, name=step.name.upper()) for step in screens.STEPS)
     findings = tuple(replace(f, steps=tuple(map(str.upper, f.steps))) for f in screens.RUN.findings)
-    assert "I/O path: SAME BLOCK, FDATASYNC" in printed_run(
-        replace(screens.RUN, steps=renamed, findings=findings), "html"
-    )
+    shouting = replace(screens.RUN, steps=renamed, findings=findings)
+    assert "I/O path: SAME BLOCK, FDATASYNC" in printed_run(shouting, "html")
     elements = Elements(page)
     assert decode_run("".join(elements.data).encode()) == screens.RUN
 
 
 def test_the_page_fetches_and_runs_nothing() -> None:
     elements = Elements(printed_run(everywhere(screens.RUN), "html"))
-    assert [attributes for tag, attributes in elements.found if tag == "script"] == [
-        {"type": "application/json", "id": "run-0"}
-    ]
+    scripts = [attributes for tag, attributes in elements.found if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "run-0"}]
     for tag, attributes in elements.found:
         assert tag not in {"img", "link", "iframe", "object", "embed", "base", "form", "a"}
         assert not {"src", "href", "style"} & attributes.keys()
@@ -172,9 +170,8 @@ def test_the_page_fetches_and_runs_nothing() -> None:
 
 def test_names_are_text_everywhere() -> None:
     steps = tuple(replace(step, name=HOSTILE + step.name) for step in screens.STEPS)
-    run = replace(
-        screens.RUN, steps=steps, sentence=HOSTILE, simulated=HOSTILE, host=replace(screens.HOST, hostname=HOSTILE)
-    )
+    host = replace(screens.HOST, hostname=HOSTILE)
+    run = replace(screens.RUN, steps=steps, sentence=HOSTILE, simulated=HOSTILE, host=host)
     page = printed_run(run, "html")
     elements = Elements(page)
     assert sum(tag == "script" for tag, _ in elements.found) == 1 and not any(tag == "img" for tag, _ in elements.found)

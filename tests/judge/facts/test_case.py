@@ -13,9 +13,7 @@ def test_accounts_of_a_step_are_computed_once() -> None:
     first = [case.flushes.accounts(done) for done in case.steps.measured]
     for rule in all_rules():
         list(rule(case))
-    assert all(
-        case.flushes.accounts(done) is accounts for done, accounts in zip(case.steps.measured, first, strict=True)
-    )
+    assert all(case.flushes.accounts(done) is found for done, found in zip(case.steps.measured, first, strict=True))
 
 
 def test_facts_are_cached() -> None:

@@ -45,9 +45,7 @@ def test_shorter_of_two_measurements_counts() -> None:
 
 
 def test_write_part_of_a_flushed_step_counts_as_a_write() -> None:
-    both = timed(
-        "both", 400, open_flags=("direct",), changes={"write_ns": latency(10_000), "sync_ns": latency(390_000)}
-    )
+    both = timed("both", 400, open_flags=("direct",), changes={"write_ns": latency(10e3), "sync_ns": latency(390e3)})
     assert ns(costs(both).write) == 10_000
     buffered = timed("both", 400, changes={"write_ns": latency(10_000), "sync_ns": latency(390_000)})
     assert costs(buffered).write is None

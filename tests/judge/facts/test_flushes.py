@@ -66,12 +66,8 @@ def paths() -> Iterator[Row]:
     )
     yield "head without iostats", over(uncounted), two((0, 0)), UNKNOWN
     one = over(block("dm-0", "dm-multipath", "sda", "sdb"), disk(), disk("sdb", counted=False))
-    yield (
-        "path that does not count",
-        one,
-        step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 0.5, "sdb": None}),
-        UNKNOWN,
-    )
+    one_counts = step(flushes={"sda": 0.4, "sdb": None}, share={"sda": 0.5, "sdb": None})
+    yield "path that does not count", one, one_counts, UNKNOWN
     fua_paths = (disk(name, below=("vda",), lowest=False, fua=True) for name in ("sda", "sdb"))
     stack = over(replace(head, fua=True), *fua_paths, disk("vda"))
     for flushes, says in ((0, LOST), (1, OK)):

@@ -176,9 +176,8 @@ def test_time_next_to_other_writers_shows_nothing() -> None:
 def test_fastest_pace_exceeds_its_limit_most() -> None:
     paces = rotation(SPINNING, same_block(200), same_block(900)).too_fast
     assert fastest(paces).step.rate_per_s == 900
-    assert (
-        rotation(SPINNING).switch_cache_off[0].startswith("Switch the drive's write cache off ('hdparm -W 0 /dev/sda')")
-    )
+    off = rotation(SPINNING).switch_cache_off[0]
+    assert off.startswith("Switch the drive's write cache off ('hdparm -W 0 /dev/sda')")
     assert rotation(declared(NO_CACHE)).switch_cache_off == ()
 
 

@@ -9,9 +9,8 @@ from tests.factories.storage import readings
 
 
 def test_each_sign_is_a_line() -> None:
-    stubbed = Process(
-        pipe_fsync_fails=False, dsync_flag_kept=False, preloads=readings(preload="/usr/lib/libeatmydata.so")
-    )
+    library = readings(preload="/usr/lib/libeatmydata.so")
+    stubbed = Process(pipe_fsync_fails=False, dsync_flag_kept=False, preloads=library)
     assert list(stub_signs(stubbed)) == [
         "fsync of a pipe: succeeded; the kernel refuses it with EINVAL",
         "O_DSYNC: missing on the file that was opened with it (F_GETFL)",

@@ -64,13 +64,8 @@ def test_enough_bytes_on_btrfs_are_not_mentioned() -> None:
 
 
 def test_o_direct_without_a_sync_gives_a_note() -> None:
-    direct = step(
-        "O_DIRECT",
-        sync="none",
-        open_flags=("direct",),
-        flushes={"loop0": 0, "sda": 0},
-        share={"loop0": 1, "sda": 0},
-    )
+    flushes, share = {"loop0": 0, "sda": 0}, {"loop0": 1, "sda": 0}
+    direct = step("O_DIRECT", sync="none", open_flags=("direct",), flushes=flushes, share=share)
     judgement = verdict(on_loop(device=loop(dio="0")), step(flushes=HONEST), direct)
     found = finding(judgement, "bytes-missing")
     assert (found.verdict, found.scope, found.steps) == (None, "step", ("O_DIRECT",))

@@ -230,9 +230,8 @@ def test_bytes_that_are_not_known_are_not_called_complete() -> None:
 def test_counters_are_preferred_on_a_quiet_device() -> None:
     fua = on_disk(None, disk(fua=True))
     plain = step(changes={"trace": (traced(us=2000),)})
-    forced = step(
-        "O_DSYNC", flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": (traced(fua=2000),)}
-    )
+    trace = (traced(fua=2000),)
+    forced = step("O_DSYNC", flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": trace})
     found = finding(verdict(fua, plain, forced), "flushes-arrive")
     assert "and all 31.2 MiB arrived" in found.sentence
     assert found.because == (
@@ -249,7 +248,5 @@ def test_trace_replaces_a_device_without_counters() -> None:
     assert verdict(blind, step(flushes=None, share=None)).verdict == "cannot-tell"
     judgement = verdict(blind, step(flushes=None, share=None, changes={"trace": (traced(us=2000),)}))
     assert (judgement.verdict, judgement.confidence) == ("consistent", "low")
-    assert (
-        "Each of 2\xa0000 syncs sent one flush to sda. According to the kernel's trace, these are fstui's own."
-        in judgement.sentence
-    )
+    sent = "Each of 2\xa0000 syncs sent one flush to sda. According to the kernel's trace, these are fstui's own."
+    assert sent in judgement.sentence

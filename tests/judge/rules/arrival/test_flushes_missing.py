@@ -78,10 +78,8 @@ def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
     found = finding(judgement, "flushes-missing")
     assert (judgement.verdict, found.confidence) == ("not-durable", "high")
     assert found.title == "0.00 flushes per sync at sda, 1 expected"
-    assert (
-        "produced 0 flushes at sda, according to the kernel's trace, while other processes requested 6\xa0000, in"
-        in found.sentence
-    )
+    others = "according to the kernel's trace, while other processes requested 6\xa0000"
+    assert f"produced 0 flushes at sda, {others}, in" in found.sentence
 
 
 def test_layer_that_passed_nothing_on_is_named() -> None:

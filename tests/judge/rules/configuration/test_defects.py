@@ -192,11 +192,8 @@ def test_override_is_the_only_finding_about_flushes() -> None:
 def test_barriers_of_zfs_are_switched_on_where_they_were_set() -> None:
     pool = Node(id="pool:tank", layer="pool", kind="zfs", name="tank", lowest=True)
     zfs = filesystem("zfs", below=("pool:tank",), barrier="nobarrier")
-    assert (
-        finding(verdict(target(zfs, pool)), "barriers-off")
-        .next[0]
-        .startswith("Turn barriers on: 'echo 0 > /read/barrier'.")
-    )
+    found = finding(verdict(target(zfs, pool)), "barriers-off")
+    assert found.next[0].startswith("Turn barriers on: 'echo 0 > /read/barrier'.")
 
 
 @pytest.mark.parametrize(("offered", "expected"), [("no", "cannot-tell"), ("yes", "plausible")])
@@ -259,10 +256,8 @@ def test_partial_parity_log_over_safe_members_is_plausible(changes: dict[str, An
 def test_zfs_volume_below_another_filesystem_is_named() -> None:
     read = readings(volume="tank/data", sync="disabled")
     volume = Node(id="zd0", layer="block", kind="zvol", name="tank/data", lowest=True, readings=read)
-    assert (
-        "The volume tank/data acknowledges every sync at once"
-        in verdict(target(filesystem(below=("zd0",)), volume)).sentence
-    )
+    judgement = verdict(target(filesystem(below=("zd0",)), volume))
+    assert "The volume tank/data acknowledges every sync at once" in judgement.sentence
 
 
 def test_share_that_requests_no_flush_is_named_with_its_option() -> None:

@@ -45,10 +45,8 @@ def test_loss_on_a_primary_that_does_not_wait_is_a_note() -> None:
 
 
 def test_loss_on_both_comes_first() -> None:
-    cuts = (
-        ended("a", LOW, lost_on_primary=600),
-        ended("b", LOW, lost_on_primary=5, lost_on_replica=7, lost_everywhere=3),
-    )
+    both = {"lost_on_primary": 5, "lost_on_replica": 7, "lost_everywhere": 3}
+    cuts = (ended("a", LOW, lost_on_primary=600), ended("b", LOW, **both))
     assert finding(verdict(None, step(), *cuts), RULE).title == "3 of 1\xa0000 commits lost on both servers"
 
 

@@ -29,10 +29,8 @@ def served(kind: str = "nfs4", **values: str) -> Target:
 )
 def test_remote_filesystem_gives_cannot_tell(kind: str, who: str) -> None:
     judgement = verdict(served(kind))
-    assert (judgement.verdict, finding(judgement, "remote-filesystem").title) == (
-        "cannot-tell",
-        f"{kind}: {who} answers",
-    )
+    assert judgement.verdict == "cannot-tell"
+    assert finding(judgement, "remote-filesystem").title == f"{kind}: {who} answers"
 
 
 @pytest.mark.parametrize(("trans", "who"), [("tcp", "the server"), ("unix", "the server"), ("virtio", "the host")])

@@ -69,9 +69,8 @@ def test_every_step_that_syncs_each_write_is_compared(rate: float, settings: dic
     found = finding(verdict(SPINNING, same_block(100), step("quick", rate=rate, ops=int(rate), **settings)), RULE)
     assert (found.verdict == "suspicious") is hit
     if hit:
-        assert (
-            found.title == f"361/s, 7200 rpm allows 240/s at {settings['offsets']} offsets, half a revolution per write"
-        )
+        limit = f"7200 rpm allows 240/s at {settings['offsets']} offsets, half a revolution per write"
+        assert found.title == f"361/s, {limit}"
         assert "16 KiB blocks (quick) were written and synced 361 times a second" in found.sentence
 
 
@@ -145,12 +144,8 @@ def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast(changes: dict[str, Any
 
 
 def test_platter_below_lvm_and_luks_is_compared() -> None:
-    stack = target(
-        filesystem(below=("dm-1",)),
-        block("dm-1", "dm-linear", "dm-0"),
-        block("dm-0", "dm-crypt", "sda"),
-        disk(medium=READ),
-    )
+    mapped = (block("dm-1", "dm-linear", "dm-0"), block("dm-0", "dm-crypt", "sda"))
+    stack = target(filesystem(below=("dm-1",)), *mapped, disk(medium=READ))
     assert finding(verdict(stack, same_block(900)), "same-block-rotation").verdict == "suspicious"
 
 
