@@ -116,13 +116,9 @@ class Measurement:
 
     def run(self, commands: CommandLines) -> None:
         """Run sysbench until it ends or the engine stops it. Raises Trouble."""
-        seconds = self.settings["seconds"]
-        flags = (
-            f"--threads={self.settings['threads']}",
-            f"--time={max(1, round(seconds))}",
-            *size_flags(self.settings),
-        )
-        program = sysbench(self.settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
+        settings, seconds = self.settings, self.settings["seconds"]
+        flags = (f"--threads={settings['threads']}", f"--time={max(1, round(seconds))}", *size_flags(settings))
+        program = sysbench(settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
         start_ns = clock()
         while True:
             if commands.wait_until_readable(program.fd, timeout_s=0.25) and not program.read():
