@@ -14,7 +14,7 @@ from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
 from fstui.report import latency_map
 from fstui.report.comparison import bar
-from fstui.report.glossary import used_in
+from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_word
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
@@ -33,7 +33,7 @@ COLUMNS = (
     Column("NO", 2, right=True),
     Column("LESSON", 32, gap=2),
     Column("TIME, RESULT", 12, gap=2),
-    Column("QUESTION", gap=2, from_width=80),
+    Column("WORDS", gap=2, from_width=80),
 )
 _MIN_MAP_WIDTH = 54
 """Narrower heat maps have no percentiles."""
@@ -48,7 +48,7 @@ def listed(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: i
         values = {
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "QUESTION": lesson.predict.ask,
+            "WORDS": ", ".join(map(titled, lesson.words[:3])),
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
         styles = {"TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}

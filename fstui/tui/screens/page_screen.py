@@ -149,7 +149,7 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
 
 
 def explain_screen(rule_name: str) -> PageScreen:
-    from fstui.report import explanation  # noqa: PLC0415  it imports the rules
+    from fstui.report import explanation, glossary  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
         rows = explanation.drawn(markdown, width - 4)
@@ -163,7 +163,8 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
-    return PageScreen("explain", [*cards, *_terms("Words", words)], name, answer)
+    related = (other for word in words for other in glossary.entries()[word].see)
+    return PageScreen("explain", [*cards, *_terms("Words", tuple(dict.fromkeys((*words, *related))))], name, answer)
 
 
 def _terms(title: str, names: Sequence[str]) -> list[Card]:
