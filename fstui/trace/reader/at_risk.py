@@ -144,7 +144,7 @@ class AtRiskTracker:
         return next((file for file in files.values() if key_of(file) == key), None)
 
     def _flushed_at(self, file: OpenFile) -> float:
-        disks = disks_of(file.number)
+        disks = disks_of(file.device)
         self._caches.add(disks)
         return self._caches.flushed_at(disks)
 
@@ -156,7 +156,7 @@ class AtRiskTracker:
             row.closed_at = self._now
         if file.is_direct and file.openers:
             for program in row.programs:
-                program.direct_files[file.number] = program.direct_files.get(file.number, 0) + 1
+                program.direct_files[file.device] = program.direct_files.get(file.device, 0) + 1
         sync_began = 0.0
         if self._syncs and (synced_ns := self._syncs.ended.get(key_of(file))):
             sync_began, sync_ended = synced_ns[0] / 1e9, synced_ns[1] / 1e9
@@ -169,7 +169,7 @@ class AtRiskTracker:
         if row.is_being_synced(self._now, self._running_since.get(key_of(file))):
             dirty = 0
             row.in_memory = DatedBytes()
-        row.update(dirty, since, limit=self._caches.unflushed_bytes(disks_of(file.number)), flushed_at=flushed_at)
+        row.update(dirty, since, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)
         if file.is_deleted:
             row.forget()
 
@@ -189,7 +189,7 @@ class AtRiskTracker:
         rows = {key_of(file): row for file, row in self._rows.items()}
         for (thread, device, inode), times in syncs.counts.items():
             program, row = self._program_of_thread(thread), rows.get((device, inode))
-            if program and self._scope.device in (None, device, row.file.number if row else None):
+            if program and self._scope.device in (None, device, row.file.device if row else None):
                 program.count_syncs(self._now, times)
             if row:
                 row.count_syncs(self._now, times)
@@ -206,7 +206,7 @@ class AtRiskTracker:
                 continue
             if directory not in self._directory_paths and searches:
                 searches -= 1
-                candidates = {os.path.dirname(file.path) for file in self._rows if file.number == directory[0]}
+                candidates = {os.path.dirname(file.path) for file in self._rows if file.device == directory[0]}
                 self._directory_paths[directory] = find_directory(self._threads[thread].pid, directory[1], candidates)
             path = self._directory_paths.get(directory)
             self._new_names.append((program, NewNames(directory, path, count, self._now)))
@@ -292,7 +292,7 @@ class AtRiskTracker:
         return {
             "programs": sorted(f"{program.name} ({program.pid})" for program in row.programs),
             "path": row.file.path,
-            "device": device_name(row.file.number),
+            "device": device_name(row.file.device),
             "direct": row.file.is_direct,
             "closed": row.closed_at is not None,
             **self._amounts_as_dict(row, [row]),
@@ -353,7 +353,7 @@ class AtRiskTracker:
 
 def key_of(file: OpenFile) -> FileNumber:
     """Return device and inode as events contain them: without the device for btrfs."""
-    return (0 if file.fstype == "btrfs" else file.number), file.key[1]
+    return (0 if file.fstype == "btrfs" else file.device), file.key[1]
 
 
 device_name = cache(block_device)

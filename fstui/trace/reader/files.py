@@ -19,7 +19,7 @@ from fstui.trace.reader.waits import SyncedFile
 SEARCH_CPU_S = 0.05
 """CPU time per second for searching lists of open files. A database server may have thousands of open files."""
 SEARCH_INTERVAL_S = 5.0
-"""Time until a file is searched for again: it was not found, or a program such as PostgreSQL may have renamed it."""
+"""Time between two searches for a file that was not found or that its program may have renamed, as PostgreSQL does."""
 MAX_NAMES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232
@@ -34,8 +34,10 @@ class FileLocation(NamedTuple):
 
 
 class FileLocations:
+    """Finds the paths of files, and remembers them."""
+
     def __init__(self) -> None:
-        self._known: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
+        self._locations: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._shared: dict[tuple[str, int, int], FileLocation] = {}
         """By program name, device and inode. A server's processes share files, and some processes have ended."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
@@ -45,55 +47,55 @@ class FileLocations:
         self._search_until_s = 0.0
 
     def begin(self) -> None:
-        """Begin a second: read the mounts, and allow the search to take SEARCH_S."""
+        """Begin a second: read the mounts, and allow the search to take SEARCH_CPU_S."""
         self._descriptors.clear()
         self._mounts = device_numbers()
         self._search_until_s = time.thread_time() + SEARCH_CPU_S
-        for cache in (self._known, self._shared, self._searched_at):
+        for cache in (self._locations, self._shared, self._searched_at):
             if len(cache) > MAX_NAMES:
                 cache.clear()
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return where a file is, if that is known or can be found in the remaining time."""
         key, shared_key = (program, file), (program.name, file.device, file.inode)
-        known = self._known.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
+        known = self._locations.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
         now = time.monotonic()
-        if self._time_is_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
+        if self._is_time_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
             return known
         location = self._find(program, file)
-        if location.path is None and self._time_is_up:
+        if location.path is None and self._is_time_up:
             return known
         if location.path is None or file.inode:  # without an inode, the descriptor may soon lead to another file
             self._searched_at[key] = now
         if location.path is None:
             return known
         if file.inode:
-            self._known[key] = location
+            self._locations[key] = location
             if file.device:
                 self._shared[shared_key] = location
         return location
 
     @property
-    def _time_is_up(self) -> bool:
+    def _is_time_up(self) -> bool:
         return time.thread_time() > self._search_until_s
 
     def _find(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         if program.is_kernel and (path := backing_files().get((file.device, file.inode))):
             return FileLocation(path, file.device)
-        fd = self._descriptor(program, file)
+        fd = self._find_descriptor(program, file)
         if fd is None:
             return FileLocation(None, file.device)
         return FileLocation(path_of(program, fd), file.device or self._device_of(program, fdinfo(program, fd)))
 
-    def _descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
+    def _find_descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
         """Return the program's descriptor of the file: the descriptor of the call, or another with the same inode."""
         if file.fd >= 0 and (not file.inode or self._matches(program, fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
-        files = self._open_files(program).get(file.inode, ()) if file.inode else ()
+        files = self._descriptors_by_inode(program).get(file.inode, ()) if file.inode else ()
         return next((fd for fd, info in files if self._matches(program, info, file)), None)
 
-    def _open_files(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
-        """Return the open files of a program by inode. They are listed at most once per second."""
+    def _descriptors_by_inode(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
+        """Return the descriptors of a program, with their fdinfo, by inode. List them at most once per second."""
         files = self._descriptors.get(program.pid)
         if files is None:
             files = self._descriptors[program.pid] = defaultdict(list)
@@ -101,7 +103,7 @@ class FileLocations:
                 for fd in os.listdir(f"/proc/{program.pid}/fd"):
                     info = fdinfo(program, fd)
                     files[info.get("ino", 0)].append((fd, info))
-                    if self._time_is_up:
+                    if self._is_time_up:
                         break
         return files
 

@@ -99,9 +99,9 @@ class Opener:
 
 
 class OpenFile:
-    def __init__(self, key: tuple[int, int], number: int, path: str, fstype: str) -> None:
-        """``key``: st_dev (on btrfs that of the subvolume) and inode. ``number``: the filesystem's device in events."""
-        self.key, self.number, self.path, self.fstype = key, number, path, fstype
+    def __init__(self, key: tuple[int, int], device: int, path: str, fstype: str) -> None:
+        """``key``: st_dev (on btrfs that of the subvolume) and inode. ``device``: of the filesystem, as in events."""
+        self.key, self.device, self.path, self.fstype = key, device, path, fstype
         self.openers: Counter[Opener] = Counter()
         self.is_direct = False
         """Whether a process opened the file with O_DIRECT and without O_DSYNC."""
@@ -109,7 +109,7 @@ class OpenFile:
         self.dirty_bytes = self.writeback_bytes = 0
         self.last_scan = -1
         self.clean_mtime_ns = -1
-        """As long as this is the modification time, the file has no dirty pages."""
+        """While the modification time is this, the file has no dirty pages."""
 
     @property
     def unwritten_bytes(self) -> int:
@@ -161,14 +161,14 @@ class OpenFiles:
         self._mounts: dict[int, tuple[int, str]] = {}
         """Device number and type of the filesystem by mount number, as read in scan ``_mounts_scan``."""
         self._mounts_scan = -1
-        self._check()
+        self._check_support()
         hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
 
-    def _check(self) -> None:
-        own = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
+    def _check_support(self) -> None:
+        fd = os.open("/proc/self/exe", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            dirty_and_writeback(own)
+            dirty_and_writeback(fd)
         except OSError as error:
             if error.errno != errno.ENOSYS:
                 raise CachestatError(
@@ -176,7 +176,7 @@ class OpenFiles:
                 ) from None
             raise CachestatError("this kernel has no cachestat, which is in Linux 6.5 and later") from None
         finally:
-            os.close(own)
+            os.close(fd)
 
     @property
     def not_covered(self) -> dict[str, int]:
@@ -187,13 +187,13 @@ class OpenFiles:
     def scan(self) -> None:
         """Examine the processes that are still waiting or, if there are none, all processes, for at most SCAN_CPU_S."""
         self._scan_number += 1
-        until = time.thread_time() + SCAN_CPU_S
+        until_s = time.thread_time() + SCAN_CPU_S
         if not self._waiting:
             self._waiting = self._find_processes()
         total = len(self._waiting)
         while self._waiting:
             self._examine_process(self._waiting.pop())
-            if time.thread_time() > until and self._waiting:
+            if time.thread_time() > until_s and self._waiting:
                 break
         examined = total - len(self._waiting)
         self.scans_per_round = max(1.0, total / examined) if examined else 1.0

@@ -35,14 +35,14 @@ class EventSwitch:
         self._reads_left = 0
 
     def adapt(self, recording: EventRecording, event_count: int) -> bool:
-        """Switch for the number of events since the last read. Return whether the events were on and are off now."""
+        """Switch the events off if there are too many, or on again. Return whether this call switched them off."""
         self._reads_left = PAUSE_READS if event_count > MAX_PER_S else self._reads_left - 1
-        before, self.on = self.on, self._reads_left <= 0
-        if self.on != before:
+        was_on, self.on = self.on, self._reads_left <= 0
+        if self.on != was_on:
             for name in self.events:
                 with contextlib.suppress(TracefsError):
                     recording.switch_event(name, on=self.on)
-        return before and not self.on
+        return was_on and not self.on
 
 
 class Syncs(EventRecording):
@@ -55,9 +55,9 @@ class Syncs(EventRecording):
         self.ended: dict[FileNumber, tuple[int, int]] = {}
         """Start and end (ns) of the last sync of each file that has ended."""
         self.running: dict[int, Running] = {}
-        """By thread."""
+        """The running sync of each thread."""
         self.new_entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
-        """New entries, by thread and directory: their number, and the time of the last one."""
+        """By thread and directory: the number of new entries, and the time of the last entry."""
         self._unlinking: dict[int, int] = {}
         """By thread: the inode of the directory in which the thread is unlinking a name."""
         self._end_events = EventSwitch("ext4/ext4_sync_file_exit", "f2fs/f2fs_sync_file_exit")

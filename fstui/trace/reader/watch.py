@@ -40,6 +40,8 @@ ERRNO = 0xFFF
 
 
 class WaitRecording(EventRecording):
+    """Records which programs wait for syncs of which files."""
+
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Begin to record. Raises TracefsError, OSError; then nothing is left behind."""
         if not in_outermost_namespace():
@@ -79,26 +81,27 @@ class WaitRecording(EventRecording):
     def add_waits(self, span: Span) -> None:
         """Add ``self.waits`` to the rows of a span. The caller clears them afterwards."""
         self._locations.begin()
-        waits, row = self.waits, self.row
+        waits = self.waits
         self._processes = programs = self._process_cache.of(waits.threads())
         self._rows, self._row_of_thread = span.rows, {}
         self.cpu_delays = self._process_cache.cpu_delays(programs)
         delays = dict(self.cpu_delays)
         # the longest waits first, because the time for finding paths is limited
         for (thread, *file), durations in sorted(waits.durations.items(), key=lambda wait: -wait[1].sum_ns):
-            row(thread, SyncedFile(*file)).durations.merge(durations)
+            row = self.row(thread, SyncedFile(*file))
+            row.durations.merge(durations)
             if not programs[thread].is_kernel:  # a kernel worker also does unrelated work, and waits for a CPU with it
                 delay_ns = min(delays.get(thread, 0), durations.sum_ns)
-                row(thread, SyncedFile(*file)).cpu_ns += delay_ns
+                row.cpu_ns += delay_ns
                 delays[thread] = delays.get(thread, 0) - delay_ns
         for (thread, *file), count in waits.untimed_syncs.items():
-            row(thread, SyncedFile(*file)).untimed_syncs += count
+            self.row(thread, SyncedFile(*file)).untimed_syncs += count
         for (thread, *file, errno), count in waits.failures.items():
-            row(thread, SyncedFile(*file)).failures[errno] += count
-        for thread, synced, since_ns in list(waits.in_flight()):
+            self.row(thread, SyncedFile(*file)).failures[errno] += count
+        for thread, synced_file, began_ns in list(waits.in_flight()):
             if os.path.exists(f"/proc/{thread}"):
-                waiting = row(thread, synced)
-                waiting.in_flight_ns = max(waiting.in_flight_ns or 0, time.monotonic_ns() - since_ns)
+                row = self.row(thread, synced_file)
+                row.in_flight_ns = max(row.in_flight_ns or 0, time.monotonic_ns() - began_ns)
             else:
                 waits.forget(thread)
 
