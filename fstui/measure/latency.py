@@ -182,10 +182,7 @@ class Timeline:
         return self._whole
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
-        """Add durations of operations of one writer, with their ascending end times.
-
-        ``start_ns``: the start of the step on the clock of the end times.
-        """
+        """Add end times (ascending) and durations of one writer. ``start_ns``: start of the step, on the same clock."""
         first = 0
         while first < len(ends_ns):
             stretch = self._stretch_at(ends_ns[first] - start_ns)

@@ -57,13 +57,13 @@ class SimulatedHost:
         oldest_lost_ns = time_ns
         for offset, (acknowledged_ns, stamp) in self._acknowledgements.items():
             stamp_on_disk = self._stamp_at(offset, time_ns)
-            if stamp_on_disk is not None and stamp_on_disk >= stamp:
-                present += 1
-                continue
             if stamp_on_disk is None:
                 missing += 1
-            else:
+            elif stamp_on_disk < stamp:
                 stale += 1
+            else:
+                present += 1
+                continue
             oldest_lost_ns = min(oldest_lost_ns, acknowledged_ns)
         claim = f"{settings.sync[0]}, {settings.writes[0]}"
         checked, lost = len(self._acknowledgements), stale + missing

@@ -59,11 +59,9 @@ def _middle_layers(parameters: Simulated) -> tuple[Node, ...]:
         below = (parameters.disk.name, *((parameters.log.name,) if parameters.log else ()))
         roles = {parameters.log.name: "slog"} if parameters.log else {}
         place = "on a device of its own (SLOG)" if parameters.log else "on the pool's own disks"
-        because = f"the intent log is {place}"
+        because, pool = f"the intent log is {place}", kind("zpool")
         return (
-            kind("zpool").node(
-                "pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", because=because
-            ),
+            pool.node("pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", because=because),
         )
     if parameters.front:
         name = "dm-0" if parameters.front.kind == "dm-cache" else "bcache0"

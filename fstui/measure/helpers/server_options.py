@@ -24,8 +24,7 @@ OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 
 
 def options(driver: str, argv: list[str], data: str, root: str) -> dict[str, str]:
-    """Return the options of a server by name, from its command line (``argv``) and its files. ``root``: the root
-    directory of the server."""
+    """Return the options of a server by name, from its command line and its files. ``root``: its root directory."""
     if driver == "mysql":
         return mysql_options(argv, root)
     return postgresql_options(argv, data, root) if driver == "pgsql" else {}

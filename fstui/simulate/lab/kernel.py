@@ -61,8 +61,7 @@ def make_ext4(directory: int, name: str, size_bytes: int) -> int:
 
 
 def attach(file_fd: int, run: str) -> LabLoop:
-    """Attach a loop device with its write cache on. The device detaches itself when its last user closes it. Raises
-    OSError."""
+    """Attach a loop device with its write cache on. It is detached when its last user closes it. Raises OSError."""
     with _open_device("loop-control") as control:
         for _ in range(16):  # another process may take the free device first
             name = f"loop{fcntl.ioctl(control.fileno(), LOOP_CTL_GET_FREE)}"

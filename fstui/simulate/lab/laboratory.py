@@ -214,8 +214,7 @@ def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> 
 
 
 def take_down(entry: LedgerEntry) -> str:
-    """Remove mounts, loop devices and the cgroup. Return the directory, which the caller must remove. Raises Refused,
-    OSError."""
+    """Remove mounts, loop devices and the cgroup. Return the directory, which remains. Raises Refused, OSError."""
     lab = _read()
     lab = lab if lab and lab.run == entry.run else None
     if lab:
