@@ -184,13 +184,11 @@ class _Session:
         )
 
     def _state(self) -> str:
-        power_state = self._campaign.cut.power_state
-        host, directory = self._store.settings.host, self._store.directory
+        directory = self._store.directory
+        power = f"The power of {self._store.settings.host} is {self._campaign.cut.power_state}."
         if not CampaignStore.is_in(directory):
-            return f"The power of {host} is {power_state}. {directory} was removed: the campaign cannot be continued"
-        return (
-            f"The power of {host} is {power_state}. The campaign is saved in {directory}: the same command continues it"
-        )
+            return f"{power} {directory} was removed: the campaign cannot be continued"
+        return f"{power} The campaign is saved in {directory}: the same command continues it"
 
     def _arrived(self, number: int, _: object) -> None:
         if self._signal:

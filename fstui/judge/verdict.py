@@ -208,10 +208,8 @@ def _uncounted(level: Level) -> str:
     if all(device.counted for device in level.devices):
         between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
         layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
-        return (
-            f"how {layers} {'pass' if len(between) > 1 else 'passes'} on a flush, which does not show in what {where} "
-            "counted."
-        )
+        verb = "pass" if len(between) > 1 else "passes"
+        return f"how {layers} {verb} on a flush, which does not show in what {where} counted."
     if any(kind(device.kind).counts_flushes for device in level.devices):
         return (
             f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 "

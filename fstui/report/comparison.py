@@ -257,9 +257,8 @@ def headline(before: Run, now: Run) -> str:
     if not times:
         return f"since run {before.id}: {verdict}"
     low, high = min(times), max(times)
-    moved = (
-        "rates as before" if low > 1 / _NOISE and high < _NOISE else f"rates {low:.2f} to {high:.2f} × the earlier ones"
-    )
+    is_same = low > 1 / _NOISE and high < _NOISE
+    moved = "rates as before" if is_same else f"rates {low:.2f} to {high:.2f} × the earlier ones"
     return f"since run {before.id}: {verdict}; {moved}"
 
 

@@ -67,11 +67,8 @@ class _Drawing:
 
     def draw(self) -> Iterator[Cell]:
         step = self._step
-        requested = (
-            counted(step.ops, step.settings.operations or "write"),
-            size(step.bytes),
-            counted(step.syncs, "sync"),
-        )
+        operations = counted(step.ops, step.settings.operations or "write")
+        requested = (operations, size(step.bytes), counted(step.syncs, "sync"))
         yield Cell(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
         yield from self._layer(self._target.stack[0], "", stopped=False)
 

@@ -141,9 +141,8 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
             continue
         x, end_x = (_LEFT + _WIDTH * (time - start) / width_s for time in (bucket.start, bucket.end))
         high = _HEIGHT * share
-        box = (
-            f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{max(end_x - x - 0.5, 0.5):.1f}" height="{max(high, 1):.1f}"'
-        )
+        width = max(end_x - x - 0.5, 0.5)
+        box = f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{width:.1f}" height="{max(high, 1):.1f}"'
         shapes.append(f'<rect {box} class="cell"/>')
     shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
     shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(highest))}</text>')

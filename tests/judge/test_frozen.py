@@ -44,6 +44,15 @@ SEVERAL = "steps with several writers are listed, too, if too few flushes arrive
 FLAT = "a flush that costs nothing in a guest is a note: a protected disk of the host looks the same"
 STATED = "what a controller states is plausible at any rate, so its rate is no figure"
 
+RAID_CACHE = "made-up-raid-cache-plausible-1 made-up-raid-cache-plausible-2"
+IGNORED_IN_A_GUEST = (
+    "machine-dm-writecache-ignores-flush machine-hdd-7200-hidden-cache machine-hdd-7200-ignores-flush "
+    "machine-md-raid1-ignores-flush machine-md-raid10-ignores-flush machine-nvme-write-through "
+    "machine-ssd-ignores-flush machine-virtio-ignores-flush machine-virtio-no-flush machine-virtio-write-through "
+    "machine-xfs-ignores-flush storage-with-the-medium-alone-the-o-direct-step-came-back-before-the-platter "
+    "storage-without-a-declaration-speed-proves-nothing-against-it"
+)
+
 
 class Allowed(NamedTuple):
     """Differences in some documents: of the run itself, or of the findings of one rule."""
@@ -96,12 +105,7 @@ ALLOWED = (
         "machine-usb-disk machine-xfs-scsi machine-xfs-virtio machine-zfs-standard",
     ),
     Allowed(CONFIRMED, None, "order", "machine-nvme-ignores-fua"),
-    Allowed(
-        CONFIRMED,
-        None,
-        "confidence",
-        "machine-raid-controller made-up-raid-cache-plausible-1 made-up-raid-cache-plausible-2",
-    ),
+    Allowed(CONFIRMED, None, "confidence", f"machine-raid-controller {RAID_CACHE}"),
     Allowed(
         CONFIRMED,
         "flush-cost",
@@ -111,13 +115,8 @@ ALLOWED = (
         "machine-ssd machine-usb-disk machine-xfs-scsi machine-xfs-virtio machine-zfs-standard",
     ),
     Allowed(CONFIRMED, "barriers-off", "confidence", "made-up-barriers-off-plausible-2"),
-    Allowed(CONFIRMED, "flushes-arrive", "confidence", "made-up-raid-cache-plausible-1 made-up-raid-cache-plausible-2"),
-    Allowed(
-        STATED,
-        "stated-durable",
-        "confidence figures",
-        "made-up-raid-cache-plausible-1 made-up-raid-cache-plausible-2",
-    ),
+    Allowed(CONFIRMED, "flushes-arrive", "confidence", RAID_CACHE),
+    Allowed(STATED, "stated-durable", "confidence figures", RAID_CACHE),
     Allowed(
         FLAT,
         None,
@@ -127,26 +126,8 @@ ALLOWED = (
         "machine-virtio-ignores-flush machine-xfs-ignores-flush "
         "storage-without-a-declaration-speed-proves-nothing-against-it",
     ),
-    Allowed(
-        FLAT,
-        None,
-        "order",
-        "machine-dm-writecache-ignores-flush machine-hdd-7200-hidden-cache machine-hdd-7200-ignores-flush "
-        "machine-md-raid1-ignores-flush machine-md-raid10-ignores-flush machine-nvme-write-through "
-        "machine-ssd-ignores-flush machine-virtio-ignores-flush machine-virtio-no-flush machine-virtio-write-through "
-        "machine-xfs-ignores-flush storage-with-the-medium-alone-the-o-direct-step-came-back-before-the-platter "
-        "storage-without-a-declaration-speed-proves-nothing-against-it",
-    ),
-    Allowed(
-        FLAT,
-        "flush-cost",
-        "verdict",
-        "machine-dm-writecache-ignores-flush machine-hdd-7200-hidden-cache machine-hdd-7200-ignores-flush "
-        "machine-md-raid1-ignores-flush machine-md-raid10-ignores-flush machine-nvme-write-through "
-        "machine-ssd-ignores-flush machine-virtio-ignores-flush machine-virtio-no-flush machine-virtio-write-through "
-        "machine-xfs-ignores-flush storage-with-the-medium-alone-the-o-direct-step-came-back-before-the-platter "
-        "storage-without-a-declaration-speed-proves-nothing-against-it",
-    ),
+    Allowed(FLAT, None, "order", IGNORED_IN_A_GUEST),
+    Allowed(FLAT, "flush-cost", "verdict", IGNORED_IN_A_GUEST),
     Allowed(DECLARED, None, "order rules", "machine-raid-controller"),
     Allowed(UNHEARD, None, "confidence", "made-up-virtio-no-flush-suspicious-1"),
     Allowed(UNHEARD, "virtio-no-flush", "confidence", "made-up-virtio-no-flush-suspicious-1"),

@@ -66,10 +66,8 @@ class RunFlushes:
         """
         if self._configuration.breaks_sync:
             return ()
-        one_writer = (
-            _topmost_missing(self.accounts(sync_step)) or self._worst_turn(sync_step)
-            for sync_step in self._steps.synced
-        )
+        steps = self._steps.synced
+        one_writer = (_topmost_missing(self.accounts(sync_step)) or self._worst_turn(sync_step) for sync_step in steps)
         several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several))
         return tuple(account for account in (*one_writer, *several_writers) if account)
 

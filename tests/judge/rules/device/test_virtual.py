@@ -112,20 +112,18 @@ QUICK = step(rate=20_000)
 @pytest.mark.parametrize(
     ("where", "done"),
     [
-        (on_disk(None, fast_volume(readings=readings(transport="rdma"))), QUICK),
-        (on_disk(None, fast_volume(readings=readings(transport="tcp"))), QUICK),
-        (on_disk(None, fast_volume(link="fc")), QUICK),
-        (on_disk(None, fast_volume(link="iscsi")), QUICK),
-        (on_disk(None, fast_volume(medium=Medium(class_="ssd", ephemeral=True))), QUICK),
-        (target(filesystem(below=("bcache0",)), CACHE, FAST, SLOW), QUICK),
-        (CEPH, step(rate=20_000, device="rbd0")),  # the servers of Ceph may be on the same host
-        (target(filesystem("overlay", "/", below=())), step(rate=20_000, flushes={})),
-        (on_disk(None, fast_volume()), step(rate=20_000, writers=16)),
-        (on_disk(None, fast_volume()), step(rate=200_000, sync="none", flushes=0)),
-    ],
-    ids=[
-        *("NVMe over RDMA", "NVMe over TCP", "Fibre Channel", "iSCSI", "local SSD", "local cache", "Ceph"),
-        *("no visible device", "sixteen writers", "no syncs"),
+        pytest.param(on_disk(None, fast_volume(readings=readings(transport="rdma"))), QUICK, id="NVMe over RDMA"),
+        pytest.param(on_disk(None, fast_volume(readings=readings(transport="tcp"))), QUICK, id="NVMe over TCP"),
+        pytest.param(on_disk(None, fast_volume(link="fc")), QUICK, id="Fibre Channel"),
+        pytest.param(on_disk(None, fast_volume(link="iscsi")), QUICK, id="iSCSI"),
+        pytest.param(on_disk(None, fast_volume(medium=Medium(class_="ssd", ephemeral=True))), QUICK, id="local SSD"),
+        pytest.param(target(filesystem(below=("bcache0",)), CACHE, FAST, SLOW), QUICK, id="local cache"),
+        pytest.param(CEPH, step(rate=20_000, device="rbd0"), id="Ceph"),  # the servers of Ceph may be on the same host
+        pytest.param(
+            target(filesystem("overlay", "/", below=())), step(rate=20_000, flushes={}), id="no visible device"
+        ),
+        pytest.param(on_disk(None, fast_volume()), step(rate=20_000, writers=16), id="sixteen writers"),
+        pytest.param(on_disk(None, fast_volume()), step(rate=200_000, sync="none", flushes=0), id="no syncs"),
     ],
 )
 def test_fast_network_storage_is_excluded(where: Target, done: Step) -> None:
