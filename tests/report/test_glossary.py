@@ -60,12 +60,10 @@ def heads(tree: ast.Module) -> Iterator[str]:
         parts = node.elts if isinstance(node, ast.Tuple) else []
         texts = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
         if len(list(filter(str.isalpha, "".join(texts)))) > 1 and all(text.upper() == text for text in texts):
-            yield from filter(None, texts)
+            yield from filter(str.strip, texts)
         match node:
             case ast.Assign(targets=[ast.Name(id="_HEADER" | "header")], value=ast.Tuple(elts=named)):
-                yield from (
-                    part.value for part in named if isinstance(part, ast.Constant) and isinstance(part.value, str)
-                )
+                yield from (str(part.value) for part in named if isinstance(part, ast.Constant))
             case ast.Call(func=ast.Name(id="Column"), args=[ast.Constant(value=str(title)), *_]) if title:
                 yield title
 
