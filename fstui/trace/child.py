@@ -104,9 +104,9 @@ class RunTrace(TracingChild):
             raise Untraceable("no block device is below it")
         return await cls._start(run_id, "trace.reader.record", own=[os.getpid()], devices=devices)
 
-    def begin(self, from_ns: int, own: tuple[int, ...]) -> None:
-        """Begin a step at ``from_ns`` of CLOCK_MONOTONIC. ``own``: pids of further processes of this run."""
-        self._send(from_ns=from_ns, own=list(own))
+    def begin(self, from_ns: int, pids: tuple[int, ...]) -> None:
+        """Begin a step at ``from_ns`` of CLOCK_MONOTONIC. ``pids``: further processes of this run."""
+        self._send(from_ns=from_ns, own=list(pids))
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
         """End the step. Return the requests at each device, or None if the program failed."""

@@ -155,17 +155,17 @@ def _disk_of(program: WaitingProgram, watched: WatchCounts, filesystems: Sequenc
     """Return the device for which a sync waits: the program's own, or the slowest disk below its loop device."""
     top = program.worst_row.device
     counters = {device.device: device for device in watched.devices}
-    below = [
+    disks_below = [
         AwaitedDisk(node.id, ns, top)
         for target in filesystems
         if _is_at_or_above_loop(top, target)
         for node in target.lowest
         if node.id != top and node.id in counters and (ns := _request_ns(counters[node.id])) is not None
     ]
-    own = AwaitedDisk(top or "its device", program.device_ns)
-    slowest = max(below, key=lambda disk: disk.time_ns, default=own)
+    own_disk = AwaitedDisk(top or "its device", program.device_ns)
+    slowest = max(disks_below, key=lambda disk: disk.time_ns, default=own_disk)
     # a disk whose requests take longer than the requests of its loop device also serves other files
-    return slowest if slowest.time_ns < own.time_ns else own
+    return slowest if slowest.time_ns < own_disk.time_ns else own_disk
 
 
 def _is_at_or_above_loop(device: str | None, target: Target) -> bool:
@@ -183,10 +183,10 @@ def _request_ns(device: WatchedDevice) -> float | None:
     return sum(means) if means else None
 
 
-def conclude_from_proc(watched: WatchCounts, why: str) -> WatchConclusion:
-    """Return the conclusion from the counters of devices and processes. ``why``: why there is no trace."""
+def conclude_from_proc(watched: WatchCounts, why_untraced: str) -> WatchConclusion:
+    """Return the conclusion from the counters of devices and processes. ``why_untraced``: why there is no trace."""
     busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
-    sentence = f"fstui cannot see who waits: {why}."
+    sentence = f"fstui cannot see who waits: {why_untraced}."
     if busiest is not None and busiest.flushes:
         duration = ""
         if busiest.flush_ms is not None:

@@ -33,7 +33,7 @@ async def traced(run_id: str, device: str) -> AsyncIterator[RunTrace]:
 
 async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
     """Return the traced flushes of the device during a block of code."""
-    trace.begin(time.monotonic_ns(), own=())
+    trace.begin(time.monotonic_ns(), pids=())
     work()
     answer = await trace.end(time.monotonic_ns())
     assert answer is not None

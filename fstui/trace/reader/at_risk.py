@@ -96,7 +96,7 @@ class AtRiskTracker:
         self._caches.poll()
 
     def end_second(self) -> dict[str, Any]:
-        since, self._now = self._now, time.monotonic()
+        last_update, self._now = self._now, time.monotonic()
         if self._open_files:
             self._open_files.scan()
         if self._syncs:
@@ -114,7 +114,7 @@ class AtRiskTracker:
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
             if file.unwritten_bytes or file.is_direct or (row and row.total) or is_synced:
-                self._update(row or self._rows.setdefault(file, FileRow(file)), since)
+                self._update(row or self._rows.setdefault(file, FileRow(file)), last_update)
         if self._syncs:
             self._add_syncs(self._syncs)
         self._forget()
@@ -148,7 +148,7 @@ class AtRiskTracker:
         self._caches.add(disks)
         return self._caches.flushed_at(disks)
 
-    def _update(self, row: FileRow, since: float) -> None:
+    def _update(self, row: FileRow, last_update: float) -> None:
         file = row.file
         if file.openers:
             row.programs, row.closed_at = {self._program_of_process(opener) for opener in file.openers}, None
@@ -169,15 +169,15 @@ class AtRiskTracker:
         if row.is_being_synced(self._now, self._running_since.get(key_of(file))):
             dirty = 0
             row.in_memory = DatedBytes()
-        row.update(dirty, since, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)
+        row.update(dirty, last_update, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)
         if file.is_deleted:
             row.forget()
 
     def _program_of_process(self, process: Opener) -> ProgramRow:
         leader = process.topmost
-        program = self._programs.get((leader.pid, leader.started))
+        program = self._programs.get((leader.pid, leader.start_ticks))
         if program is None:
-            program = self._programs[leader.pid, leader.started] = ProgramRow(leader.name, leader.pid)
+            program = self._programs[leader.pid, leader.start_ticks] = ProgramRow(leader.name, leader.pid)
         program.name = leader.name
         return program
 
@@ -185,7 +185,7 @@ class AtRiskTracker:
         if self._now > self._forget_threads_at:
             self._threads, self._forget_threads_at = {}, self._now + THREAD_CACHE_LIFETIME_S
         threads = {thread for thread, _, _ in syncs.counts} | {thread for thread, _ in syncs.new_entries}
-        self._threads.update(self._process_cache.of(threads - self._threads.keys()))
+        self._threads.update(self._process_cache.find_processes(threads - self._threads.keys()))
         rows = {key_of(file): row for file, row in self._rows.items()}
         for (thread, device, inode), times in syncs.counts.items():
             program, row = self._program_of_thread(thread), rows.get((device, inode))
@@ -226,7 +226,7 @@ class AtRiskTracker:
         if opener:
             return self._program_of_process(opener) if opener.in_scope else None
         if self._scope.pid in (None, process.pid):
-            return self._programs.setdefault((process.pid, process.started), ProgramRow(process.name, process.pid))
+            return self._programs.setdefault((process.pid, process.start_ticks), ProgramRow(process.name, process.pid))
         return None
 
     def _forget(self) -> None:

@@ -35,10 +35,10 @@ class DatedBytes:
     def oldest(self) -> float | None:
         return self._writes[0][0] if self._writes else None
 
-    def set_total(self, total: int, since: float) -> list[tuple[float, int]]:
-        """Set the total. Additional bytes get the time ``since``; surplus bytes, the oldest, are returned."""
+    def set_total(self, total: int, written_at: float) -> list[tuple[float, int]]:
+        """Set the total. Additional bytes get the time ``written_at``; surplus bytes, the oldest, are returned."""
         removed: list[tuple[float, int]] = []
-        self.add(since, total - self.total)
+        self.add(written_at, total - self.total)
         while self.total > total:
             time, amount = self._writes.popleft()
             part = min(amount, self.total - total)
@@ -60,8 +60,8 @@ class DatedBytes:
     def redate(self, time: float) -> None:
         """Set the time of older bytes to ``time``, before which all is durable: they must have been written again."""
         if self._writes and self._writes[0][0] < time:
-            older = sum(amount for written_at, amount in self._writes if written_at < time)
-            self._writes = deque([(time, older), *(write for write in self._writes if write[0] >= time)])
+            older_bytes = sum(amount for written_at, amount in self._writes if written_at < time)
+            self._writes = deque([(time, older_bytes), *(write for write in self._writes if write[0] >= time)])
 
 
 class Totals:
@@ -99,11 +99,11 @@ class Exposure(Totals):
         self._sync_start = self._sync_end = self._sync_noted_at = -1.0
         """Of the last sync that has ended: its start, its end, and when ``add_sync`` was called for it."""
 
-    def add_sync(self, began: float, ended: float, now: float) -> None:
+    def add_sync(self, start: float, end: float, now: float) -> None:
         """Add a sync that has ended. Bytes that were written before the sync began are durable."""
         self._sync_noted_at = now
-        self._sync_start = max(self._sync_start, began)
-        self._sync_end = max(self._sync_end, ended)
+        self._sync_start = max(self._sync_start, start)
+        self._sync_end = max(self._sync_end, end)
         self.in_memory.redate(self._sync_start)
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
@@ -112,19 +112,19 @@ class Exposure(Totals):
             return False
         return (running_since or now) - self._sync_end < MAX_SYNC_GAP_S
 
-    def update(self, dirty: int, since: float, *, limit: int, flushed_at: float) -> None:
+    def update(self, dirty: int, last_update: float, *, limit: int, flushed_at: float) -> None:
         """Set the bytes in memory to ``dirty``. Bytes that have left memory are now in the caches of the disks.
 
-        ``since``: time of the previous update, after which new bytes were written. ``limit``: the most bytes that the
-        caches can hold. ``flushed_at``: when the caches were last flushed.
+        ``last_update``: its time; new bytes were written after it. ``limit``: the most bytes that the caches can hold.
+        ``flushed_at``: when the caches were last flushed.
         """
-        written_back = self.in_memory.set_total(dirty, max(since, self._sync_start))
-        if self._sync_noted_at >= since and flushed_at >= self._sync_start:  # the sync flushed the caches
-            self.in_cache.set_total(0, since)
+        written_back = self.in_memory.set_total(dirty, max(last_update, self._sync_start))
+        if self._sync_noted_at >= last_update and flushed_at >= self._sync_start:  # the sync flushed the caches
+            self.in_cache.set_total(0, last_update)
         else:
             for time, amount in written_back:
                 self.in_cache.add(time, amount)
-        self.in_cache.set_total(min(self.in_cache.total, limit), since)
+        self.in_cache.set_total(min(self.in_cache.total, limit), last_update)
 
     def forget(self) -> None:
         """Drop all bytes, because the file was deleted."""
@@ -160,11 +160,11 @@ class WriteCache:
         return int(words[WRITTEN_SECTORS_FIELD]) * SECTOR, int(words[FLUSHES_FIELD])
 
     def poll(self) -> None:
-        written, flushes = self._read() or (self._written, self._flushes)  # the disk may be unplugged
+        written_bytes, flushes = self._read() or (self._written, self._flushes)  # the disk may be unplugged
         if flushes > self._flushes:
             self.unflushed_bytes, self.flushed_at = 0, monotonic()
-        self.unflushed_bytes += written - self._written
-        self._written, self._flushes = written, flushes
+        self.unflushed_bytes += written_bytes - self._written
+        self._written, self._flushes = written_bytes, flushes
 
 
 class WriteCaches:

@@ -63,7 +63,7 @@ class DeviceSums:
         self._flushes[owner] += bool(flags & FLUSH_FIRST)
         self._fua[owner] += bool(flags & FUA)
 
-    def as_dict(self, lost: int, kernel_threads_known: bool, requests_known: bool) -> dict[str, Any]:
+    def as_dict(self, lost_events: int, kernel_threads_known: bool, requests_known: bool) -> dict[str, Any]:
         """Return the counts; None for each if events were lost. ``requests_known``: all requests were recorded."""
         sums = {
             "asked_by_us": self._flushes["own"],
@@ -75,14 +75,14 @@ class DeviceSums:
             "device_flush_ns": self.requests.flushes.as_dict() if requests_known else None,
             "device_write_ns": self.requests.writes.as_dict() if requests_known else None,
         }
-        return {"device": self.device.name, "lost": lost, **(dict.fromkeys(sums) if lost else sums)}
+        return {"device": self.device.name, "lost": lost_events, **(dict.fromkeys(sums) if lost_events else sums)}
 
 
 class FlushCounter(EventRecording):
     """Record the block events of a run, and add them up for each step."""
 
-    def __init__(self, name: str, own: list[int], devices: list[TracedDevice]) -> None:
-        """``own``: the processes that, with their descendants, count as fstui's own. Raises TracefsError."""
+    def __init__(self, name: str, own_pids: list[int], devices: list[TracedDevice]) -> None:
+        """``own_pids``: the processes that, with their descendants, count as fstui's own. Raises TracefsError."""
         self._devices = devices
         self._sums: dict[int, DeviceSums] = {}
         self._step_start_ns: int | None = None
@@ -95,9 +95,9 @@ class FlushCounter(EventRecording):
         self._lineage = Lineage()
         self._in_outermost_namespace = in_outermost_namespace()
         self._max_kept_bytes = min(MAX_KEPT_BYTES, proc.meminfo().get("MemAvailable", 0) // MEMORY_DIVISOR)
-        super().__init__(name, lambda: self._enable(own))
+        super().__init__(name, lambda: self._enable(own_pids))
 
-    def _enable(self, own: list[int]) -> None:
+    def _enable(self, own_pids: list[int]) -> None:
         enable = self.enable
         bio, request = ("common_pid", "dev", "rwbs", "comm"), ("dev", "sector", "rwbs")
         self._fork_event = enable(TracedEvent("sched/sched_process_fork", ("parent_pid", "child_pid")))
@@ -106,7 +106,7 @@ class FlushCounter(EventRecording):
         self._issue_event, _ = (enable(TracedEvent(name, request, write_filter)) for name in REQUEST_EVENTS)
         if self._in_outermost_namespace:
             self._lineage.add("kernel_threads", family([KTHREADD]))
-        self.add_own(own)
+        self.add_own(own_pids)
 
     def _device_filter(self, requests: str) -> str:
         if len(self._devices) > MAX_FILTER_DEVICES:
@@ -149,9 +149,9 @@ class FlushCounter(EventRecording):
         os.setpriority(os.PRIO_PROCESS, 0, 0)
         self.collect()
         self._add_events(until_ns)
-        lost = self.lost()
-        missing = lost - self._lost_before + self._is_incomplete
-        self._lost_before, self._step_start_ns = lost, None
+        lost_events = self.lost()
+        missing = lost_events - self._lost_before + self._is_incomplete
+        self._lost_before, self._step_start_ns = lost_events, None
         requests_known = self._requests_recorded
         self._record_requests(True)
         return [sums.as_dict(missing, self._in_outermost_namespace, requests_known) for sums in self._sums.values()]

@@ -57,7 +57,7 @@ class Opener:
     """A process, and its descriptors at the last scan."""
 
     def __init__(self, pid: int, process: proc.Stat) -> None:
-        self.pid, self.started, self.name = pid, process.start, process.name
+        self.pid, self.start_ticks, self.name = pid, process.start, process.name
         self.parent: Opener | None = None
         self.in_scope = False
         self.descriptors: dict[str, Descriptor] = {}
@@ -78,7 +78,7 @@ class Opener:
     def read_name(self) -> None:
         """Read the name of the process again, because execve(2) changes it."""
         process = proc.stat(self.pid)
-        if process and process.start == self.started:
+        if process and process.start == self.start_ticks:
             self.name = process.name
 
     def open_directory(self) -> int:

@@ -117,10 +117,10 @@ def rewrite_oom_score(thread: int) -> bool:
 
 
 class TracedProcess(NamedTuple):
-    """A process. ``started`` tells it apart from a later process with the same pid."""
+    """A process. ``start_ticks`` tells it apart from a later process with the same pid."""
 
     pid: int
-    started: int
+    start_ticks: int
     name: str
     is_kernel: bool = False
 
@@ -164,20 +164,20 @@ class ProcessCache:
         self._known: dict[int, TracedProcess] = {}
         self._delays: dict[int, int] = {}
 
-    def of(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
+    def find_processes(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
         """Return the program of each thread. A thread that was never seen alive is its own process."""
-        now = {thread: process_of(thread) for thread in threads}
+        current = {thread: process_of(thread) for thread in threads}
         if len(self._known) > MAX_PROGRAMS:
             self._known.clear()
-        self._known.update({thread: program for thread, program in now.items() if program})
-        missing = [thread for thread in now if thread not in self._known]
+        self._known.update({thread: program for thread, program in current.items() if program})
+        missing = [thread for thread in current if thread not in self._known]
         if missing:
             names = dict(line.split(" ", 1) for line in self._command_names().splitlines() if " " in line)
             self._known.update({thread: _process_of_ended_thread(thread, names) for thread in missing})
-        return {thread: self._known[thread] for thread in now}
+        return {thread: self._known[thread] for thread in current}
 
     def cpu_delays(self, threads: Iterable[int]) -> dict[int, int]:
         """Return how long (ns) each thread has waited for a CPU since the previous call."""
-        now = {thread: delay for thread in threads if (delay := cpu_delay_ns(thread)) is not None}
-        before, self._delays = self._delays, now
-        return {thread: delay - before[thread] for thread, delay in now.items() if thread in before}
+        current = {thread: delay for thread in threads if (delay := cpu_delay_ns(thread)) is not None}
+        previous, self._delays = self._delays, current
+        return {thread: delay - previous[thread] for thread, delay in current.items() if thread in previous}

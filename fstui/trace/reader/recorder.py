@@ -193,8 +193,8 @@ class Trace(WaitRecording):
     def end_window(self, elapsed_s: float, anonymous: bool) -> JsonObject:
         self.read()
         waits = self.waits
-        lost, self._lost = self.lost() - self._lost, self.lost()
-        if lost:  # the ends of these syncs may be among the lost events
+        lost_events, self._lost = self.lost() - self._lost, self.lost()
+        if lost_events:  # the ends of these syncs may be among the lost events
             for thread, _, _ in list(waits.in_flight()):
                 waits.forget(thread)
         span = Span()
@@ -213,7 +213,7 @@ class Trace(WaitRecording):
         ]
         result = {
             "traced_s": round(min(self._traced_s, elapsed_s) if self._excluded else elapsed_s, 2),
-            "lost": lost,
+            "lost": lost_events,
             "waits": [_row_as_dict(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
@@ -227,7 +227,7 @@ class Trace(WaitRecording):
 
     def _discards(self) -> Iterator[JsonObject]:
         """Yield the programs that discarded most bytes. All programs of one name count as one."""
-        programs = self._process_cache.of({thread for thread, _ in self._discarded})
+        programs = self._process_cache.find_processes({thread for thread, _ in self._discarded})
         sums: Counter[tuple[str, str]] = Counter()
         for (thread, number), size in self._discarded.items():
             sums[programs[thread].name, block_device(number) or "?"] += size
@@ -377,9 +377,9 @@ def read_pressure() -> list[int | None]:
 class Processes:
     """How much the processes read and write, except for the recorder's own processes."""
 
-    def __init__(self, own: set[int]) -> None:
-        self._own = own
-        self._before: dict[int, tuple[int, int]] | None = None
+    def __init__(self, own_pids: set[int]) -> None:
+        self._own_pids = own_pids
+        self._amounts_before: dict[int, tuple[int, int]] | None = None
         self._scan_cost_s, self._scanned_at_s = 0.0, 0.0
 
     def take_busiest(self) -> list[JsonObject] | None:
@@ -388,14 +388,14 @@ class Processes:
         if now_s - self._scanned_at_s < self._scan_cost_s / PROCESS_SCAN_SHARE:
             return None
         began_s = time.thread_time()
-        now = {pid: amounts for pid in proc.pids() if pid not in self._own and (amounts := proc.io_bytes(pid))}
-        before, self._before = self._before, now
+        now = {pid: amounts for pid in proc.pids() if pid not in self._own_pids and (amounts := proc.io_bytes(pid))}
+        amounts_before, self._amounts_before = self._amounts_before, now
         self._scan_cost_s, self._scanned_at_s = time.thread_time() - began_s, now_s
-        if before is None:
+        if amounts_before is None:
             return []
         rows = []
         for pid, (read, written) in now.items():
-            read_before, written_before = before.get(pid, (0, 0))
+            read_before, written_before = amounts_before.get(pid, (0, 0))
             rows.append((read - read_before, written - written_before, pid))
         busiest = sorted((row for row in rows if row[0] + row[1] >= MIN_BYTES), key=lambda row: -(row[0] + row[1]))
         return [

@@ -82,7 +82,7 @@ class WaitRecording(EventRecording):
         """Add ``self.waits`` to the rows of a span. The caller clears them afterwards."""
         self._locations.begin()
         waits = self.waits
-        self._processes = programs = self._process_cache.of(waits.threads())
+        self._processes = programs = self._process_cache.find_processes(waits.threads())
         self._rows, self._row_of_thread = span.rows, {}
         self.cpu_delays = self._process_cache.cpu_delays(programs)
         delays = dict(self.cpu_delays)

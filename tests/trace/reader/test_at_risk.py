@@ -34,7 +34,7 @@ def test_the_oldest_bytes_are_written_first() -> None:
 def test_a_sync_makes_older_bytes_durable() -> None:
     one = Exposure()
     update(one, 100, 1.0)
-    one.add_sync(began=1.5, ended=1.6, now=2.0)
+    one.add_sync(start=1.5, end=1.6, now=2.0)
     update(one, 40, 1.0, flushed_at=1.6)
     assert (one.in_memory.total, one.in_cache.total, one.oldest) == (40, 0, 1.5)
 
@@ -52,7 +52,7 @@ def test_bytes_counted_before_the_sync_are_durable_after_it() -> None:
     """The sync ended between the count of the pages and the reading of its event."""
     one = Exposure()
     update(one, 100, 1.0)
-    one.add_sync(began=2.1, ended=2.2, now=2.0)
+    one.add_sync(start=2.1, end=2.2, now=2.0)
     update(one, 100, 1.0, flushed_at=2.2)
     update(one, 0, 2.0, flushed_at=2.2)
     assert one.total == 0
@@ -62,14 +62,14 @@ def test_a_sync_without_a_flush_leaves_bytes_in_the_cache() -> None:
     """As on an ext4 that is mounted with barrier=0."""
     one = Exposure()
     update(one, 100, 1.0)
-    one.add_sync(began=1.5, ended=1.6, now=2.0)
+    one.add_sync(start=1.5, end=1.6, now=2.0)
     update(one, 0, 1.0)
     assert one.in_cache.total == 100
 
 
 def test_bytes_written_just_before_a_sync_are_being_synced() -> None:
     one = Exposure()
-    one.add_sync(began=9.90, ended=9.95, now=10.0)
+    one.add_sync(start=9.90, end=9.95, now=10.0)
     assert one.is_being_synced(10.0, running_since=9.96)
     assert one.is_being_synced(10.0, None)
     assert not one.is_being_synced(10.2, None), "nothing syncs what was written since"

@@ -68,10 +68,10 @@ def test_a_thread_has_the_program_of_its_process() -> None:
 def test_ended_threads_are_named_from_memory_or_the_kernels_list() -> None:
     programs = ProcessCache(lambda: f"{UNUSED} rsync\nnonsense\n")
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    before = programs.of([child.pid])
+    before = programs.find_processes([child.pid])
     child.communicate(b"\n")
-    assert programs.of([child.pid]) == before
-    assert programs.of([UNUSED, UNUSED + 1]) == {
+    assert programs.find_processes([child.pid]) == before
+    assert programs.find_processes([UNUSED, UNUSED + 1]) == {
         UNUSED: TracedProcess(UNUSED, 0, "rsync"),
         UNUSED + 1: TracedProcess(UNUSED + 1, 0, ""),
     }
@@ -81,7 +81,7 @@ def test_an_ended_io_uring_worker_belongs_to_its_owner() -> None:
     programs = ProcessCache(
         lambda: f"{UNUSED} iou-wrk-{os.getpid()}\n{UNUSED + 1} iou-wrk-{UNUSED + 2}\n{UNUSED + 2} fio"
     )
-    assert programs.of([UNUSED, UNUSED + 1]) == {
+    assert programs.find_processes([UNUSED, UNUSED + 1]) == {
         UNUSED: process_of(os.getpid()),
         UNUSED + 1: TracedProcess(UNUSED + 2, 0, "fio"),
     }
