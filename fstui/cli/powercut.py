@@ -250,7 +250,7 @@ class _WitnessDisplay:
         self._introduce()
         if self._redraws:
             print(f"\r\x1b[K{_line(view)}"[:200], end="", file=sys.stderr, flush=True)
-        elif view.last:
+        elif view.newest_ack:
             say(_line(view))
 
     def _introduce(self) -> None:
@@ -290,7 +290,7 @@ class _WitnessDisplay:
 
 
 def _line(view: WitnessState) -> str:
-    if view.last is None:
+    if view.newest_ack is None:
         return "waiting for the first acknowledgement"
     state = ""
     if view.since_line_s >= SILENCE_TIMEOUT_S:
@@ -298,6 +298,6 @@ def _line(view: WitnessState) -> str:
         state = f" · ! no sign of life for {silent}: power or network failed (Ctrl-C ends; the log is safe)"
     elif view.since_ack_s >= SILENCE_TIMEOUT_S:
         state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
-    last = f"last: writer {view.last.writer}, record {count(view.last.sequence)}"
+    last = f"last: writer {view.newest_ack.writer}, record {count(view.newest_ack.sequence)}"
     saved = f"{count(view.ack_count)} acknowledged, {count(view.durable_count)} saved durably"
     return f"{rate(view.rate_per_s)}/s · {saved} · {last}{state}"

@@ -16,13 +16,13 @@ METHOD = "Clopper-Pearson"
 _HALVINGS = 60
 
 
-def interval(lost: int, cuts: int) -> tuple[float, float]:
+def interval(losses: int, cuts: int) -> tuple[float, float]:
     """Return both ends of the interval for the share of cuts that lose data; 0 and 1 if there was no cut."""
     if cuts == 0:
         return 0.0, 1.0
-    tail = (1 - CONFIDENCE) / (1 if lost in (0, cuts) else 2)
-    low = 0.0 if lost == 0 else _bisect(lambda share: 1 - _at_most(lost - 1, cuts, share) > tail)
-    high = 1.0 if lost == cuts else _bisect(lambda share: _at_most(lost, cuts, share) < tail)
+    tail = (1 - CONFIDENCE) / (1 if losses in (0, cuts) else 2)
+    low = 0.0 if losses == 0 else _bisect(lambda share: 1 - _at_most(losses - 1, cuts, share) > tail)
+    high = 1.0 if losses == cuts else _bisect(lambda share: _at_most(losses, cuts, share) < tail)
     return low, high
 
 
@@ -35,9 +35,9 @@ def _bisect(is_above: Callable[[float], bool]) -> float:
     return (low + high) / 2
 
 
-def _at_most(lost: int, cuts: int, share: float) -> float:
+def _at_most(losses: int, cuts: int, share: float) -> float:
     """Return the probability of at most this many losses: the cumulative binomial distribution."""
     return fsum(
         exp(lgamma(cuts + 1) - lgamma(k + 1) - lgamma(cuts - k + 1) + k * log(share) + (cuts - k) * log1p(-share))
-        for k in range(lost + 1)
+        for k in range(losses + 1)
     )

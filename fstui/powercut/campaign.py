@@ -185,9 +185,9 @@ class CampaignStore:
             return (self.directory / _REASON_NAME).read_text()
         return ""
 
-    def stop(self, why: str) -> None:
+    def stop(self, reason: str) -> None:
         """Save why the campaign stops. Raises OSError."""
-        write_atomically(self.directory / _REASON_NAME, why.encode())
+        write_atomically(self.directory / _REASON_NAME, reason.encode())
 
     @property
     def conclusive_cuts(self) -> list[CampaignCut]:

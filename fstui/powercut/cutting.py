@@ -224,11 +224,11 @@ class CutCampaign:
             return False
         while (off_result := self._off_result()) is None:  # the connection broke while the off command ran
             time.sleep(POLL_INTERVAL_S)
-        off, ended_at = off_result
+        result, ended_at = off_result
         self._save(
             "wait",
-            off_took_s=off.elapsed_s,
-            off_printed=off.printed[-MAX_PRINTED:],
+            off_took_s=result.elapsed_s,
+            off_printed=result.printed[-MAX_PRINTED:],
             silent_after_s=witness.acknowledged_at - ended_at,
             spoiled=spoiled,
         )
@@ -247,8 +247,8 @@ class CutCampaign:
                     return f"no acknowledgement within {seconds(FIRST_ACK_TIMEOUT_S)}"
                 continue
             if not cut_at_s:
-                if why := self._other_filesystem(witness):
-                    return why
+                if reason := self._other_filesystem(witness):
+                    return reason
                 cut_at_s = now_s + self.cut.wait_s
             if now_s < cut_at_s:
                 remaining = seconds(cut_at_s - now_s)
@@ -343,8 +343,8 @@ class CutCampaign:
         changes: dict[str, Any] = {"figures": figures, "mount_point": header.target.mount_point}
         if figures.any_lost:
             self._finish("lost", mount_error, **changes)
-        elif why := self._why_inconclusive(figures):
-            self._finish("no-cut", why, **changes)
+        elif reason := self._why_inconclusive(figures):
+            self._finish("no-cut", reason, **changes)
         else:
             self._finish("intact", **changes)
         if figures.any_lost and figures.unmountable and not self.settings.remake:
@@ -386,9 +386,9 @@ class CutCampaign:
         words += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
         return self._run_ssh(self._fstui_command(*words), VERIFY_TIMEOUT_S, self.store.log_path(self.cut))
 
-    def _cannot_verify(self, why: str) -> CampaignStop:
+    def _cannot_verify(self, reason: str) -> CampaignStop:
         return CampaignStop(
-            f"cut {self.cut.number} cannot be verified: {why}. {self.settings.host} is up, and nothing was removed. "
+            f"cut {self.cut.number} cannot be verified: {reason}. {self.settings.host} is up, and nothing was removed. "
             "Run the same command again when the filesystem is mounted read-write, or with --mount-fails if it cannot "
             "be mounted"
         )

@@ -60,5 +60,5 @@ def decode_header(fields: dict[str, Any]) -> PowerCutHeader:
     return header
 
 
-def _invalid_header(why: str) -> Refused:
-    return Refused(f"the first line of the log is no header of a power-cut test: {why}")
+def _invalid_header(reason: str) -> Refused:
+    return Refused(f"the first line of the log is no header of a power-cut test: {reason}")

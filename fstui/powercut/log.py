@@ -48,17 +48,17 @@ class Ending(NamedTuple):
 class AckSeries:
     """The acknowledgements of one writer."""
 
-    def __init__(self, first: int) -> None:
-        self.first = first
+    def __init__(self, first_sequence: int) -> None:
+        self.first_sequence = first_sequence
         """The sequence number of the first acknowledgement. The others follow without a gap."""
         self.at_ms = array("q")
 
     @property
-    def last(self) -> int:
-        return self.first + len(self.at_ms) - 1
+    def last_sequence(self) -> int:
+        return self.first_sequence + len(self.at_ms) - 1
 
     def time_ms(self, sequence: int) -> int:
-        return self.at_ms[sequence - self.first]
+        return self.at_ms[sequence - self.first_sequence]
 
 
 class Log:
@@ -96,8 +96,9 @@ class Log:
 
     def _acknowledge(self, ack: Ack) -> None:
         acks = self.writers.setdefault(ack.writer, AckSeries(ack.sequence))
-        if ack.sequence != acks.last + 1:
-            raise BadLog(f"writer {ack.writer} acknowledges {ack.sequence} after {acks.last}: lines are missing")
+        last = acks.last_sequence
+        if ack.sequence != last + 1:
+            raise BadLog(f"writer {ack.writer} acknowledges {ack.sequence} after {last}: lines are missing")
         acks.at_ms.append(ack.at_ms)
         self.newest_ack = ack
         self.last_ms = max(self.last_ms, ack.at_ms)

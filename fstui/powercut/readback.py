@@ -262,10 +262,10 @@ def copy_file(source: str, target: str, max_bytes: int | None = None) -> None:
 class WriterComparison:
     """Compares the records of one writer with its acknowledgements."""
 
-    def __init__(self, directory: str, run_id: str, stream: Stream, last: int, servers: dict[str, Any]) -> None:
+    def __init__(self, directory: str, run_id: str, stream: Stream, last_ack: int, servers: dict[str, Any]) -> None:
         self.run_id = run_id
         self.stream = stream
-        self.last_acknowledged = last
+        self.last_ack = last_ack
         home = f"{directory}/w{stream.writer}"
         self.records = (
             RecoveredServer(home, run_id, stream, servers[stream.writes])
@@ -294,10 +294,10 @@ class WriterComparison:
 
     def expected_sequences(self) -> range:
         """Return the acknowledged sequence numbers that no newer record has overwritten or removed."""
-        stream, end = self.stream, self.last_acknowledged + 1
+        stream, end = self.stream, self.last_ack + 1
         if stream.overwrites:
             return range(max(stream.first_sequence, end - stream.records_per_file), end)
-        newest_file = max(self.last_acknowledged, self.newest_sequence) // stream.records_per_file
+        newest_file = max(self.last_ack, self.newest_sequence) // stream.records_per_file
         oldest = max(0, newest_file - stream.kept_files + 1) * stream.records_per_file
         return range(oldest, end)
 
@@ -312,7 +312,7 @@ class WriterComparison:
         return "present" if record.sequence == sequence else "misplaced"
 
     def was_in_flight(self, sequence: int) -> bool:
-        next_sequence = max(self.last_acknowledged, self.newest_sequence) + 1
+        next_sequence = max(self.last_ack, self.newest_sequence) + 1
         return self.stream.overwrites and self.stream.position(next_sequence) == self.stream.position(sequence)
 
     def say(self) -> None:
@@ -363,10 +363,10 @@ def main() -> None:
     say(found=exists, ended=reason_of_end(directory) if exists else None)
     for fields in request["streams"] if exists else ():
         stream = Stream(*fields)
-        last = request["last"].get(str(stream.writer))
-        if last is not None:
+        last_ack = request["last"].get(str(stream.writer))
+        if last_ack is not None:
             try:
-                comparison = WriterComparison(directory, request["run"], stream, last, request["servers"])
+                comparison = WriterComparison(directory, request["run"], stream, last_ack, request["servers"])
                 comparison.compare()
             except (Trouble, OSError) as error:
                 say(error=str(error))

@@ -81,8 +81,8 @@ class ShellCommand:
 
     def kill(self, after_s: float = 0.0) -> CommandResult:
         """Kill the command with its children, unless it ends within this time."""
-        until = time.monotonic() + after_s
-        while self._process.poll() is None and time.monotonic() < until:
+        deadline_s = time.monotonic() + after_s
+        while self._process.poll() is None and time.monotonic() < deadline_s:
             time.sleep(POLL_INTERVAL_S)
         if self._process.poll() is None:
             with suppress(ProcessLookupError):

@@ -164,8 +164,8 @@ def _check_complete(log: Log, header: PowerCutHeader) -> None:
     for number, writer in log.writers.items():
         if number >= len(header.streams):
             raise BadLog(f"writer {number} is not in its header: it is not the log of one test")
-        if writer.first != header.streams[number].first_sequence:
-            raise BadLog(f"writer {number} begins with record {writer.first}: lines are missing")
+        if writer.first_sequence != header.streams[number].first_sequence:
+            raise BadLog(f"writer {number} begins with record {writer.first_sequence}: lines are missing")
 
 
 async def _inspect(directory: str, machine: RecordsHost) -> TargetDirectory:
@@ -227,8 +227,8 @@ def _path_in_filesystem(target: Target) -> str:
 
 async def _read_records(inspected: TargetDirectory, witness_log: WitnessLog, servers: Mapping[str, Any]) -> Readback:
     log, header, _ = witness_log
-    last = {number: writer.last for number, writer in log.writers.items()}
-    readback = await _read_back(inspected, header, last, servers)
+    last_acks = {number: writer.last_sequence for number, writer in log.writers.items()}
+    readback = await _read_back(inspected, header, last_acks, servers)
     if readback.error is not None:
         raise Refused(
             f"{inspected.path}: the records cannot be read: {readback.error}. Verify as the user that wrote them. If "
@@ -240,11 +240,11 @@ async def _read_records(inspected: TargetDirectory, witness_log: WitnessLog, ser
 
 
 async def _read_back(
-    inspected: TargetDirectory, header: PowerCutHeader, last: dict[int, int], servers: Mapping[str, Any]
+    inspected: TargetDirectory, header: PowerCutHeader, last_acks: dict[int, int], servers: Mapping[str, Any]
 ) -> Readback:
-    """Read the records in a child, which is killed on cancellation. ``last``: the last record of each writer."""
+    """Read the records in a child, which is killed on cancellation. ``last_acks``: the last record of each writer."""
     readback = Readback()
-    has_database = any(stream.writes in BY_DATABASE and stream.writer in last for stream in header.streams)
+    has_database = any(stream.writes in BY_DATABASE and stream.writer in last_acks for stream in header.streams)
     # a database writes to its files when it recovers, so it recovers a copy
     copies = await Workspace.make_temporary() if has_database else None
     try:
@@ -252,7 +252,7 @@ async def _read_back(
             "directory": str(Path(inspected.path) / (PREFIX + header.run)),
             "run": header.run,
             "streams": header.streams,
-            "last": last,
+            "last": last_acks,
             "servers": servers,
             "copies": copies and copies.held.as_settings,
         }

@@ -32,7 +32,7 @@ class WitnessState(NamedTuple):
     durable_count: int
     """How many acknowledgements are synced to the log file."""
     rate_per_s: float
-    last: Ack | None
+    newest_ack: Ack | None
     since_ack_s: float
     since_line_s: float
     """Time since the last line of any kind."""
@@ -92,8 +92,8 @@ class Witness:
             self._counts.pop(0)
         began, count = self._counts[0]
         rate = (ack_count - count) / (now - began) if now > began else 0.0
-        last = self.log.newest_ack if self.log else None
-        return WitnessState(ack_count, self.durable_count, rate, last, now - self.acknowledged_at, now - self._line_at)
+        ack = self.log.newest_ack if self.log else None
+        return WitnessState(ack_count, self.durable_count, rate, ack, now - self.acknowledged_at, now - self._line_at)
 
     def sync(self) -> None:
         """Sync the log. Raises LogNotWritten."""
@@ -130,9 +130,9 @@ class Witness:
         if self.log is None:
             self._read_header(line)
             return
-        before = self.log.newest_ack
+        previous_ack = self.log.newest_ack
         self.log.add(line)
-        if self.log.newest_ack is not before:
+        if self.log.newest_ack is not previous_ack:
             self.acknowledged_at = self._line_at
 
     def _read_header(self, line: bytes) -> None:

@@ -10,7 +10,7 @@ HEADER = b'{"fstui":"powercut/1","run":"00112233445566ff"}\n'
 def test_log_contains_acknowledgements_and_times() -> None:
     log = parse(HEADER + b"alive 0\nack 0 8 10\nack 1 0 11\nack 0 9 20\nalive 1000\n")
     assert log.ack_count == 3
-    assert (log.writers[0].first, log.writers[0].last) == (8, 9)
+    assert (log.writers[0].first_sequence, log.writers[0].last_sequence) == (8, 9)
     assert (log.writers[0].time_ms(9), log.writers[1].time_ms(0)) == (20, 11)
     assert (log.last_ms, log.end_reason) == (20, None)
 
@@ -21,7 +21,7 @@ def test_writers_end_differs_from_a_broken_connection() -> None:
 
 
 def test_last_incomplete_line_is_not_parsed() -> None:
-    assert parse(HEADER + b"ack 0 8 10\nack 0 9 1").writers[0].last == 8
+    assert parse(HEADER + b"ack 0 8 10\nack 0 9 1").writers[0].last_sequence == 8
     assert parse(HEADER + b"ack 0 8 10\nend 9").end_reason is None
 
 

@@ -53,7 +53,7 @@ def test_incomplete_line_is_not_stored(tmp_path: Path, whole: bytes) -> None:
     witness = Witness(tmp_path / "acks.log")
     hear(witness, whole[:-3])
     witness.close()
-    assert lines.parse((tmp_path / "acks.log").read_bytes()).writers[0].last == 39
+    assert lines.parse((tmp_path / "acks.log").read_bytes()).writers[0].last_sequence == 39
 
 
 def test_output_of_a_login_shell_is_skipped(tmp_path: Path, whole: bytes) -> None:
@@ -69,7 +69,7 @@ def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: byt
     witness.sync()
     view = witness.state()
     assert (view.ack_count, view.durable_count) == (41, 41)
-    assert view.last == lines.Ack(0, 40, 410)
+    assert view.newest_ack == lines.Ack(0, 40, 410)
     witness.close()
 
 

@@ -114,11 +114,11 @@ def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) 
     for fields in log.header["streams"]:
         of = Stream(*fields)
         acknowledged = log.writers[of.writer]
-        assert acknowledged.first == of.first_sequence
-        number, offset = of.position(acknowledged.last)
+        assert acknowledged.first_sequence == of.first_sequence
+        number, offset = of.position(acknowledged.last_sequence)
         block = (directory / f"w{of.writer}" / str(number)).read_bytes()[offset : offset + of.block_bytes]
         found = unpack(block)
-        assert found.kind == "intact" and found.sequence >= acknowledged.last
+        assert found.kind == "intact" and found.sequence >= acknowledged.last_sequence
 
 
 def test_header_is_the_first_line_and_complete(write: Write, target: Path) -> None:
@@ -143,7 +143,7 @@ def test_old_files_are_removed_after_newer_acknowledgements(write: Write) -> Non
     there = sorted(int(path.name) for path in (directory / "w0").iterdir())
     kept = Stream(*log.header["streams"][0]).kept_files
     assert there == list(range(there[0], there[-1] + 1))
-    assert there[-1] >= log.writers[0].last
+    assert there[-1] >= log.writers[0].last_sequence
     assert kept <= len(there) <= kept + 1
 
 
@@ -274,7 +274,7 @@ def test_every_format_shows_a_loss(write: Write, target: Path) -> None:
     data += rest
     for line in rest.splitlines():
         log.add(line)
-    (Path(log.header["directory"]) / "w2" / str(log.writers[2].last)).unlink()
+    (Path(log.header["directory"]) / "w2" / str(log.writers[2].last_sequence)).unlink()
     done = prefork.run("powercut", "verify", target, "--storage-was-cut", data=data)
     assert b"LOST" in done.stdout
     verified = runs.load("last")
