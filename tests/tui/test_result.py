@@ -143,22 +143,14 @@ async def test_export_names_the_directory_before_it_writes(tmp_path: Path, monke
         assert decode_run(exported.read()) == screens.RUN
 
 
-async def test_x_explains_the_rule_of_a_finding() -> None:
+@pytest.mark.parametrize("downs", [0, len(screens.RUN.findings)], ids=["a finding", "a step"])
+async def test_x_explains_the_selected_or_the_first_finding(downs: int) -> None:
     async with opened() as pilot:
-        await pilot.press("x")
+        await pilot.press(*["down"] * downs, "x")
         assert isinstance(pilot.app.screen, PageScreen)
         assert "same-block-rotation" in shown(pilot.app)[0]
         await pilot.press("escape")
         assert isinstance(pilot.app.screen, ResultScreen)
-
-
-async def test_x_on_a_step_explains_the_first_finding() -> None:
-    async with opened() as pilot:
-        for _ in screens.RUN.findings:
-            await pilot.press("down")
-        await pilot.press("x")
-        assert isinstance(pilot.app.screen, PageScreen)
-        assert "same-block-rotation" in shown(pilot.app)[0]
 
 
 async def test_a_rule_of_another_version_has_no_page() -> None:

@@ -213,14 +213,13 @@ def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
     return [*lines, line(("╰" + "─" * (width - 2) + "╯", style))]
 
 
-def wrapped(text: str, width: int, indent: str = "   ", first: str | None = None) -> list[str]:
-    first = indent if first is None else first
+def _wrap(text: str, width: int, indent: str = "", first: str = "") -> list[str]:
     return fold(text, max(width, 20), first, indent) or [first]
 
 
 def paragraph(words: str, width: int, lead: str = " " * _INSET, style: str = "") -> list[Text]:
     """Draw wrapped words with a blank cell on the right. ``lead`` starts the first line; the others are indented."""
-    return [line((part, style)) for part in wrapped(words, width - 1, " " * len(lead), lead)]
+    return [line((part, style)) for part in _wrap(words, width - 1, " " * len(lead), lead)]
 
 
 def headline(words: str, width: int, end: str) -> list[Text]:
@@ -244,10 +243,7 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: int | None = None) -> list[Text]:
-    """Draw pairs of label and evidence, in columns if there is room: ``because  label  evidence``.
-
-    A label is not repeated. Pairs that do not fit are left out, and the last line says how many.
-    """
+    """Draw pairs of label and evidence: ``because  label  evidence``. The last line counts pairs that do not fit."""
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
@@ -255,12 +251,12 @@ def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: in
     previous = ""
     for label, evidence in safe_pairs:
         if not evidence:
-            items.append(wrapped(label, room, indent=""))
+            items.append(_wrap(label, room))
         elif label_width <= room * 2 // 5:
             first = fit(label if label != previous else "", label_width)
-            items.append(wrapped(evidence, room, indent=" " * label_width, first=first))
+            items.append(_wrap(evidence, room, indent=" " * label_width, first=first))
         else:
-            items.append(wrapped(f"{label}: {evidence}", room, indent="  ", first=""))
+            items.append(_wrap(f"{label}: {evidence}", room, indent="  "))
         previous = label
     count = len(items)
     while height is not None and items and sum(map(len, items)) + (len(items) < count) > height:

@@ -32,10 +32,7 @@ STEPS = (
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
-    """Return what each run is, a table of all steps, and latencies of the step in which the runs differ most.
-
-    ``height``: of the screen, which the latencies fill if it is large.
-    """
+    """Return what each run is, all steps, and maps of the step in which the runs differ most. Maps fill the height."""
     legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.STEP]
     unmeasured = [section for section in sections if section not in steps]

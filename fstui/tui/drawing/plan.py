@@ -29,16 +29,16 @@ from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
-_BAR_WIDTH, _MAX_BAR_WIDTH, _WIDE_SCREEN = 12, 20, 103
+_BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
 _MAX_PROSE_WIDTH = 120
 _BARS = ("DURATION", "BYTES")
 _MUCH = 10
 """A run that writes more than a tenth of the free space has its bar and its amount in the colour of doubt."""
-_WIDE_GAPS = {"SCENARIO": 3, "QUESTION": 2}
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
     Column("QUESTION"),
+    Column("STEPS", 24, gap=2, from_width=_VERY_WIDE_SCREEN),
     Column("TIME", 7, right=True),
     Column("DURATION", _BAR_WIDTH, gap=2, from_width=_WIDE_SCREEN),
     Column("WRITES", 7, right=True, from_width=63),
@@ -55,18 +55,16 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
     return title_line("plan", " · ".join(filter(None, (where, device))), free, width, mark)
 
 
-def scenarios(offers: Sequence[Offer], width: int, free_bytes: int | None = None) -> TableContent:
+def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its cost; the index is the key."""
-    gaps = _WIDE_GAPS if width >= _WIDE_SCREEN else {}
-    columns = [replace(column, gap=gaps.get(column.title, column.gap)) for column in SCENARIOS]
-    texts = max((cell_len(offer.form.question) for offer in offers), default=0)
-    texts += sum(column.gap + column.width * (column.title not in _BARS) for column in columns)
-    bar = min(max((width - texts) // len(_BARS), _BAR_WIDTH), _MAX_BAR_WIDTH)
-    columns = [replace(column, width=bar) if column.title in _BARS else column for column in columns]
-    columns = list(shown(columns, width))
+    bar = _WIDE_BAR_WIDTH if width >= _VERY_WIDE_SCREEN else _BAR_WIDTH
+    name, question, *others = (replace(head, width=bar) if head.title in _BARS else head for head in SCENARIOS)
+    if width >= _WIDE_SCREEN:
+        name, question = replace(name, gap=3), replace(question, gap=2)
+    columns = shown((name, question, *others), width)
     rows = {}
     for index, offer in enumerate(offers):
-        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question}
+        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question, "STEPS": extent(offer, chosen)}
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}

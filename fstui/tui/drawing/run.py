@@ -184,7 +184,8 @@ def finding(progress: Progress, width: int) -> list[Text]:
         lines = [line((" nothing found so far", FAINT))]
     else:
         glyph, verdict = verdict_style(worst.verdict)
-        badge = f" {glyph} {verdict_word(worst.verdict)} after {counted(len(progress.done), 'step')} "
+        evidence = f"after {counted(len(progress.done), 'step')}" if progress.done else "so far"
+        badge = f" {glyph} {verdict_word(worst.verdict)} {evidence} "
         lines = paragraph(finding_title(worst), room, f"{badge} ")
         lines[0].stylize(f"reverse {verdict}", 0, cell_len(badge))
     lines[0].pad_right(room - lines[0].cell_len - 1)

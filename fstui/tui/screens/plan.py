@@ -296,7 +296,7 @@ class PlanScreen(BaseScreen):
 
     def _draw_scenarios(self, width: int) -> TableContent:
         space = self._target.space if self._target else None
-        return drawing.scenarios(self.offers.every, width, space.free_bytes if space else None)
+        return drawing.scenarios(self.offers.every, self.offers.choices, width, space.free_bytes if space else None)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         if (offer := self.offer) is None:
