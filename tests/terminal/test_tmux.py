@@ -108,7 +108,7 @@ def test_from_the_first_screen_to_the_verdict_and_out(terminal: Tmux, memory: Pa
     terminal.press("Enter")
     terminal.wait_for("LAYER")
     pane = terminal.wait_for(" finding")
-    assert "NOT DURABLE" in pane and "so far" not in pane
+    assert "NOT DURABLE" in pane and "NOT DURABLE after" not in pane
     assert "saved " in pane
     terminal.press("q")
     after = terminal.wait_for_prompt()
