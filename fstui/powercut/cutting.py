@@ -135,8 +135,8 @@ class CutCampaign:
     def _run_ssh(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
         return ShellCommand(self._on_host(script), timeout_s, stdin).wait()
 
-    def _fstui_command(self, *words: str) -> str:
-        return f"{self.settings.installed} powercut {shlex.join(words)}"
+    def _fstui_command(self, *arguments: str) -> str:
+        return f"{self.settings.installed} powercut {shlex.join(arguments)}"
 
     def _boot_id(self) -> tuple[str, str]:
         """Return the boot id of HOST, or an empty string and the reason why there is none."""
@@ -200,13 +200,13 @@ class CutCampaign:
         """Start the writer and cut the power while it writes. Return whether the off command was started."""
         path = self.store.log_path(self.cut)
         path.unlink(missing_ok=True)
-        words = ["write", self.settings.directory, "--yes"]
-        words += ["--root-of", self.settings.root_of] if self.settings.root_of else []
-        words += ["--trust-dir"] if self.settings.trust_dir else []
-        words += [word for key, value in PATTERNS[self.cut.pattern].items() for word in ("--set", f"{key}={value}")]
+        arguments = ["write", self.settings.directory, "--yes"]
+        arguments += ["--root-of", self.settings.root_of] if self.settings.root_of else []
+        arguments += ["--trust-dir"] if self.settings.trust_dir else []
+        arguments += [item for key, value in PATTERNS[self.cut.pattern].items() for item in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = ShellCommand(self._on_host(self._fstui_command(*words)), _NO_TIMEOUT_S, is_piped=True)
+        writer = ShellCommand(self._on_host(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
         self._off, self._off_end = None, None
         spoiled = ""
         try:
@@ -237,12 +237,12 @@ class CutCampaign:
     def _cut_while_writing(self, witness: Witness, writer: ShellCommand) -> str:
         """Run the off command until HOST is silent. Return why the cut proves nothing, or ''. Raises CampaignStop."""
         began_s, cut_at_s = time.monotonic(), 0.0
-        for view in witness.listen(writer.stdout, POLL_INTERVAL_S):
+        for state in witness.listen(writer.stdout, POLL_INTERVAL_S):
             writer.poll()  # kills the writer if it prints too much
             if witness.path.stat().st_size > MAX_LOG_BYTES:
                 return "HOST sent more than 200 MiB"
             now_s = time.monotonic()
-            if not view.ack_count:
+            if not state.ack_count:
                 if now_s - began_s > FIRST_ACK_TIMEOUT_S:
                     return f"no acknowledgement within {seconds(FIRST_ACK_TIMEOUT_S)}"
                 continue
@@ -252,12 +252,12 @@ class CutCampaign:
                 cut_at_s = now_s + self.cut.wait_s
             if now_s < cut_at_s:
                 remaining = seconds(cut_at_s - now_s)
-                self._show(f"writing: {count(view.ack_count)} acknowledged, power off in {remaining}")
+                self._show(f"writing: {count(state.ack_count)} acknowledged, power off in {remaining}")
                 continue
-            is_silent = view.since_line_s >= SILENCE_TIMEOUT_S
+            is_silent = state.since_line_s >= SILENCE_TIMEOUT_S
             if self._off is None:
                 if is_silent:
-                    return f"HOST had been silent for {seconds(view.since_line_s)} when its power was to be cut"
+                    return f"HOST had been silent for {seconds(state.since_line_s)} when its power was to be cut"
                 self._show("power off")
                 self._save("off")
                 self._off = self._start_command(self.settings.off)
@@ -382,9 +382,9 @@ class CutCampaign:
             time.sleep(RETRY_INTERVAL_S)
 
     def _read_records(self, *, mount_fails: bool) -> CommandResult:
-        words = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
-        words += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
-        return self._run_ssh(self._fstui_command(*words), VERIFY_TIMEOUT_S, self.store.log_path(self.cut))
+        arguments = ["verify", self.settings.directory, "--format", "json", *(["--mount-fails"] if mount_fails else [])]
+        arguments += ["--cut", self.settings.kind] if self.settings.kind != "power" else []
+        return self._run_ssh(self._fstui_command(*arguments), VERIFY_TIMEOUT_S, self.store.log_path(self.cut))
 
     def _cannot_verify(self, reason: str) -> CampaignStop:
         return CampaignStop(

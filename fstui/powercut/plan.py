@@ -101,7 +101,7 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
 
 def write_command(directory: str, settings: Mapping[str, str]) -> str:
     """Return the command line of the writer, for the host whose power will be cut."""
-    words = ["fstui", "powercut", "write", directory]
+    argv = ["fstui", "powercut", "write", directory]
     for key, value in settings.items():
-        words += ["--set", f"{key}={value}"]
-    return shlex.join(words)
+        argv += ["--set", f"{key}={value}"]
+    return shlex.join(argv)

@@ -71,8 +71,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
-        most = f"at most {size(program.most_bytes)}, for at most {longest}, in this watch"
-        amount = f"nothing at risk now; {most}"
+        amount = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
     elif program.direct_files:
         amount = "nothing that is counted is at risk"
     else:

@@ -156,11 +156,11 @@ def _disk_of(program: WaitingProgram, watched: WatchCounts, filesystems: Sequenc
     top = program.worst_row.device
     counters = {device.device: device for device in watched.devices}
     disks_below = [
-        AwaitedDisk(node.id, ns, top)
+        AwaitedDisk(node.id, time_ns, top)
         for target in filesystems
         if _is_at_or_above_loop(top, target)
         for node in target.lowest
-        if node.id != top and node.id in counters and (ns := _request_ns(counters[node.id])) is not None
+        if node.id != top and node.id in counters and (time_ns := _request_ns(counters[node.id])) is not None
     ]
     own_disk = AwaitedDisk(top or "its device", program.device_ns)
     slowest = max(disks_below, key=lambda disk: disk.time_ns, default=own_disk)

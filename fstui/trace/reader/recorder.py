@@ -393,11 +393,12 @@ class Processes:
         self._scan_cost_s, self._scanned_at_s = time.thread_time() - began_s, now_s
         if amounts_before is None:
             return []
-        rows = []
+        busiest = []
         for pid, (read, written) in now.items():
             read_before, written_before = amounts_before.get(pid, (0, 0))
-            rows.append((read - read_before, written - written_before, pid))
-        busiest = sorted((row for row in rows if row[0] + row[1] >= MIN_BYTES), key=lambda row: -(row[0] + row[1]))
+            if read - read_before + written - written_before >= MIN_BYTES:
+                busiest.append((read - read_before, written - written_before, pid))
+        busiest.sort(key=lambda row: -(row[0] + row[1]))  # by bytes read and written
         return [
             {
                 "program": process.name, "pid": pid, "read": max(read, 0), "written": max(written, 0),
