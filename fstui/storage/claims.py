@@ -29,6 +29,8 @@ Claims = Mapping[str, Answer]
 
 NO_CLAIMS: Claims = {}
 ROOT_ONLY = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl"})
+_ABSENT = ("No such file or directory", "Not a directory")
+"""Messages of stat(1), in the C locale, if a path does not exist."""
 
 
 def command_line(command: Command) -> str:
@@ -39,6 +41,12 @@ def output_of(claims: Claims, command: Command) -> str | None:
     """Return what the command printed; None if it was not run or failed."""
     answer = claims.get(command_line(command))
     return answer.output if answer is not None and answer.error is None else None
+
+
+def reports_absence(claims: Claims, command: Command) -> bool:
+    """Return whether stat(1) reported that nothing is at its path."""
+    answer = claims.get(command_line(command))
+    return answer is not None and (answer.error or "").endswith(_ABSENT)
 
 
 def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> Reading:

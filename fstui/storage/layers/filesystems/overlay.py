@@ -16,13 +16,11 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.claims import Claims, Command, command_line, output_of
+from fstui.storage.claims import Claims, Command, command_line, output_of, reports_absence
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
 
-_ABSENT = ("No such file or directory", "Not a directory")
-"""Messages of stat(1) if a path does not exist."""
 _TIME = r"(\d{1,12}\.\d{9})"
 _DIRECTORY = rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?"
 
@@ -48,7 +46,8 @@ class OverlayReader(FilesystemReader):
             return LayerDescription((), readings)
         if below.line > mount.line:  # mounted later than the overlay
             reason, source = f"the original {upper}: {below.mount_point} was mounted over it", MOUNTINFO
-        elif self._is_absent(upper):
+        # its filesystem was unmounted or moved, although the overlay still uses it
+        elif reports_absence(self.sources.claims, stat_command(upper)):
             reason, source = f"{upper}: nothing is there", command_line(stat_command(upper))
         elif self._is_upper(mount, upper) is False:
             reason = f"the original {upper}: another directory has taken its place"
@@ -61,14 +60,6 @@ class OverlayReader(FilesystemReader):
         """Return whether ``upper`` is the upper directory; None if unknown, as for a mount of a subdirectory."""
         at_path, at_mount_point = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
         return _is_same(at_path, at_mount_point) if at_path and at_mount_point and mount.root == "/" else None
-
-    def _is_absent(self, upper: str) -> bool:
-        """Return whether the path of the upper directory does not exist.
-
-        Its filesystem was then unmounted or moved, although the overlay still uses it.
-        """
-        answer = self.sources.claims.get(command_line(stat_command(upper)))
-        return answer is not None and (answer.error or "").endswith(_ABSENT)
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         options = [option for option in mount.super_options if option in ("volatile", "fsync=volatile")]

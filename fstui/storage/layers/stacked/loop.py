@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
+from fstui.proc import Mount
 from fstui.storage import claims
 from fstui.storage.claims import Command
 from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.kinds import LayerKind, kind
-from fstui.storage.layers.readers import DeviceReader, LayerDescription, Sources, without_none
+from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 from fstui.storage.tree import SECTOR_BYTES
 
 _MEMFD = "/memfd:"
@@ -26,10 +27,8 @@ _DELETED = " (deleted)"
 BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """Prints the device number of the filesystem of each file, and the inode of the file. They come from the loop device
 itself (LOOP_GET_STATUS64, loop(4)), so they are correct even if the path leads to another file."""
-_STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8})(?: (\d{1,20}))?"
+_STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d{1,20})"
 """What ``stat_command`` prints."""
-_ABSENT = "No such file or directory"
-"""The message of stat(1) in the C locale."""
 _ANONYMOUS = "0:"
 """The beginning of the device numbers of filesystems without a block device, such as tmpfs. A subvolume of btrfs and a
 layer of an overlay have such a number of their own, and mountinfo shows a different number for them. So a difference
@@ -49,6 +48,7 @@ class _FoundFile(NamedTuple):
     identity: Identity
     device: str
     """``major:minor`` if the file is a device node, else 0:0."""
+    size_bytes: int
 
 
 def direct_io(node: Node) -> bool:
@@ -70,11 +70,11 @@ def stat_command(path: str) -> Command:
     return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
 
 
-def file_layer(sources: Sources, path: str) -> Node:
-    """Return the layer of a file that serves as a disk, on the filesystem that holds it."""
-    mount = sources.mount_of_path(path)
+def file_layer(path: str, mount: Mount | None, because: str | None = None) -> Node:
+    """Return the layer of a file that serves as a disk, on the filesystem of a mount."""
+    row = kind("backing-file")
     below = (f"mount:{mount.mount_point}",) if mount is not None else ()
-    return kind("backing-file").node(f"file:{path}", path, below=below)
+    return row.node(f"file:{path}", path, below=below, because=because or row.because)
 
 
 class LoopReader(DeviceReader):
@@ -111,7 +111,7 @@ class LoopReader(DeviceReader):
         if path.startswith(_MEMFD):
             memory = kind("tmpfs").node(f"memory:{path}", "memory", layer="memory")
             return (memory.id,), (memory,)
-        layer = self._hidden_file(name, path) or file_layer(self.sources, path)
+        layer = self._file_layer(name, path)
         return (layer.id,), (layer,)
 
     def _deleted_in_name(self, name: str, file: str) -> Reading | None:
@@ -131,15 +131,13 @@ class LoopReader(DeviceReader):
             return None
         return self.sources.names.by_number(backing.device)
 
-    def _stat(self, path: str) -> re.Match[str] | None:
-        return re.fullmatch(_STAT_OUTPUT, (claims.output_of(self.sources.claims, stat_command(path)) or "").strip())
-
     def _file_at(self, path: str) -> _FoundFile | None:
-        """Return the file at a path."""
-        if (match := self._stat(path)) is None:
+        output = claims.output_of(self.sources.claims, stat_command(path)) or ""
+        if (match := re.fullmatch(_STAT_OUTPUT, output.strip())) is None:
             return None
-        number, inode, major, minor = int(match[1]), match[2], int(match[3], 16), int(match[4], 16)
-        return _FoundFile(Identity(f"{os.major(number)}:{os.minor(number)}", inode), f"{major}:{minor}")
+        number, major, minor = int(match[1]), int(match[3], 16), int(match[4], 16)
+        identity = Identity(f"{os.major(number)}:{os.minor(number)}", inode=match[2])
+        return _FoundFile(identity, f"{major}:{minor}", int(match[5]))
 
     def _is_another_file(self, name: str, path: str) -> bool:
         """Return whether the file at that path cannot be the loop device's, judged without losetup.
@@ -147,48 +145,42 @@ class LoopReader(DeviceReader):
         This is so if no file is there, if the file is smaller than the loop device, or if its filesystem was mounted
         after the filesystem on the loop device.
         """
-        answer = self.sources.claims.get(claims.command_line(stat_command(path)))
-        if answer is not None and answer.error is not None and answer.error.endswith(_ABSENT):
+        if claims.reports_absence(self.sources.claims, stat_command(path)):
             return True
-        match, sectors = self._stat(path), self.tree.integer(f"/sys/block/{name}/size")
-        if (
-            match is not None
-            and match[5] is not None
-            and sectors is not None
-            and int(match[5]) < sectors * SECTOR_BYTES
-        ):
+        file, sectors = self._file_at(path), self.tree.integer(f"/sys/block/{name}/size")
+        if file is not None and sectors is not None and file.size_bytes < sectors * SECTOR_BYTES:
             return True
         mount = self.sources.mount_of_path(path)
         mount_of_loop = self.sources.mount_of_device(self.tree.word(f"/sys/block/{name}/dev") or "")
         return mount is not None and mount_of_loop is not None and mount.line > mount_of_loop.line
 
-    def _hidden_file(self, name: str, path: str) -> Node | None:
-        """Return the layer of the loop's file if another file is at its path in this namespace.
+    def _file_layer(self, name: str, path: str) -> Node:
+        """Return the layer of the loop's file. In this namespace, another file may be at its path.
 
-        The loop was set up in another mount namespace, or another filesystem was mounted over the file later.
+        The loop was then set up in another mount namespace, or another filesystem was mounted over the file later.
         """
         identity, visible = self._identities.get(name), self.sources.mount_of_path(path)
-        if identity is None:
+        if identity is None and self._is_another_file(name, path):
             because = "it is not at this path in this mount namespace, so its filesystem is not known"
-            return _backing_file(path, (), because) if self._is_another_file(name, path) else None
-        if visible is None or identity.device == visible.device:
-            return None
-        are_anonymous = identity.device.startswith(_ANONYMOUS) and visible.device.startswith(_ANONYMOUS)
-        if are_anonymous and self._has_path(path, name):
-            return None
-        mount = self.sources.mount_of_device(identity.device)
-        because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
-        return _backing_file(path, (f"mount:{mount.mount_point}",) if mount else (), because)
+            return file_layer(path, None, because)
+        if identity is not None and visible is not None and not self._is_on(visible, identity, path):
+            because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
+            return file_layer(path, self.sources.mount_of_device(identity.device), because)
+        return file_layer(path, visible)
 
-    def _has_path(self, path: str, name: str) -> bool:
-        """Return whether the loop's file is at that path, although mountinfo has another number for its filesystem.
+    def _is_on(self, mount: Mount, identity: Identity, path: str) -> bool:
+        """Return whether the file is at ``path``, which leads to ``mount``.
 
-        Without an answer of stat(1), this is assumed on btrfs, whose subvolumes have such numbers.
+        Without an answer of stat(1), this is assumed on btrfs, whose subvolumes have numbers of their own.
         """
-        identity, backing, mount = self._identities[name], self._file_at(path), self.sources.mount_of_path(path)
-        if backing is not None:
-            return backing.identity == identity if identity.inode else backing.identity.device == identity.device
-        return mount is not None and mount.fstype == "btrfs"
+        if identity.device == mount.device:
+            return True
+        if not (identity.device.startswith(_ANONYMOUS) and mount.device.startswith(_ANONYMOUS)):
+            return False
+        file = self._file_at(path)
+        if file is None:
+            return mount.fstype == "btrfs"
+        return file.identity == identity if identity.inode else file.identity.device == identity.device
 
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:
@@ -197,10 +189,6 @@ class LoopReader(DeviceReader):
         output = (claims.output_of(self.sources.claims, BACKING) or "").replace("\\x20", " ")
         lines = (line.split() for line in output.split("\n"))
         return {words[0].removeprefix("/dev/"): Identity(words[1], "".join(words[2:])) for words in lines if words[1:]}
-
-
-def _backing_file(path: str, below: tuple[str, ...], because: str) -> Node:
-    return kind("backing-file").node(f"file:{path}", path, below=below, because=because)
 
 
 class Loop(LayerKind, frozen=True, kw_only=True):

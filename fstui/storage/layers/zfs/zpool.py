@@ -160,7 +160,7 @@ class Members:
 
     def _layer(self, vdev: Vdev, role: str | None) -> Node:
         if vdev.group is None and vdev.name.startswith("/") and not vdev.name.startswith("/dev/"):
-            return file_layer(self._sources, vdev.name)
+            return file_layer(vdev.name, self._sources.mount_of_path(vdev.name))
         # the disks of a mirrored log device are log devices too
         child_role = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
         below = tuple(self.add(child, child_role) for child in vdev.children)
