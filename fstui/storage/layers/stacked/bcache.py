@@ -7,7 +7,7 @@ Documentation/admin-guide/bcache.rst.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import off_reading
@@ -82,7 +82,7 @@ class BcacheReader(DeviceReader):
             below=slaves,
             readings=(*self._cache_settings(f"/sys/block/{name}/bcache"), *self.queue_readings(name)),
             identity=self.tree.word(f"/sys/block/{name}/bcache/backing_dev_uuid") or "",
-            roles=dict(self._roles(slaves)),
+            roles={slave: role for slave in slaves if (role := self._role(slave))},
         )
 
     def _cache_settings(self, directory: str) -> tuple[Reading, ...]:
@@ -92,15 +92,10 @@ class BcacheReader(DeviceReader):
         mode = Reading(what="cache_mode", value=match[1], path=path) if match else None
         return without_none([mode, self.tree.reading(_SYNCHRONOUS, f"{directory}/cache/{_SYNCHRONOUS}")])
 
-    def _roles(self, slaves: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        """Yield the role of each device. Only a backing device has a cache mode, only a caching device a replacement
-        policy."""
-        for slave in slaves:
-            directory = f"/sys/class/block/{slave}/bcache"
-            for file, role in (("cache_replacement_policy", "cache"), ("cache_mode", "origin")):
-                if self.tree.exists(f"{directory}/{file}"):
-                    yield slave, role
-                    break
+    def _role(self, slave: str) -> str | None:
+        # only a caching device has a replacement policy, and only a backing device a cache mode
+        roles = (("cache_replacement_policy", "cache"), ("cache_mode", "origin"))
+        return next((role for file, role in roles if self.tree.exists(f"/sys/class/block/{slave}/bcache/{file}")), None)
 
 
 _SYNCHRONOUS = "synchronous"

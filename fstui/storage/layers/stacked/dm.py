@@ -67,22 +67,13 @@ class CachedTarget(DmTarget, Cached, frozen=True, kw_only=True):
     may_cache: bool = True
 
 
-class SnapshotTarget(DmTarget, frozen=True, kw_only=True):
-    """The entry of dm-snapshot, which sends all writes and flushes to the store, and only reads the origin
-    (drivers/md/dm-snap.c: snapshot_map)."""
+class OriginOnlyRead(DmTarget, frozen=True, kw_only=True):
+    """The entry of a target that sends all writes and flushes to one device, and only reads its origin: dm-snapshot
+    (drivers/md/dm-snap.c: snapshot_map), dm-thin (admin-guide/device-mapper/thin-provisioning.rst)."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        by_member_role = {"cow": ALL, "origin": ONLY_READ}
-        return by_member_role.get(member.role or "") or super().forwards(node, member, roles, filesystem)
-
-
-class Thin(DmTarget, frozen=True, kw_only=True):
-    """The entry of dm-thin, which sends everything to the pool, and only reads an external origin
-    (admin-guide/device-mapper/thin-provisioning.rst)."""
-
-    def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        by_member_role = {"pool": ALL, "origin": ONLY_READ}
-        # without an external origin, the pool is the only layer below
+        by_member_role = {"cow": ALL, "pool": ALL, "origin": ONLY_READ}
+        # without an origin, the pool is the only layer below
         return ALL if len(roles) == 1 else by_member_role.get(member.role or "", SOMETIMES)
 
 
@@ -133,21 +124,18 @@ class DmReader(DeviceReader):
         name = dm_tables.unmangle(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
-            return with_readings(node, self._missing), roles
+            has_answer = claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None
+            missing = claims.missing_reading("the device-mapper table", [dm_tables.COMMAND], self.sources.claims)
+            return (node if has_answer else with_readings(node, (missing,))), roles
         other_readings = tuple(reading for reading in node.readings if reading.what != "target")
         completed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *other_readings))
-        by_table = dm_tables.roles_by_name(table, self.sources.names.by_number)
+        by_number = self.sources.names.by_number
+        by_table = {below: role for number, role in table.roles.items() if (below := by_number(number)) is not None}
         return completed, {**(roles if table.kind == node.kind else {}), **by_table}
 
     @cached_property
     def _tables(self) -> Mapping[str, DmTable]:
         return dm_tables.read_tables(self.sources.claims)
-
-    @cached_property
-    def _missing(self) -> tuple[Reading, ...]:
-        if claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None:
-            return ()
-        return (claims.missing_reading("the device-mapper table", [dm_tables.COMMAND], self.sources.claims),)
 
 
 _COMMITS = "a flush commits the pool's metadata and is forwarded"
@@ -176,9 +164,9 @@ KINDS = (
     ),
     DmTarget(name="dm-mirror", default_spread="raid1", dispensable_roles=("log",)),
     Raid(name="dm-raid", dispensable_roles=("metadata",)),
-    Thin(name="dm-thin", because=_COMMITS),
+    OriginOnlyRead(name="dm-thin", because=_COMMITS),
     DmTarget(name="dm-thin-pool", because=_COMMITS),
-    SnapshotTarget(name="dm-snapshot", because="a flush goes to its store"),
+    OriginOnlyRead(name="dm-snapshot", because="a flush goes to its store"),
     *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
     CachedTarget(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
     CachedTarget(

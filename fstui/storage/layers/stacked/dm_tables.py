@@ -11,7 +11,7 @@ multipath-tools). The target and the roles then follow from the names of LVM's h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -77,7 +77,7 @@ def _settings(segment: Segment) -> dict[str, str]:
         return {"persistent": "no" if words[2].startswith("N") else "yes"}
     if segment.target == "raid":
         # raid5_ls is raid5 with a layout; a member whose data device is a dash is missing
-        missing_members = sum(word == "-" for word in _raid_devices(words)[1::2])
+        missing_members = _split(words)[1][2::2].count("-")
         level = {"level": words[0].partition("_")[0]}
         return {**level, "missing_members": str(missing_members)} if missing_members else level
     return {}
@@ -90,7 +90,7 @@ def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
     elif segment.target == "raid":
         yield from _raid(words)
     elif segment.target in _COMMON_ROLE:
-        yield from ((word, _COMMON_ROLE[segment.target]) for word in words if re.fullmatch(_NUMBER, word))
+        yield from _with_role(words, _COMMON_ROLE[segment.target])
     elif segment.target == "mirror":
         yield from _mirror(words)
 
@@ -112,38 +112,29 @@ _COMMON_ROLE = {"multipath": "path", "striped": "stripe"}
 def _raid(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield roles from ``<type> <#params> <params> <#devices> <metadata0> <device0> …``. A dash stands for a missing
     device. The parameter ``journal_dev`` names a device."""
-    devices = _raid_devices(words)
-    for name, word in pairwise(words[2 : len(words) - len(devices) - 1] if devices else ()):
-        if name == "journal_dev":
-            yield word, "journal"
-    member_role = "mirror leg" if words[0].startswith(_MIRRORS) else "stripe"
-    for index, word in enumerate(devices):
-        if re.fullmatch(_NUMBER, word):
-            yield word, member_role if index % 2 else "metadata"
-
-
-def _raid_devices(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the devices for metadata and data of each member, alternating."""
-    parameter_count = integer(words[1]) if len(words) > 1 else None
-    return words[3 + parameter_count :] if parameter_count is not None and parameter_count >= 0 else ()
+    parameters, devices = _split(words)
+    yield from ((word, "journal") for name, word in pairwise(parameters) if name == "journal_dev")
+    yield from _with_role(devices[1::2], "metadata")
+    yield from _with_role(devices[2::2], "mirror leg" if words[0].startswith(_MIRRORS) else "stripe")
 
 
 def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Yield roles from ``<log type> <#args> <args> <#mirrors> <device> <offset> …``. For a log on disk, the first of
     ``args`` is its device."""
-    argument_count = integer(words[1]) if len(words) > 1 else None
-    if argument_count is None or argument_count < 0:
-        return
-    for word in words[2 : 2 + argument_count]:
-        if re.fullmatch(_NUMBER, word):
-            yield word, "log"
-    for word in words[2 + argument_count :]:
-        if re.fullmatch(_NUMBER, word):
-            yield word, "mirror leg"
+    arguments, devices = _split(words)
+    yield from _with_role(arguments, "log")
+    yield from _with_role(devices, "mirror leg")
 
 
-def roles_by_name(table: DmTable, name_of: Callable[[str], str | None]) -> dict[str, str]:
-    return {name: role for number, role in table.roles.items() if (name := name_of(number)) is not None}
+def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the arguments, whose number is the second word, and the words after them: the number of devices, and the
+    devices."""
+    count = integer(words[1]) if len(words) > 1 else None
+    return (words[2 : 2 + count], words[2 + count :]) if count is not None and count >= 0 else ((), ())
+
+
+def _with_role(words: tuple[str, ...], role: str) -> Iterator[tuple[str, str]]:
+    return ((word, role) for word in words if re.fullmatch(_NUMBER, word))
 
 
 _BY_UUID = (

@@ -6,7 +6,7 @@ wait for. See Documentation/admin-guide/md.rst.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.layers.forwarding import (
@@ -66,56 +66,44 @@ def _missing_members(node: Node) -> int:
 _RUNNING_ACTIONS = frozenset({"resync", "recover", "reshape", "check", "repair"})
 _STOPPED_STATES = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
 _MIRRORS = frozenset({"raid1", "raid10"})
+_SETTINGS = ("level", "journal_mode", "consistency_policy")
+_ROLES = ("journal", "spare")
+"""Flags of members that hold no data. The roles have the same names."""
 _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
 
 
 class MdReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
+        flags = {slave: (self.tree.word(_state_file(directory, slave)) or "").split(",") for slave in slaves}
+        settings = [self.tree.reading(what, f"{directory}/{what}") for what in _SETTINGS]
+        # writes do not wait for a write-mostly member of a mirror whose bitmap has a backlog (md(4))
+        has_backlog = bool(self.tree.integer(f"{directory}/bitmap/backlog"))
+        written_behind = _flagged(flags, "write_mostly", "written_behind", directory) if has_backlog else ()
+        member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
+        state = (
+            self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),
+            *_flagged(flags, "faulty", "faulty", directory),
+            self.tree.reading("sync_action", f"{directory}/sync_action", only=_RUNNING_ACTIONS),
+            self.tree.reading("array_state", f"{directory}/array_state", only=_STOPPED_STATES),
+        )
         return LayerDescription(
             below=slaves,
-            readings=(
-                *self._settings(directory),
-                *self._written_behind(directory, slaves),
-                *self.queue_readings(name),
-            ),
-            state=tuple(self._trouble(directory, slaves)),
+            readings=(*without_none(settings), *written_behind, *self.queue_readings(name)),
+            state=without_none(state),
             identity=self.tree.word(f"{directory}/uuid") or "",
-            roles=dict(self._roles(directory, slaves)),
+            roles={slave: next((role for role in _ROLES if role in flags[slave]), member) for slave in slaves},
         )
 
-    def _settings(self, directory: str) -> tuple[Reading, ...]:
-        names = ("level", "journal_mode", "consistency_policy")
-        return without_none(self.tree.reading(what, f"{directory}/{what}") for what in names)
 
-    def _written_behind(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Yield write-mostly members of a mirror whose bitmap has a backlog: writes do not wait for them (md(4))."""
-        if not self.tree.integer(f"{directory}/bitmap/backlog"):
-            return
-        for slave in slaves:
-            path = f"{directory}/dev-{slave}/state"
-            if "write_mostly" in (self.tree.word(path) or "").split(","):
-                yield Reading(what="written_behind", value=slave, path=path)
+def _state_file(directory: str, slave: str) -> str:
+    return f"{directory}/dev-{slave}/state"
 
-    def _roles(self, directory: str, slaves: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-        member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
-        for slave in slaves:
-            state = (self.tree.word(f"{directory}/dev-{slave}/state") or "").split(",")
-            yield slave, next((role for role in ("journal", "spare") if role in state), member)
 
-    def _trouble(self, directory: str, slaves: tuple[str, ...]) -> Iterator[Reading]:
-        """Yield readings of missing or faulty members, of a running action such as a resync, and of a stopped array."""
-        yield from without_none([self.tree.reading("degraded", f"{directory}/degraded", unless=("0",))])
-        for slave in slaves:
-            path = f"{directory}/dev-{slave}/state"
-            if "faulty" in (self.tree.word(path) or "").split(","):
-                yield Reading(what="faulty", value=slave, path=path)
-        yield from without_none(
-            [
-                self.tree.reading("sync_action", f"{directory}/sync_action", only=_RUNNING_ACTIONS),
-                self.tree.reading("array_state", f"{directory}/array_state", only=_STOPPED_STATES),
-            ]
-        )
+def _flagged(flags: Mapping[str, list[str]], flag: str, what: str, directory: str) -> Iterator[Reading]:
+    """Yield the reading ``what`` for each member that has this flag."""
+    slaves = (slave for slave, words in flags.items() if flag in words)
+    return (Reading(what=what, value=slave, path=_state_file(directory, slave)) for slave in slaves)
 
 
 class Md(Array, frozen=True, kw_only=True):

@@ -29,9 +29,3 @@ def test_table_settings(words: str, reading: tuple[str, str]) -> None:
     (table,) = tables(f"x: 0 8 {words}").values()
     assert reading in [(each.what, each.value) for each in table.readings]
     assert {each.path for each in table.readings} == {"dmsetup table"}
-
-
-def test_roles_only_for_existing_devices() -> None:
-    (table,) = tables("x: 0 8 thin-pool 8:1 8:2 128 0").values()
-    here = {"8:1": "sda"}
-    assert dm_tables.roles_by_name(table, here.get) == {"sda": "metadata"}
