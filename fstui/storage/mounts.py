@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeVar
 
@@ -61,11 +61,6 @@ def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tup
 def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
     """Return the mount that holds an absolute path: the one with the longest mount point. This touches no file."""
     return next((by_mount_point[place] for place in (path, *parents(path)) if place in by_mount_point), None)
-
-
-def mount_of_device(number: str, mounts: Iterable[Mount]) -> Mount | None:
-    """Return the first mount of the filesystem with the device number ``major:minor``, or None."""
-    return next((mount for mount in mounts if mount.device == number), None)
 
 
 def parents(path: str) -> Iterator[str]:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-import msgspec
-
 from fstui.model.storage import Node
 from fstui.proc import Mount
 from fstui.storage.layers.devices import disk
-from fstui.storage.layers.kinds import kind, sync_of
+from fstui.storage.layers.kinds import kind
 from fstui.storage.layers.readers import LayerDescription, Readers, without_none
 from fstui.storage.tree import SECTOR_BYTES, Tree, integer
 
@@ -25,7 +23,7 @@ _WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {
 
 
 class SurveyedLayer(NamedTuple):
-    """A layer as the survey reads it, and the layers below it that are neither devices nor mounts."""
+    """A layer without its ``sync``, and the layers below it that are neither devices nor mounts."""
 
     node: Node
     identity: str
@@ -66,14 +64,7 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
     # before the answers of tools are added, because the identity must not depend on which user runs fstui
     identity = _identity(description, node)
     node, roles = reader.with_answers(node, description.roles)
-    sync, because = sync_of(node)
-    node = msgspec.structs.replace(node, sync=sync, because=because)
     return SurveyedLayer(node, identity, roles, description.other_layers)
-
-
-def worth_listing(name: str, node: Node, readers: Readers) -> bool:
-    is_partition = readers.sources.names.whole_device(name) != name
-    return bool(node.size_bytes) and (is_partition or readers.device_reader(name).worth_listing(node))
 
 
 def _partition(name: str, disk_name: str, tree: Tree) -> SurveyedLayer:
@@ -121,8 +112,6 @@ def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
         state=description.state,
         readings=description.readings,
     )
-    sync, because = sync_of(node)
-    node = msgspec.structs.replace(node, sync=sync, because=because)
     return SurveyedLayer(node, mount.fstype, description.roles, description.other_layers)
 
 

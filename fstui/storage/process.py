@@ -28,7 +28,7 @@ _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "fi
 
 def read_process(root: Path = Path("/")) -> Process:
     """Return libraries that stub syncs in this process and its children, its cgroup and its seccomp state."""
-    return _process(Tree(root), "self", system_wide=True)
+    return _process(Tree(root), "self")
 
 
 def read_process_of(pid: int, root: Path = Path("/")) -> Process:
@@ -39,7 +39,7 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
         raise Refused(f"there is no process {pid}")
     if tree.data(f"/proc/{pid}/maps", 1) is None:
         raise Refused(f"process {pid} ({name}): only root and its owner may read what it has loaded. Run fstui as root")
-    return msgspec.structs.replace(_process(tree, str(pid), system_wide=False), pid=pid, name=name)
+    return msgspec.structs.replace(_process(tree, str(pid)), pid=pid, name=name)
 
 
 def mapped_stubs(pid: int) -> tuple[Reading, ...]:
@@ -47,10 +47,10 @@ def mapped_stubs(pid: int) -> tuple[Reading, ...]:
     return tuple(_mapped_stubs(Tree(), str(pid)))
 
 
-def _process(tree: Tree, pid: str, *, system_wide: bool) -> Process:
+def _process(tree: Tree, pid: str) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
     stubs = [*_mapped_stubs(tree, pid), *_stubs(environ, preloaded_libraries(tree.text(environ) or ""))]
-    if system_wide:  # another process may have another root directory, so this file may not apply to it
+    if pid == "self":  # another process may have another root directory, so this file may not apply to it
         stubs += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     cgroups = tree.text(f"/proc/{pid}/cgroup") or ""
     seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)

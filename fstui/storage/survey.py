@@ -24,9 +24,9 @@ from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import is_read_only
-from fstui.storage.layers.kinds import by_kind
+from fstui.storage.layers.kinds import by_kind, sync_of
 from fstui.storage.layers.readers import Readers, Sources
-from fstui.storage.nodes import device_node, filesystem_node, is_pseudo, types_without_device, worth_listing
+from fstui.storage.nodes import device_node, filesystem_node, is_pseudo, types_without_device
 from fstui.storage.process import read_process
 from fstui.storage.tree import BlockDeviceNames, Tree
 
@@ -76,8 +76,8 @@ class Graph:
         self._mounts = {mount.mount_point: mount for mount in (*covered, *visible)}
         self._host = host
         mount_of_path = partial(mounts.mount_of_path, by_mount_point={mount.mount_point: mount for mount in visible})
-        mount_of_device = partial(mounts.mount_of_device, mounts=(*visible, *covered))
-        sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, mount_of_device)
+        by_device = {mount.device: mount for mount in reversed((*visible, *covered))}  # the first mount of each is used
+        sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, by_device.get)
         self.readers = Readers(sources)
         self._other_layers: dict[str, Node] = {}
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
@@ -133,9 +133,10 @@ class Graph:
         else:
             layer = device_node(node_id, self.readers)
         node, self._identities[node_id], roles, other_layers = layer
+        sync, because = sync_of(node)
         for other in other_layers:
             self._other_layers.setdefault(other.id, _with_roles(other, roles))
-        return _with_roles(node, roles)
+        return _with_roles(msgspec.structs.replace(node, sync=sync, because=because), roles)
 
     def _finish(self, draft: Node, nodes_below: tuple[Node, ...]) -> Node:
         is_lowest = not nodes_below and draft.layer != "filesystem"
@@ -165,9 +166,7 @@ def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
 
 
 def _medium(node: Node, host: Host) -> Medium:
-    if node.layer == "memory":
-        return Medium(class_="memory", write_cache="none", because="kept in memory")
-    if node.layer == "block":
+    if node.layer in ("block", "memory"):
         return media.medium_of(node, host)
     return Medium(because=node.because or "what is below cannot be seen from here")
 
@@ -198,7 +197,9 @@ def _unused(graph: Graph, all_mounts: Sequence[Mount], targets: Sequence[Target]
     for name in sorted(names.all - used):
         disk_name = names.whole_device(name)
         node = graph.node(name) if name == disk_name or disk_name in used else None
-        if node is not None and worth_listing(name, node, graph.readers):
+        if node is None or not node.size_bytes:
+            continue
+        if name != disk_name or graph.readers.device_reader(name).worth_listing(node):
             unused.append(node)
     return tuple(unused)
 

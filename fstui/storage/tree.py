@@ -7,6 +7,7 @@ contain the root.
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
@@ -37,10 +38,10 @@ class Tree:
         except (OSError, ValueError):  # ValueError: a NUL in the name
             return None
         try:
-            piece = os.read(descriptor, min(limit_bytes, SMALL_BYTES))
-            if limit_bytes <= SMALL_BYTES or not piece:
-                return piece
-            return piece + _read_rest(descriptor, limit_bytes - len(piece))
+            if limit_bytes <= SMALL_BYTES:
+                return os.read(descriptor, limit_bytes)
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read(limit_bytes)
         except OSError:
             return None
         finally:
@@ -96,14 +97,6 @@ def integer(text: str | None) -> int | None:
     return int(text)
 
 
-def _read_rest(descriptor: int, limit_bytes: int) -> bytes:
-    pieces = []
-    while limit_bytes > 0 and (piece := os.read(descriptor, min(limit_bytes, 1 << 20))):
-        pieces.append(piece)
-        limit_bytes -= len(piece)
-    return b"".join(pieces)
-
-
 _PARTITION = re.compile(r"(?<=\d)p\d+$|(?<=\D)\d+$")
 """The end of a partition's name: ``p1`` of ``nvme0n1p1``, ``1`` of ``sda1``."""
 
@@ -135,7 +128,7 @@ class BlockDeviceNames:
             link = self._tree.link(path)
             if link is None:
                 return self._by_label.get(path)
-            path = link if link.startswith("/") else _resolve(path, link)
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(path), link))
         return None
 
     @cached_property
@@ -151,16 +144,6 @@ class BlockDeviceNames:
         link = self._tree.link(f"/sys/class/block/{name}") or ""
         parts = link.split("/")
         return parts[-2] if len(parts) > 1 and parts[-2] in self.whole_devices else _PARTITION.sub("", name)
-
-
-def _resolve(path: str, link: str) -> str:
-    parts = path.split("/")[:-1]
-    for part in link.split("/"):
-        if part == "..":
-            parts = parts[:-1] or [""]
-        elif part not in (".", ""):
-            parts.append(part)
-    return "/".join(parts)
 
 
 DATABASE = "/run/udev/data"

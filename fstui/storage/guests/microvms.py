@@ -65,23 +65,26 @@ def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], st
 
 def _cloud_hypervisor(index: int, drive: Mapping[str, Any]) -> GuestDisk:
     name = str(drive.get("id") or f"disk{index}")
-    if _is_on(drive, "vhost_user"):
+    if is_on(drive.get("vhost_user")):
         return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
-    image, direct = str(drive.get("path") or ""), _is_on(drive, "direct")
+    image, direct = str(drive.get("path") or ""), is_on(drive.get("direct"))
     # an option of a newer version may change what a flush does
-    if unknown := [key for key in drive if "flush" in key and _is_on(drive, key)]:
+    if unknown := [key for key, value in drive.items() if "flush" in key and is_on(value)]:
         return GuestDisk(name=name, image=image, because=f"see cloud-hypervisor's documentation for {unknown[0]}")
     cache, because = ("direct", "direct=on") if direct else ("writeback", "direct=off")
     return GuestDisk(name=name, image=image, cache=cache, flush="passed", because=because)
 
 
 def _writable(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    read_only = ("is_read_only", "readonly")
-    return (drive for drive in drives if isinstance(drive, dict) and not any(_is_on(drive, key) for key in read_only))
+    options = (drive for drive in drives if isinstance(drive, dict))
+    return (drive for drive in options if not (is_on(drive.get("is_read_only")) or is_on(drive.get("readonly"))))
 
 
-def _is_on(options: Mapping[str, Any], key: str) -> bool:
-    return options.get(key) in (True, "on", "true")
+def is_on(value: object, default: bool = False) -> bool:
+    """Return whether an option is on; ``default`` if it is missing or ``auto``."""
+    if isinstance(value, bool):
+        return value
+    return default if value in (None, "auto") else value in ("on", "yes", "true", "y")
 
 
 def _values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:

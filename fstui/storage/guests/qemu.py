@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from fstui.model.guests import GuestDisk, GuestFlush
-from fstui.storage.guests.microvms import VHOST_USER
+from fstui.storage.guests.microvms import VHOST_USER, is_on
 from fstui.storage.guests.sockets import decode_json
 
 Options = dict[str, Any]
@@ -127,7 +127,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         if source in drives:
             attached_disks = _disk_of_drive(name, drives[source], device, nodes, snapshot)
         else:
-            attached_disks = _disk_of_node(name, _lowest_node(source, nodes), _is_on(device.get("write-cache"), True))
+            attached_disks = _disk_of_node(name, _lowest_node(source, nodes), is_on(device.get("write-cache"), True))
         if driver in _PASS_THROUGH:
             settings = {"cache": PASS_THROUGH, "flush": "passed", "because": _TO_THE_DEVICE}
             attached_disks = [replace(disk, **settings) for disk in attached_disks]
@@ -233,12 +233,12 @@ def _disk_of_drive(
     if "file" in drive:
         child = {**(child if isinstance(child, dict) else {}), "filename": drive["file"]}
     cache_options = options.get("cache", {})
-    writeback = _is_on(cache_options.get("writeback"), writeback)
+    writeback = is_on(cache_options.get("writeback"), writeback)
     cache = {"direct": cache_options.get("direct", direct), "no-flush": cache_options.get("no-flush", no_flush)}
     node = {"driver": drive.get("format", ""), "cache": cache, "file": child or None}
-    lowest = _lowest_node(node, nodes)._replace(read_only=_is_on(drive.get("readonly", drive.get("read-only"))))
-    writeback = _is_on(device.get("write-cache"), writeback)
-    return _disk_of_node(name, lowest, writeback, discarded=_is_on(drive.get("snapshot"), snapshot))
+    lowest = _lowest_node(node, nodes)._replace(read_only=is_on(drive.get("readonly", drive.get("read-only"))))
+    writeback = is_on(device.get("write-cache"), writeback)
+    return _disk_of_node(name, lowest, writeback, discarded=is_on(drive.get("snapshot"), snapshot))
 
 
 def _disk_of_node(name: str, node: BlockNode, writeback: bool, *, discarded: bool = False) -> list[GuestDisk]:
@@ -272,10 +272,10 @@ def _lowest_node(
     if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name
         child = parse_option("blockdev", name.removeprefix("json:"))
     if child is None:
-        lowest = BlockNode(_image_of(options), format_, _is_on(cache.get("direct")), _is_on(cache.get("no-flush")))
+        lowest = BlockNode(_image_of(options), format_, is_on(cache.get("direct")), is_on(cache.get("no-flush")))
     else:
         lowest = _lowest_node(child, nodes, cache, str(options.get("driver") or format_), depth + 1)
-    return lowest._replace(read_only=lowest.read_only or _is_on(options.get("read-only")))
+    return lowest._replace(read_only=lowest.read_only or is_on(options.get("read-only")))
 
 
 def _image_of(options: Options) -> str:
@@ -288,10 +288,3 @@ def _image_of(options: Options) -> str:
     places = {**options, **(server if isinstance(server, dict) else {})}
     parts = [places.get(key) for key in ("host", "pool", "volume", "target", "image", "path", "export")]
     return f"{options.get('driver', '')}:{'/'.join(str(part) for part in parts if part)}"
-
-
-def _is_on(value: object, default: bool = False) -> bool:
-    """Return whether an option is on; ``default`` if it is missing or ``auto``."""
-    if isinstance(value, bool):
-        return value
-    return default if value in (None, "auto") else value in ("on", "yes", "true", "y")

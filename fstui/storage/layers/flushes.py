@@ -40,9 +40,7 @@ class Range(NamedTuple):
     def times(self, other: Range) -> Range:
         return Range(self.low * other.low, self.high * other.high)
 
-    def __or__(self, other: object) -> Range:
-        if not isinstance(other, Range):
-            return NotImplemented
+    def __or__(self, other: Range) -> Range:
         return Range(min(self.low, other.low), max(self.high, other.high))
 
 

@@ -128,7 +128,7 @@ def no_cache_reports(node: Node) -> tuple[str, ...]:
 
 def controller_may_answer(node: Node) -> bool:
     """Return whether the controller's cache may answer for the disk, although the disk has a drive's own name."""
-    return node.value("controller") == _ARECA and not _is_declared(node)
+    return node.value("controller") == _ARECA and not is_declared(node)
 
 
 def is_hidden_by_controller(node: Node) -> bool:
@@ -138,7 +138,7 @@ def is_hidden_by_controller(node: Node) -> bool:
     recognised, because it reports its form factor (Linux 5.19) or answered udev. Older kernels show a SAS drive like a
     volume.
     """
-    if _is_declared(node) or has_protected_cache(node) or node.value("grade") in _VOLUMES:
+    if is_declared(node) or has_protected_cache(node) or node.value("grade") in _VOLUMES:
         return False
     if controller_may_answer(node):
         return True
@@ -149,10 +149,10 @@ def is_hidden_by_controller(node: Node) -> bool:
 def may_be_protected(node: Node) -> bool:
     """Return whether the device is an SSD that is not in the model table. Such a drive may protect its cache."""
     is_ssd = node.medium is not None and node.medium.class_ == "ssd"
-    return is_ssd and not _is_declared(node) and node.reading("grade") is None
+    return is_ssd and not is_declared(node) and node.reading("grade") is None
 
 
-def _is_declared(node: Node) -> bool:
+def is_declared(node: Node) -> bool:
     return node.medium is not None and node.medium.declared
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage.claims import Command
 from fstui.storage.layers.devices import caches, health, links, models, nvme
-from fstui.storage.layers.devices.caches import cache_commands, volatile_cache
+from fstui.storage.layers.devices.caches import cache_commands, is_declared, volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, off_reading
 from fstui.storage.layers.kinds import LayerKind
@@ -45,9 +45,8 @@ def is_attached_here(node: Node) -> bool:
     is_behind_controller = row is not None and row.grade in {"raid", "array"}
     is_elsewhere = is_behind_controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
     is_on_fabric = node.value("transport") in nvme.PRIVATE
-    is_declared = node.medium is not None and node.medium.declared
     # drives on such a link report their form factor, so a device that reports none may be an array
-    may_be_array = link(node.link).drives_report_form and not is_declared and number(node, "form_factor") is None
+    may_be_array = link(node.link).drives_report_form and not is_declared(node) and number(node, "form_factor") is None
     return link(node.link).direct and not (is_virtual(node) or is_elsewhere or is_on_fabric or may_be_array)
 
 
@@ -61,8 +60,7 @@ def write_placement(node: Node) -> models.WritePlacement:
     row = models.find(node.model)
     if row is not None:
         return row.writes
-    is_declared = node.medium is not None and node.medium.declared
-    return "log" if node.model and node.reading("grade") is None and not is_declared else "in place"
+    return "log" if node.model and node.reading("grade") is None and not is_declared(node) else "in place"
 
 
 def is_over_own_network(node: Node) -> bool:

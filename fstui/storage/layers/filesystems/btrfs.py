@@ -19,14 +19,12 @@ EXCLUSIVE = "exclusive_operation"
 _DIRECTORY = "/sys/fs/btrfs"
 _AT_REST = frozenset({"none", "balance paused"})
 _LEVELS = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
-_EXPECTED = ExpectedFlushes(Range(2, 2), ONE)
 _LEVEL_OF = (("level", "data"), ("metadata_level", "metadata"))
 """The readings of levels, and what is stored at each level."""
 _UNCHECKED = frozenset({"nodatasum", "nodatacow"})
 """Without checksums, btrfs cannot tell which of two copies is right (btrfs(5))."""
 _COPIES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
 _TOLERATES = {"raid1": 1, "raid10": 1, "raid5": 1, "raid6": 2, "raid1c3": 2, "raid1c4": 3}
-_OF_BACKING = Range(1, 4)
 
 
 class BtrfsReader(FilesystemReader):
@@ -79,7 +77,7 @@ def _has_errors(line: str) -> bool:
 
 class Btrfs(LayerKind, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
-        return _EXPECTED
+        return ExpectedFlushes(Range(2, 2), ONE)
 
     def tolerated_failures(self, node: Node, members: int) -> int:
         """Return how many more members may fail, by the weaker profile of data and metadata (mkfs.btrfs(8))."""
@@ -95,7 +93,7 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         return self.tolerated_failures(node, members) if has_copies and not is_unchecked else 0
 
     def expected_of_backing(self, node: Node) -> Range:
-        return _OF_BACKING
+        return Range(1, 4)
 
 
 KINDS = (

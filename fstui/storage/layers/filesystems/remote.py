@@ -31,12 +31,11 @@ _READING_OF = {"vers": "vers", "cache": "cache", "trans": "trans", "cache_mode":
 _NFS, _CIFS = ("nfs", "nfs4"), ("cifs", "smb3")
 _SOCKETS = ("tcp", "unix", "fd", "rdma")
 """Values of ``trans`` (9p) that reach a server."""
-_SERVER = "the server"
 
 
 def answered_by(node: Node) -> str:
     """Return what answers syncs. For 9p, ``trans`` shows whether that is a server or the host of this guest."""
-    return _SERVER if node.value("trans") in _SOCKETS else kind(node.kind).answered_by
+    return "the server" if node.value("trans") in _SOCKETS else kind(node.kind).answered_by
 
 
 class RemoteReader(FilesystemReader):

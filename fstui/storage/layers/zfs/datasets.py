@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
@@ -28,7 +28,7 @@ KSTAT = "/proc/spl/kstat/zfs"
 REPLAY = "zil_replay_disable"
 COLUMNS = ("-H", "-p", "-o", "name,property,value,source")
 PROPERTIES = ("sync", "logbias", "recordsize", "compression", "primarycache", "atime")
-_DATASETS_AT_ONCE = 100
+_NAMES_AT_ONCE = 100
 _COMMITS = rb"(?m)^zil_commit_count\s+\d+\s+(\d{1,18})\s*$"
 _DATASET = rb"(?m)^dataset_name\s+\d+\s+(\S.*?)\s*$"
 
@@ -105,11 +105,7 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
         return ONE_FLUSH
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """Request the status of each pool and the properties of its mounted datasets. This needs no root."""
-        by_pool: dict[str, list[str]] = {}
-        for dataset in sorted(filter(None, set(sources))):
-            by_pool.setdefault(dataset.partition("/")[0], []).append(dataset)
-        return tuple(command for pool, datasets in by_pool.items() for command in _commands(pool, datasets))
+        return zfs_commands(sources, PROPERTIES)
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
         for node in nodes:
@@ -117,15 +113,17 @@ class ZfsDataset(LayerKind, frozen=True, kw_only=True):
                 yield DeviceCounters(device=node.id, commits=read_commit_count(tree, intent_log.path))
 
 
-def _commands(pool: str, datasets: list[str]) -> Iterator[Command]:
-    yield from pool_commands(pool)
-    for start in range(0, len(datasets), _DATASETS_AT_ONCE):
-        yield "zfs", "get", *COLUMNS, ",".join(PROPERTIES), *datasets[start : start + _DATASETS_AT_ONCE]
-
-
-def pool_commands(name: str) -> Iterator[Command]:
-    yield "zpool", "status", "-L", "-P", name
-    yield "zpool", "get", *COLUMNS, "ashift", name
+def zfs_commands(names: Iterable[str], properties: Sequence[str]) -> tuple[Command, ...]:
+    """Return the commands that report on datasets or volumes, and on their pools. They need no root."""
+    by_pool: dict[str, list[str]] = {}
+    for name in sorted(filter(None, set(names))):
+        by_pool.setdefault(name.partition("/")[0], []).append(name)
+    commands: list[Command] = []
+    for pool, members in by_pool.items():
+        commands += [("zpool", "status", "-L", "-P", pool), ("zpool", "get", *COLUMNS, "ashift", pool)]
+        batches = (members[start : start + _NAMES_AT_ONCE] for start in range(0, len(members), _NAMES_AT_ONCE))
+        commands += [("zfs", "get", *COLUMNS, ",".join(properties), *batch) for batch in batches]
+    return tuple(commands)
 
 
 KINDS = (

@@ -16,7 +16,7 @@ from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
-from fstui.storage.layers.zfs.datasets import COLUMNS, REPLAY, barrier_reading, pool_commands, sync_path
+from fstui.storage.layers.zfs.datasets import REPLAY, barrier_reading, sync_path, zfs_commands
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
 LINKS = "/dev/zvol"
@@ -63,11 +63,9 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """Request the properties of each volume and the devices of its pool. This needs no root."""
-        names = [volume for node in nodes if (volume := node.value("volume"))]
-        pool_queries = (command for name in names for command in pool_commands(name.partition("/")[0]))
-        volume_queries = (("zfs", "get", *COLUMNS, "sync,logbias", name) for name in names)
-        return tuple(dict.fromkeys((*pool_queries, *volume_queries)))
+        # one command for each volume: if a volume was destroyed, zfs reports an error for all names of a command
+        names = (node.value("volume") or "" for node in nodes)
+        return tuple(dict.fromkeys(command for name in names for command in zfs_commands([name], ("sync", "logbias"))))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return SOMETIMES, because no number of flushes can be expected. A flush with nothing to commit causes none,
