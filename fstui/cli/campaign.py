@@ -51,20 +51,17 @@ def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_
     return click.option(option, name, type=Duration(0, MAX_S), default=default, help=help_)
 
 
+def cut_option(help_: str) -> Callable[[_Command], _Command]:
+    return click.option("--cut", "kind", type=click.Choice(CUT_KINDS), default="power", show_default=True, help=help_)
+
+
 @click.command("campaign")
 @click.option("--host", "--box", metavar="HOST", help="The tested host, as ssh knows it.")
 @click.option("--dir", "directory", metavar="DIR", help="The directory on HOST for the records.")
 @click.option("--off", metavar="COMMAND", help="Command that cuts the power of HOST. It runs here, with sh -c.")
 @click.option("--on", metavar="COMMAND", help="Command that switches it on again. It runs here, with sh -c.")
 @click.option("--cuts", metavar="N", type=click.IntRange(1, 99999), help="The number of cuts.")
-@click.option(
-    "--cut",
-    "kind",
-    type=click.Choice(CUT_KINDS),
-    default="power",
-    show_default=True,
-    help="What the commands do: cut the power, stop a virtual machine, or reset. The verdict depends on it.",
-)
+@cut_option("What the commands do: cut the power, stop a virtual machine, or reset. The verdict depends on it.")
 @click.option(
     "--wait",
     "wait_s",

@@ -73,24 +73,15 @@ class Headless:
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
             say(simulated_words(self._session.simulated))
         self._directory = options.directory or place
-        self._interruption = Interruption()
+        self.interruption = Interruption()
         self._reader_gone = False
         self._round = round_
         self._quiet = quiet
         self.run: Run | None = None
 
-    @property
-    def interrupted(self) -> bool:
-        return self._interruption.signal is not None
-
-    @property
-    def timeout_s(self) -> float | None:
-        """Seconds to wait for a program that does not read stdout; None: no limit."""
-        return self._interruption.timeout_s
-
     async def go(self) -> int:
         """Return the exit status. Raises Refused before anything is written."""
-        return await self._interruption.ending(self._go(), "fstui: stopped before the run started; nothing was written")
+        return await self.interruption.ending(self._go(), "fstui: stopped before the run started; nothing was written")
 
     async def _go(self) -> int:
         options = self._options
@@ -110,14 +101,14 @@ class Headless:
         for other in await caution.other_runs(self._session, site):
             say(f"fstui: {other}")
         running = self._session.start(plan, site, idle, self._round)
-        self._interruption.on_signal(
+        self.interruption.on_signal(
             running.stop, f"{site.directory.path} does not answer, or its files are being removed"
         )
         try:
             with narrating(plan, site.target, stdout_shows=self._stdout_shows) as narration:
                 finished = await self._follow(running, narration.on_event)
         except Refused as refusal:
-            if (code := self._interruption.exit_code) is None:
+            if (code := self.interruption.exit_code) is None:
                 raise
             say(f"fstui: stopped before the run started: {refusal}")
             return code
@@ -151,12 +142,12 @@ class Headless:
         if not concerns:
             return
         what = f"{self._options.directory}: {', '.join(concerns)}"
-        self._interruption.release()  # Ctrl-C ends a question like any other program
+        self.interruption.release()  # Ctrl-C ends a question like any other program
         if not agreed(what, "Run it anyway?", yes=False):
             raise Refused(
                 f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
             )
-        self._interruption.listen(lambda: None)  # the run gets its own stop below
+        self.interruption.listen(lambda: None)  # the run gets its own stop below
 
     @property
     def _stdout_shows(self) -> str | None:
@@ -179,9 +170,9 @@ class Headless:
                     running.stop()
                 if isinstance(event, RunFinished):
                     finished = event
-            self._interruption.release()
+            self.interruption.release()
         finally:
-            lines.close(self._interruption.timeout_s)
+            lines.close(self.interruption.timeout_s)
         self._reader_gone |= lines.reader_gone
         assert finished is not None, "a run ends with RunFinished"
         return finished
@@ -199,18 +190,18 @@ class Headless:
             except ReaderGone:
                 self._reader_gone = True
             except OSError as trouble:
-                if self._interruption.signal is None:
+                if self.interruption.signal is None:
                     raise
                 say(f"fstui: {trouble.filename}: {trouble.strerror}")
         return exit_status(
-            self._interruption.exit_code or 0,
+            self.interruption.exit_code or 0,
             FAIL_ON if fails(run.verdict, run.speed.answer, self._options.fail_on) else 0,
             BROKEN_PIPE if self._reader_gone else 0,
             FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0,
         )
 
     async def _deliver(self, document: str | bytes) -> None:
-        await deliver(self._options.output, document, self._interruption.timeout_s)
+        await deliver(self._options.output, document, self.interruption.timeout_s)
 
 
 def _pull_plug(running: RunInProgress) -> None:

@@ -41,6 +41,10 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
 
+def settings_option(help_: str, **more: Any) -> Callable[[Any], Any]:
+    return click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help=help_, **more)
+
+
 def format_option(*formats: str) -> Callable[[Any], Any]:
     """Return ``--format``; the first format is the default."""
     return click.option(

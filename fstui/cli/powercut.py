@@ -12,16 +12,24 @@ from typing import Any
 import click
 
 from fstui.cli import completion
-from fstui.cli.campaign import campaign
+from fstui.cli.campaign import campaign, cut_option
 from fstui.cli.delivery import deliver
 from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
-from fstui.cli.options import agreed, fails, format_option, output_option, pairs, trust_option, yes_option
+from fstui.cli.options import (
+    agreed,
+    fails,
+    format_option,
+    output_option,
+    pairs,
+    settings_option,
+    trust_option,
+    yes_option,
+)
 from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused
 from fstui.model.judgement import VERDICTS, Verdict
 from fstui.model.quantities import count, rate, seconds, short_size
-from fstui.powercut.campaign import CUT_KINDS
 from fstui.powercut.log import READER_GONE, BadLog
 from fstui.powercut.verification import CutDeclaration
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness, WitnessState
@@ -57,13 +65,7 @@ powercut.add_command(campaign)
 
 @powercut.command("write")
 @click.argument("directory", metavar="DIR", shell_complete=completion.directories)
-@click.option(
-    "--set",
-    "settings",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Change a setting. 'fstui scenarios power-cut' lists them.",
-)
+@settings_option("Change a setting. 'fstui scenarios power-cut' lists them.")
 @click.option("--root-of", metavar="HOSTNAME", help="Confirm writing to the root filesystem of the host HOSTNAME.")
 @trust_option
 @yes_option
@@ -175,14 +177,7 @@ def witness(file: Path) -> int:
     "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem could not be mounted after the cut."
 )
 @click.option("--unmountable", "unmountable_old", is_flag=True, hidden=True)
-@click.option(
-    "--cut",
-    "kind",
-    type=click.Choice(CUT_KINDS),
-    default="power",
-    show_default=True,
-    help="What was cut. After a reset or the end of a virtual machine, the best verdict is 'plausible'.",
-)
+@cut_option("What was cut. After a reset or the end of a virtual machine, the best verdict is 'plausible'.")
 @format_option(*formats.names())
 @output_option()
 @click.option("--fail-on", type=click.Choice(VERDICTS), help="Exit with status 3 if the verdict is this one or worse.")

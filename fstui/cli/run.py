@@ -23,6 +23,7 @@ from fstui.cli.options import (
     output_option,
     pairs,
     rate_limit_options,
+    settings_option,
     simulate_option,
     trace_option,
     trust_option,
@@ -40,13 +41,9 @@ from fstui.runs import scenarios
 @click.command("run")
 @click.argument("scenario", shell_complete=completion.scenarios)
 @click.argument("directories", metavar="[DIR…]", nargs=-1, shell_complete=completion.directories)
-@click.option(
-    "--set",
-    "settings",
-    metavar="KEY=VALUE",
-    multiple=True,
+@settings_option(
+    "Change a setting, for example seconds=10m or block=16K. 'fstui scenarios SCENARIO' lists them.",
     shell_complete=completion.settings,
-    help="Change a setting, for example seconds=10m or block=16K. 'fstui scenarios SCENARIO' lists them.",
 )
 @click.option(
     "--medium", type=click.Choice(MEDIA), help="Declare the kind of the lowest devices, overriding what fstui detects."
@@ -138,7 +135,7 @@ async def _interleaved(options: Options, directories: Sequence[str | None], roun
             options, directory=directory, plan_only=True, output=options.output if options.plan_only else None
         )
         inspection = Headless(plan, quiet=not options.plan_only)
-        if (code := await inspection.go()) or inspection.interrupted:
+        if (code := await inspection.go()) or inspection.interruption.signal is not None:
             return code
     if options.plan_only:
         say(f"fstui: each of these plans runs {rounds} times, interleaved")
@@ -159,9 +156,9 @@ async def _interleaved(options: Options, directories: Sequence[str | None], roun
             codes.add(FAILED)
             break
         runs += [headless.run] if headless.run else []
-        if headless.interrupted:
+        if headless.interruption.signal is not None:
             break
-    return await _print_comparison(options, sorted(runs, key=_order), codes, headless.timeout_s)
+    return await _print_comparison(options, sorted(runs, key=_order), codes, headless.interruption.timeout_s)
 
 
 def _rounds(sides: int, rounds: int) -> Iterator[Round]:

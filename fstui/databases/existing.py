@@ -141,7 +141,6 @@ class Existing:
         return None
 
     async def stop(self) -> str | None:
-        """Drop the run's database. Return None, or a sentence with the reason why it still exists."""
         return await drop(self.sysbench, self.connection, self._entry)
 
 

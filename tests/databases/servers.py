@@ -141,19 +141,16 @@ async def run(
 
 
 def figures_of(step: Step) -> SysbenchFigures:
-    """Return sysbench's figures of a step."""
     assert isinstance(step.figures, SysbenchFigures)
     return step.figures
 
 
 def server_of(step: Step) -> Server:
-    """Return the server of a step."""
     server = figures_of(step).server
     assert server
     return server
 
 
 def settings_of(step: Step) -> Sysbench:
-    """Return the settings of a step."""
     assert isinstance(step.settings, Sysbench)
     return step.settings

@@ -61,7 +61,6 @@ def test_durable_and_lossy_commits_differ_in_the_evidence(workshop: Path, own_us
 
 
 def syncs_of(step: Step, file: str) -> int:
-    """Return the server's own counters."""
     (found,) = (waits for waits in servers.figures_of(step).waits if waits.file == file)
     return found.syncs or 0
 

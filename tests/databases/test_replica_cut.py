@@ -53,7 +53,6 @@ def replica_figures(step: Step) -> ReplicaCutFigures:
 
 
 def adds_up(figures: ReplicaCutFigures) -> None:
-    """Check that the figures are consistent."""
     assert figures.acknowledged > 0 and figures.on_primary is not None and figures.on_replica is not None
     assert figures.lost_everywhere <= min(figures.lost_on_primary, figures.lost_on_replica)
     assert figures.on_primary >= figures.acknowledged - figures.lost_on_primary

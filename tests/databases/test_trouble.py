@@ -175,7 +175,7 @@ def test_sessions_of_server_and_clients_are_a_setting(workshop: Path, session: s
 
 
 def sessions(pid: int) -> dict[str, int]:
-    """Return a descendant of the process by name."""
+    """Return the session of each descendant, by the name of its program."""
     found = {}
     for child in psutil.Process(pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
@@ -196,10 +196,8 @@ def gives_nothing_away(pid: int, directory: Path) -> None:
 
 
 def server_pid(directory: Path) -> int:
-    """Return the server whose data is in that directory."""
-    pids = [int(path.read_text()) for path in directory.glob(".fstui-*/server-*/server.pid")]
-    (pid,) = pids
-    return pid
+    (file,) = directory.glob(".fstui-*/server-*/server.pid")
+    return int(file.read_text())
 
 
 @pytest.mark.parametrize("event", ["StepPreparing", "StepProgressed"])
@@ -230,7 +228,6 @@ def test_failure_on_a_full_disk_names_the_full_disk(workshop: Path, monkeypatch:
 
 
 def fill(directory: Path) -> Path:
-    """Fill the filesystem completely."""
     filler = directory / "filler"
     found = os.statvfs(directory)
     with filler.open("xb") as file:

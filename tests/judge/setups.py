@@ -259,7 +259,6 @@ def _steps(setup: Setup, names: tuple[str, ...], scenario: str) -> tuple[Step, .
 
 
 def page() -> str:
-    """Return the page in Markdown."""
     tables = "\n".join(f"\n## {group.group}\n\n{_table(group)}" for group in groups())
     return f"""# What fstui says about common setups
 
@@ -282,7 +281,6 @@ def _table(group: Group) -> str:
 
 
 def platforms_page() -> str:
-    """Return the page about hypervisors and storage services in Markdown."""
     rows = "\n".join(
         "| "
         + " | ".join(text.replace("|", r"\|") for text in (row.title, row.recognised, row.habit, row.ask, row.source))

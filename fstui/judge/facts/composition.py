@@ -98,7 +98,6 @@ class Composition:
         return self._edges[node.id]
 
     def _gets_every_write(self, node: Node) -> bool:
-        """Return whether a layer certainly receives every write."""
         if node.id == self._filesystem.id:
             return self._stack.gets_every_write(self._level)
         return any(
@@ -107,7 +106,6 @@ class Composition:
         )
 
     def _members_with_every_write(self, node: Node) -> set[str]:
-        """Return the ids of the members that receive every write of a layer."""
         if kind(node.kind).may_reduce_bytes:
             return set()
         data_edges = [edge for edge in self._all_edges(node) if edge.forwarded.bytes in ("each", "shared")]
