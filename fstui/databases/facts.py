@@ -17,6 +17,7 @@ from fstui.databases.connections import Connection, DatabaseError
 from fstui.databases.sql import Family, address, environment, family_of, query, tls_files
 from fstui.measure.kinds.servers import KINDS, Server, kind_of_version
 from fstui.storage.process import mapped_stubs
+from fstui.storage.tree import Tree
 
 SERVERS = frozenset(program for kind in KINDS.values() for program in kind.programs) | {"postmaster"}
 """Names of the servers' processes in /proc/PID/comm."""
@@ -73,7 +74,7 @@ async def read_facts(
         or (is_located and _is_one_filesystem(_directories(family, pid, data, variables), workspace)),
         located=pid is not None,
         variables=dict(sorted(variables.items())),
-        preloads=tuple(library.value for library in mapped_stubs(pid)) if pid else (),
+        preloads=tuple(library.value for library in mapped_stubs(Tree(), pid)) if pid else (),
     )
 
 

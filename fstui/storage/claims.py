@@ -7,7 +7,7 @@ layers interpret what they printed.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -67,7 +67,3 @@ def decode(answer: Any) -> Claims:
         return {str(answer["command"]): msgspec.convert(answer, Answer)}
     except (TypeError, KeyError, msgspec.ValidationError):
         return {}
-
-
-def no_answers(commands: Iterable[Command]) -> Claims:
-    return {command_line(command): Answer(error="no answer") for command in commands}

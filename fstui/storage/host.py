@@ -92,7 +92,5 @@ def _container(tree: Tree) -> str | None:
 
 def _cpus(online: str) -> int:
     """Return the number of CPUs in a list: 5 for ``0-3,6``."""
-    count = 0
-    for match in re.finditer(r"(\d{1,6})(?:-(\d{1,6}))?", online):
-        count += int(match[2] or match[1]) - int(match[1]) + 1
-    return max(count, 0)
+    ranges = re.findall(r"(\d{1,6})(?:-(\d{1,6}))?", online)
+    return sum(int(last or first) - int(first) + 1 for first, last in ranges)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from fstui.proc import MOUNTINFO
+from fstui.storage.mounts import MAX_MOUNTS_BYTES
 from fstui.storage.tree import DATABASE, Tree
 
-_LIMIT_BYTES = 64 << 20
 _EVENTS_AT_ONCE = 10_000
 
 
@@ -47,7 +47,7 @@ class Watch:
 
     def _state(self) -> tuple[tuple[str, ...], bytes]:
         """Return the names of the block devices, and the mounts if there is no flag for them."""
-        mounts = self._tree.data(MOUNTINFO, _LIMIT_BYTES) if self._mountinfo is None else None
+        mounts = self._tree.data(MOUNTINFO, MAX_MOUNTS_BYTES) if self._mountinfo is None else None
         return self._tree.names("/sys/class/block"), mounts or b""
 
     def _flag_is_raised(self) -> bool:

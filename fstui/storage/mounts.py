@@ -11,12 +11,12 @@ from fstui.proc import MOUNTINFO, Mount, parse_mounts
 from fstui.storage.tree import Tree
 
 Mounted = TypeVar("Mounted")
-_LIMIT_BYTES = 64 << 20
+MAX_MOUNTS_BYTES = 64 << 20
 
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
     """Return all mounts in the order of mountinfo, also those that no path reaches, without unreadable lines."""
-    return _parse(tree.data(MOUNTINFO, _LIMIT_BYTES) or b"")
+    return _parse(tree.data(MOUNTINFO, MAX_MOUNTS_BYTES) or b"")
 
 
 @lru_cache(maxsize=1)

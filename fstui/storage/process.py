@@ -42,14 +42,9 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     return msgspec.structs.replace(_process(tree, str(pid)), pid=pid, name=name)
 
 
-def mapped_stubs(pid: int) -> tuple[Reading, ...]:
-    """Return libraries that stub syncs in the memory map of that process; none if it may not be read."""
-    return tuple(_mapped_stubs(Tree(), str(pid)))
-
-
 def _process(tree: Tree, pid: str) -> Process:
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
-    stubs = [*_mapped_stubs(tree, pid), *_stubs(environ, preloaded_libraries(tree.text(environ) or ""))]
+    stubs = [*mapped_stubs(tree, pid), *_stubs(environ, preloaded_libraries(tree.text(environ) or ""))]
     if pid == "self":  # another process may have another root directory, so this file may not apply to it
         stubs += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     cgroups = tree.text(f"/proc/{pid}/cgroup") or ""
@@ -62,7 +57,8 @@ def _process(tree: Tree, pid: str) -> Process:
     )
 
 
-def _mapped_stubs(tree: Tree, pid: str) -> list[Reading]:
+def mapped_stubs(tree: Tree, pid: int | str) -> list[Reading]:
+    """Return libraries that stub syncs in the memory map of that process; none if it may not be read."""
     path = f"/proc/{pid}/maps"
     return _stubs(path, mapped_files(tree.text(path, _MAPS_BYTES) or ""))
 

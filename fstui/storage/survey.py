@@ -37,20 +37,16 @@ MAX_DEPTH = 64
 def survey(root: Path = Path("/"), claims: Claims = NO_CLAIMS) -> Inventory:
     """Return all storage of this host. Never raises, because what cannot be read is left out."""
     tree = Tree(root)
-    all_mounts = mounts.read_mounts(tree)
-    visible = mounts.visible_mounts(all_mounts)
     host = read_host(root)
-    graph = Graph(tree, visible, host, claims, mounts.covered_mounts(all_mounts, visible))
-    for node_id in (*(f"mount:{mount.mount_point}" for mount in visible), *sorted(graph.readers.sources.names.all)):
-        graph.node(node_id)
+    graph = Graph(tree, host, claims)
     without_device = types_without_device(tree)
-    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in visible]
+    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in graph.visible]
     targets.sort(key=lambda target: target.pseudo)
     return Inventory(
         host=host,
         process=read_process(root),
         filesystems=tuple(targets),
-        unused=_unused(graph, all_mounts, targets),
+        unused=_unused(graph, targets),
     )
 
 
@@ -65,18 +61,16 @@ def target_of(directory: str, inventory: Inventory) -> Target:
 class Graph:
     """The layers of one survey. Each is built once and shared by all stacks that it is part of."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        visible: tuple[Mount, ...],
-        host: Host,
-        claims: Claims,
-        covered: tuple[Mount, ...],
-    ) -> None:
-        self._mounts = {mount.mount_point: mount for mount in (*covered, *visible)}
+    def __init__(self, tree: Tree, host: Host, claims: Claims) -> None:
+        self.mounts = mounts.read_mounts(tree)
+        self.visible = mounts.visible_mounts(self.mounts)
+        covered = mounts.covered_mounts(self.mounts, self.visible)
+        self._by_mount_point = {mount.mount_point: mount for mount in (*covered, *self.visible)}
         self._host = host
-        mount_of_path = partial(mounts.mount_of_path, by_mount_point={mount.mount_point: mount for mount in visible})
-        by_device = {mount.device: mount for mount in reversed((*visible, *covered))}  # the first mount of each is used
+        visible_points = {mount.mount_point: mount for mount in self.visible}
+        mount_of_path = partial(mounts.mount_of_path, by_mount_point=visible_points)
+        # of several mounts of a device, the first is used
+        by_device = {mount.device: mount for mount in reversed((*self.visible, *covered))}
         sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, by_device.get)
         self.readers = Readers(sources)
         self._other_layers: dict[str, Node] = {}
@@ -103,7 +97,7 @@ class Graph:
 
         The layers below a pool are left out, because only tools report them.
         """
-        pools = [node for node in stack if kind(node.kind).members_from_tools]
+        pools = [node for node in stack if node.layer == "pool"]
         members = {member.id for pool in pools for member in self.stack(pool.id)[1:]}
         parts = [self._identities.get(node.id, node.kind) for node in stack if node.id not in members]
         text = "\n".join([*parts, ",".join(options)])
@@ -129,7 +123,7 @@ class Graph:
             self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
             return other
         if node_id.startswith("mount:"):
-            layer = filesystem_node(self._mounts[node_id.removeprefix("mount:")], self.readers)
+            layer = filesystem_node(self._by_mount_point[node_id.removeprefix("mount:")], self.readers)
         else:
             layer = device_node(node_id, self.readers)
         node, self._identities[node_id], roles, other_layers = layer
@@ -186,12 +180,14 @@ def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:
     )
 
 
-def _unused(graph: Graph, all_mounts: Sequence[Mount], targets: Sequence[Target]) -> tuple[Node, ...]:
+def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     """Return the devices that no mounted filesystem uses. A partition is listed only if its disk is in use."""
     names = graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
     # no path reaches the devices of covered mounts, but they are in use
-    hidden = {name for mount in all_mounts if (name := names.by_number(mount.device)) is not None and name not in used}
+    hidden = {
+        name for mount in graph.mounts if (name := names.by_number(mount.device)) is not None and name not in used
+    }
     used.update(node.id for name in hidden for node in graph.stack(name))
     unused = []
     for name in sorted(names.all - used):

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from fstui import proc
 from fstui.model.guests import Guest, GuestDisk
 from fstui.storage.guests import microvms, qemu, sockets
-from fstui.storage.mounts import read_mounts, visible_mounts
+from fstui.storage.mounts import MAX_MOUNTS_BYTES, read_mounts, visible_mounts
 from fstui.storage.tree import BlockDeviceNames, Tree
 
 TIMEOUT_S = 3.0
@@ -30,7 +30,7 @@ TIMEOUT_S = 3.0
 _PROGRAM = re.compile(r"\.?qemu-system-.*|qemu-kvm|qemu:.*|kvm|firecracker|cloud-hyperviso.*")
 """Names of programs, and of processes, which have at most 15 characters. NixOS puts a dot before the names of programs
 that it wraps. libvirt can name a process after its guest."""
-_MAX_FILE_BYTES, _MAX_MOUNTS_BYTES = 1 << 18, 64 << 20
+_MAX_FILE_BYTES = 1 << 18
 _MAX_GUESTS, _MAX_DISKS, _MAX_DIGITS = 512, 256, 15
 
 
@@ -145,7 +145,7 @@ class GuestReader:
 
     def _mount_point(self, pid: int, number: int | None) -> str | None:
         """Return where the process, in its own mount namespace, sees the filesystem of the mount ``number``."""
-        mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", _MAX_MOUNTS_BYTES) or b"")
+        mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", MAX_MOUNTS_BYTES) or b"")
         devices_there = {mount.number: mount.device for mount in mounts}
         devices_here = {mount.number: mount.device for mount in self._mounts}
         device = devices_there.get(number or 0) or devices_here.get(number or 0)

@@ -111,8 +111,6 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """Such a filesystem is always read-only, so the option ``ro`` does not indicate an error."""
     over_filesystem: bool = False
     """Its files are stored in a directory of another filesystem."""
-    members_from_tools: bool = False
-    """Only tools report the layers below, so the identity of the stack does not include them."""
 
     flushes_on_sync: bool = False
     """Each fsync sends a flush, unless barriers are off."""

@@ -142,10 +142,8 @@ def _model(tree: Tree, directory: str) -> str | None:
 
 def _identity(tree: Tree, directory: str) -> str:
     """Return an identifier that no other disk has; empty if there is none."""
-    for path in ("wwid", "device/wwid", "serial", "device/serial"):
-        if (word := tree.word(f"{directory}/{path}")) is not None:
-            return word
-    return ""
+    words = (tree.word(f"{directory}/{path}") for path in ("wwid", "device/wwid", "serial", "device/serial"))
+    return next(filter(None, words), "")
 
 
 def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:

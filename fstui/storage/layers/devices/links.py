@@ -10,8 +10,8 @@ codes: 8b/10b for SATA, SAS to 12 Gb/s, USB 5 Gb/s and PCIe 1 and 2; 128b/130b f
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable
 
 from fstui.model.base import Base
 from fstui.model.storage import Reading
@@ -88,6 +88,13 @@ _PCI = r"(.*/[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])/nvme/"
 _USB = r"(.*/\d+-[\d.]+)/[^/]*:\d+\.\d+/"
 _SCSI_HOST = r"(.*?)/host\d+/"
 _NUMBER = r"\d{1,5}(?:\.\d{1,2})?"
+_LINE_CODES = {
+    "sata": ((math.inf, 8 / 10),),
+    "sas": ((12_000, 8 / 10), (math.inf, 128 / 150)),
+    "nvme": ((5_000, 8 / 10), (32_000, 128 / 130), (math.inf, 242 / 256)),
+    "usb": ((4_999, 1.0), (5_000, 8 / 10), (math.inf, 128 / 132)),
+}
+"""The share of the bits that carries data, by the highest rate of each line code in Mb/s, of one lane for PCIe."""
 
 
 def path_of(tree: Tree, name: str) -> str:
@@ -97,10 +104,9 @@ def path_of(tree: Tree, name: str) -> str:
 
 
 def link_of(path: str, name: str) -> str | None:
-    for pattern, link in _BY_PATH:
-        if pattern.search(path):
-            return link
-    return next((link for start, link in _BY_NAME if name.startswith(start)), None)
+    by_path = (link for pattern, link in _BY_PATH if pattern.search(path))
+    by_name = (link for start, link in _BY_NAME if name.startswith(start))
+    return next(by_path, next(by_name, None))
 
 
 def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
@@ -109,12 +115,12 @@ def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
         driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
         return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()
     if link == "sata" and (match := re.search(_ATA, path)):
-        return _rated(tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"), _sata)
+        return _rated(link, tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"))
     if link == "sas" and (match := re.match(_SAS_PORT, path)):
         phys = [name for name in tree.names(match[1]) if name.startswith("phy-")]
         rate = f"/sys/class/sas_phy/{phys[0]}/negotiated_linkrate" if phys else ""
         # all phys of a wide port carry data at the same time
-        return _rated(tree.reading("link_rate", rate), lambda gbit: _sas(gbit) * len(phys)) if phys else ()
+        return _rated(link, tree.reading("link_rate", rate), len(phys)) if phys else ()
     if link == "nvme" and (match := re.match(_PCI, path)):
         return _pcie(tree, match[1])
     if link == "usb" and (match := re.match(_USB, path)):
@@ -122,31 +128,14 @@ def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
     return ()
 
 
-def _rated(reading: Reading | None, payload_mb_s: Callable[[float], float]) -> tuple[Reading, ...]:
+def _rated(link: str, reading: Reading | None, lanes: int = 1) -> tuple[Reading, ...]:
+    """Return the rate of the link and its payload. The rate is in Mb/s for USB, otherwise in Gb/s or GT/s."""
     number = re.match(_NUMBER, reading.value) if reading is not None else None
     if reading is None or number is None:  # "<unknown>": nothing was negotiated
         return ()
-    payload = round(payload_mb_s(float(number[0])))
-    return reading, Reading(what="payload_mb_s", value=str(payload), path=reading.path)
-
-
-def _sata(gbit: float) -> float:
-    return gbit * 1000 * 8 / 10 / 8
-
-
-def _sas(gbit: float) -> float:
-    return gbit * 1000 * (128 / 150 if gbit > 12 else 8 / 10) / 8
-
-
-def _lane_mb_s(gigatransfers: float) -> float:
-    """Return the payload of one lane of PCIe in MB/s."""
-    code = 8 / 10 if gigatransfers <= 5 else 128 / 130 if gigatransfers <= 32 else 242 / 256
-    return gigatransfers * 1000 * code / 8
-
-
-def _usb_payload(mbit: float) -> float:
-    code = 1 if mbit < 5000 else 8 / 10 if mbit == 5000 else 128 / 132
-    return mbit * code / 8
+    mbit = float(number[0]) * (1 if link == "usb" else 1000)
+    code = next(code for limit, code in _LINE_CODES[link] if mbit <= limit)
+    return reading, Reading(what="payload_mb_s", value=str(round(mbit * code / 8 * lanes)), path=reading.path)
 
 
 def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
@@ -155,7 +144,7 @@ def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
     if speed is None or lanes is None or not 0 < lanes <= 64:
         return ()
     rate = Reading(what="link_rate", value=f"{speed.value.removesuffix(' PCIe')} × {lanes}", path=speed.path)
-    return _rated(rate, lambda gigatransfers: _lane_mb_s(gigatransfers) * lanes)
+    return _rated("nvme", rate, lanes)
 
 
 def _usb(tree: Tree, device: str) -> tuple[Reading, ...]:
@@ -166,4 +155,4 @@ def _usb(tree: Tree, device: str) -> tuple[Reading, ...]:
     ids = ":".join(filter(None, (tree.word(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
     bridge = f"{ids} {names}".strip()
     bridge_reading = (Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()
-    return (*_rated(rate, _usb_payload), *bridge_reading)
+    return (*_rated("usb", rate), *bridge_reading)

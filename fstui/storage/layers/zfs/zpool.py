@@ -242,6 +242,6 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
 
 
 KINDS = (
-    PoolKind(name="zpool", layer="pool", may_reduce_bytes=True, members_from_tools=True),
+    PoolKind(name="zpool", layer="pool", may_reduce_bytes=True),
     *(VdevGroup(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
 )
