@@ -88,9 +88,8 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
             say(f"{url}/{token}/ : lessons, and the simulated disk {disk}. Ctrl-C ends it.")
             await stopped.wait()
         except OSError as error:
-            raise Refused(
-                f"Cannot listen on {host}:{port}: {os.strerror(error.errno or 0)}. Choose another --port"
-            ) from None
+            reason = os.strerror(error.errno or 0)
+            raise Refused(f"Cannot listen on {host}:{port}: {reason}. Choose another --port") from None
         finally:
             await runner.cleanup()
     return interruption.exit_code or 0

@@ -21,15 +21,13 @@ async def remove(entry: ledger.LedgerEntry) -> str | None:
     """Remove what an entry of the ledger names. Return None, or a sentence with the reason why it was not removed."""
     if not _belongs_to_run(entry):
         return f"{label(entry)}: left alone: its name is not one that run {entry.run} would have given it"
-    if entry.kind == "database":
-        return await _drop(entry)
-    if entry.kind == "server":
-        return await _remove_run_directory(entry)  # the server ended with its keeper, so only its files are left
-    if entry.kind == "trace":
-        return await tracing.remove_left_behind(entry)
-    if entry.kind == "lab":
-        return await laboratory.remove_left_behind(entry)
-    return await remove_left_behind(entry)
+    removers = {
+        "database": _drop,
+        "server": _remove_run_directory,  # the server ended with its keeper, so only its files are left
+        "trace": tracing.remove_left_behind,
+        "lab": laboratory.remove_left_behind,
+    }
+    return await removers.get(entry.kind, remove_left_behind)(entry)
 
 
 def label(entry: ledger.LedgerEntry) -> str:

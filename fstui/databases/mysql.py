@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import getpass
+import itertools
 import re
 import shutil
 import subprocess
@@ -185,12 +186,11 @@ def common_argv(program: ServerProgram, data: str) -> list[str]:
 def _system_tables(program: ServerProgram) -> list[str]:
     """Return the SQL scripts that mariadb-install-db would run. It may be missing, as it is in the client's package."""
     prefix = Path(program.path).resolve().parent.parent
-    for directory in (prefix, Path("/usr")):
-        for name in ("mysql", "mariadb"):
-            for product in ("mariadb", "mysql"):
-                files = [directory / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
-                if all(file.is_file() for file in files):
-                    return list(map(str, files))
+    places = itertools.product((prefix, Path("/usr")), ("mysql", "mariadb"), ("mariadb", "mysql"))
+    for directory, name, product in places:
+        files = [directory / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
+        if all(file.is_file() for file in files):
+            return list(map(str, files))
     raise Refused(
         f"the system tables of {program.path} are missing (share/mysql/mysql_system_tables.sql): install the whole "
         "package of the server"

@@ -69,12 +69,8 @@ class PostgreSQL:
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
         }
-        return [
-            os.path.realpath(program.path),
-            "-D",
-            data,
-            *(argument for name, value in options.items() for argument in ("-c", f"{name}={_text(value)}")),
-        ]
+        settings_argv = (word for name, value in options.items() for word in ("-c", f"{name}={_text(value)}"))
+        return [os.path.realpath(program.path), "-D", data, *settings_argv]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
         # trust every local connection, because only the server's user and root can reach its socket

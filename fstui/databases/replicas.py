@@ -87,9 +87,8 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
     program, sysbench = await programs.server_and_sysbench(settings.server)
     kind = _KINDS[settings.server]
     if program.version < kind.least_version:
-        raise Refused(
-            f"{program.title} is too old: replica-cut needs {'.'.join(map(str, kind.least_version))} or newer"
-        )
+        least = ".".join(map(str, kind.least_version))
+        raise Refused(f"{program.title} is too old: replica-cut needs {least} or newer")
     semi = settings.replication == "semi-synchronous"
     expected = {"primary": _EXPECTED[settings.durability], "replica": _EXPECTED[settings.of_replica]}
     expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}

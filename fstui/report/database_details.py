@@ -133,9 +133,8 @@ def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     """Yield which steps the processors limited. A step is in one sentence: limited by itself, or by other processes."""
-    limited = [
-        database for database in databases if database.figures.limited_by_processor and not database.figures.crowded
-    ]
+    by_itself = (database for database in databases if not database.figures.crowded)
+    limited = [database for database in by_itself if database.figures.limited_by_processor]
     if limited:
         shares = ", ".join(f"{database.step.name} ({_percent(database.figures.cpu_share)})" for database in limited)
         yield f"The processor, not the storage, limited {shares}."

@@ -224,11 +224,8 @@ def _durable_and_not(run: Run) -> Section:
         other_options = tuple(pair for pair in database.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
         key = (database.server.title, database.settings.workload, database.settings.threads, other_options)
         pairs.setdefault(key, {})[not database.server.lossy] = database
-    rows = tuple(
-        _pair(counts, pair[True], pair[False])
-        for pair in pairs.values()
-        if len(pair) == 2 and not pair[True].settings.read_only
-    )
+    complete = (pair for pair in pairs.values() if len(pair) == 2 and not pair[True].settings.read_only)
+    rows = tuple(_pair(counts, pair[True], pair[False]) for pair in complete)
     header = ("", "durable tps", "not durable", "factor", "flushes/trx")
     return Section("Durable against not durable", header, rows, labelled=True)
 

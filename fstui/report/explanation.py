@@ -84,9 +84,8 @@ def overview(width: int | None) -> str:
             lines += [f"## {title}", *(f"- {name}: {meaning}" for name, meaning in rows), ""]
         else:
             lines += [title, *hanging([(f"  {name}", meaning) for name, meaning in rows], width), ""]
-    lines += (
-        ["## Words", names, ""] if width is None else ["Words", *(f"  {part}" for part in wrap(names, width - 2)), ""]
-    )
+    words = ["## Words", names] if width is None else ["Words", *(f"  {part}" for part in wrap(names, width - 2))]
+    lines += [*words, ""]
     return page([*lines, "fstui explain NAME shows a page, or what a word means."])
 
 

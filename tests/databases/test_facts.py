@@ -68,9 +68,8 @@ def test_equal_values_in_different_notation_do_not_differ(requested: object, cur
 
 @pytest.mark.parametrize(("requested", "current"), [(False, "ON"), (9, "3"), ("O_DSYNC", "fsync"), ("64M", "67108865")])
 def test_difference_names_both_values(requested: object, current: str) -> None:
-    assert list(ignored_options({"name": requested}, {"name": current})) == [
-        f"name = {requested} was requested, {current} is in force"
-    ]
+    expected = [f"name = {requested} was requested, {current} is in force"]
+    assert list(ignored_options({"name": requested}, {"name": current})) == expected
 
 
 def test_unknown_variable_is_not_compared() -> None:

@@ -58,11 +58,8 @@ ELSEWHERE = between(596, 608, disk(900.0, writes=20, written_kib=80), disk(name=
 STUCK = between(596, 599, disk(writes=0, flushes=0, in_flight=3))
 TAR = Mover(program="tar", pid=99, read=3_000_000_000, written=0)
 FSTRIM = (Discarder(program="fstrim", device="vda", bytes=300 << 20),)
-ON_VDB, NO_FILE, OWN = (
-    replace(RSYNC, devices=("vdb",)),
-    replace(RSYNC, devices=()),
-    replace(RSYNC, program="etcd", pid=812),
-)
+ON_VDB, NO_FILE = replace(RSYNC, devices=("vdb",)), replace(RSYNC, devices=())
+OWN = replace(RSYNC, program="etcd", pid=812)
 ALL_SLOWER = replace(ETCD, syncs=100, waited_ms=5000, longest_ms=90, p50_us=50_000, limits=("vda wiops 20",))
 
 

@@ -151,9 +151,8 @@ step_strategy = st.builds(
     rate_per_s=st.floats(0, 1e6),
     counters=st.lists(counter_strategy, max_size=3).map(tuple),
 )
-idle_strategy = st.none() | st.builds(
-    Idle, elapsed_s=st.floats(0, 9), counters=st.lists(counter_strategy, max_size=2).map(tuple)
-)
+counters_strategy = st.lists(counter_strategy, max_size=2).map(tuple)
+idle_strategy = st.none() | st.builds(Idle, elapsed_s=st.floats(0, 9), counters=counters_strategy)
 evidence_strategy = st.builds(
     Evidence,
     host=st.sampled_from([METAL, GUEST, Host(cloud="aws")]),

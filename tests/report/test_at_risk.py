@@ -61,11 +61,8 @@ def test_csv_contains_values() -> None:
     page = render_report("csv", of_at_risk(report()))
     assert isinstance(page, str)
     first = next(csv.DictReader(io.StringIO(page)))
-    assert (first["programs"], first["dirty_bytes"], first["sync_every_s"]) == (
-        "nats-server (812)",
-        "40894464",
-        "120.0",
-    )
+    assert (first["programs"], first["dirty_bytes"]) == ("nats-server (812)", "40894464")
+    assert first["sync_every_s"] == "120.0"
 
 
 def test_each_second_is_one_line() -> None:

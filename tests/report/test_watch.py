@@ -80,10 +80,8 @@ def test_kernel_threads_have_no_process_id(threads: int) -> None:
 
 def test_missing_events_and_failures_are_named() -> None:
     whole = replace(WHOLE, lost=7, looked_s=2.0, waits=(replace(ROW, failed={5: 2}),))
-    errors = (
-        LostWrite(device="sda1", inode=99, errno=5, returned=0),
-        LostWrite(device=None, inode=98, errno=28, returned=1),
-    )
+    reported = LostWrite(device=None, inode=98, errno=28, returned=1)
+    errors = (LostWrite(device="sda1", inode=99, errno=5, returned=0), reported)
     text = printed(watch.of_watch(report(whole, errors=errors)))
     assert "the kernel's buffers were full and lost 7 events: the rates are lower bounds" in text
     assert "device times and FUA cover 20\xa0% of the time" in text
