@@ -38,7 +38,6 @@ async def grant(server: Throwaway) -> None:
 
 
 async def test_run_gets_a_database_that_is_dropped_afterwards(workshop: Path, own_user: Path) -> None:
-    servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         async with servers.existing("mariadb", storage.directory / "existing", sync_binlog=1) as server:
             await grant(server)
@@ -64,7 +63,6 @@ async def test_run_gets_a_database_that_is_dropped_afterwards(workshop: Path, ow
 
 
 async def test_server_at_a_port_is_located_unless_it_is_forwarded(workshop: Path) -> None:
-    servers.needed("mariadb")
     port = free_port()
     listening = {"skip_networking": 0, "bind_address": "127.0.0.1", "port": port}
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
@@ -120,7 +118,6 @@ async def relayed(port: int) -> AsyncIterator[int]:
 
 
 async def test_plan_describes_an_existing_server_and_makes_nothing(workshop: Path) -> None:
-    servers.needed("mariadb")
     existing = workshop / "existing"
     async with servers.existing("mariadb", existing, sync_binlog=1) as server:
         await servers.ask(server, "CREATE USER 'app'@'localhost'")
@@ -141,7 +138,6 @@ async def test_plan_describes_an_existing_server_and_makes_nothing(workshop: Pat
 
 
 async def test_settings_of_an_existing_server_are_judged(workshop: Path) -> None:
-    servers.needed("postgresql")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         alone = servers.alone(storage.directory)
         async with servers.existing("postgresql", storage.directory / "existing", fsync="off") as server:
@@ -160,7 +156,6 @@ async def test_settings_of_an_existing_server_are_judged(workshop: Path) -> None
 
 
 async def test_preloaded_library_in_the_server_alone_is_found(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    servers.needed("mariadb")
     library = disks.eatmydata()
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         monkeypatch.setenv("LD_PRELOAD", library)
@@ -176,7 +171,6 @@ async def test_preloaded_library_in_the_server_alone_is_found(workshop: Path, mo
 
 
 async def test_option_file_supplies_tls(workshop: Path, own_user: Path) -> None:
-    servers.needed("mariadb")
     keys = workshop / "keys"
     certificates(keys)
     secured = {f"ssl_{what}": str(keys / f"{name}.pem") for what, name in (("ca", "ca"), ("cert", "it"), ("key", "it"))}
@@ -219,7 +213,6 @@ def certificates(directory: Path) -> None:
 
 
 async def test_refusal_of_an_existing_server_is_one_sentence(workshop: Path) -> None:
-    servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         async with servers.existing("mariadb", storage.directory / "existing") as server:
             await grant(server)
@@ -247,7 +240,6 @@ async def test_refusal_of_an_existing_server_is_one_sentence(workshop: Path) -> 
 
 
 async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> None:
-    servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
         async with servers.existing("mariadb", storage.directory / "existing") as server:
             await servers.ask(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
