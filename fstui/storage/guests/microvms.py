@@ -21,7 +21,6 @@ VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 def firecracker(
     pid: int, words: Sequence[str], read_file: Callable[[str], bytes | None], path_of: Callable[[str], str]
 ) -> Guest:
-    """Return a guest of Firecracker. ``read_file``: reads its files. ``path_of``: translates its paths."""
     options = _values(words, ("--api-sock", "--config-file", "--id"))
     socket, file = options.get("--api-sock", ["/run/firecracker.socket"])[0], options.get("--config-file", [""])[0]
     config, read_from = get_json(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
@@ -50,7 +49,6 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
 
 
 def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    """Return a guest of cloud-hypervisor. ``path_of``: translates its paths."""
     options = _values(words, ("--api-socket", "--disk"))
     socket = options.get("--api-socket", [""])[0].removeprefix("path=")
     answer = get_json(path_of(socket), pid, "/api/v1/vm.info") if socket else None

@@ -24,12 +24,10 @@ def off_reading(node: Node, what: str) -> Reading | None:
 
 
 def barriers_off(filesystem: Node) -> Reading | None:
-    """Return the reading that shows that barriers are off, or None."""
     return off_reading(filesystem, "barrier")
 
 
 def has_sync_option(filesystem: Node) -> bool:
-    """Return whether the filesystem is mounted with ``-o sync``."""
     return filesystem.value("sync_option") == "sync"
 
 

@@ -17,8 +17,6 @@ Call = Literal["fdatasync", "fsync", "O_DSYNC", "O_SYNC"]
 
 
 class Sync(NamedTuple):
-    """How a program syncs its writes."""
-
     call: Call
     direct: bool = False
     overwrites: bool = True

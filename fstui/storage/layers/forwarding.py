@@ -16,8 +16,6 @@ Delivery = Literal["each", "shared", "sometimes", "never"]
 
 
 class Forwarded(NamedTuple):
-    """What one layer below gets."""
-
     flushes: Delivery
     fua_writes: Delivery
     bytes: Delivery

@@ -49,8 +49,6 @@ class SkippedSync(NamedTuple):
 
 
 class LayerKind(Base, frozen=True, kw_only=True):
-    """The row of a kind."""
-
     name: str
     layer: Layer = "block"
     known: bool = True

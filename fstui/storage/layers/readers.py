@@ -41,8 +41,6 @@ class Sources(NamedTuple):
 
 
 class LayerDescription(NamedTuple):
-    """What a reader reads of one layer."""
-
     below: tuple[str, ...] = ()
     """Kernel names, ``mount:…`` of another filesystem, or ids of ``other_layers``."""
     readings: tuple[Reading, ...] = ()
@@ -151,7 +149,6 @@ class FilesystemReader:
         return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if has_sync else ()
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
-        """Return what is wrong with the filesystem on that device now."""
         return ()
 
 
@@ -199,7 +196,7 @@ def _filesystem_readers() -> dict[str, type[FilesystemReader]]:
         row.name: module.FILESYSTEMS
         for module in kinds.modules()
         for row in module.KINDS
-        if row.layer == "filesystem" and hasattr(module, "FILESYSTEMS")
+        if hasattr(module, "FILESYSTEMS")
     }
 
 

@@ -44,7 +44,6 @@ def health_command(node: Node) -> Command | None:
 
 
 def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
-    """Return what the drive reported; nothing without an answer."""
     command = health_command(node)
     output = output_of(claims, command) if command is not None else None
     if command is None or output is None:

@@ -69,7 +69,6 @@ def table() -> ModelTable:
 
 @lru_cache(maxsize=4096)
 def find(model: str | None) -> Model | None:
-    """Return the first row that fits a model, or None."""
     if not model:
         return None
     # each pattern is compiled when its row is reached: all of them at once would delay the first screen

@@ -10,7 +10,7 @@ reboot).
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 
 import msgspec
@@ -28,8 +28,6 @@ from fstui.storage.layers.stacked.md import Array
 
 
 class DmTarget(LayerKind, frozen=True, kw_only=True):
-    """The entry of a target in ``KINDS``."""
-
     sync: SyncPath = "passes"
     because: str = "forwards a flush"
     repeats_commits: bool = True
@@ -90,21 +88,18 @@ class DmReader(DeviceReader):
         kind = dm_tables.target_of(uuid, names.values())
         target = Reading(what="target", value=kind.removeprefix("dm-"), path=f"{directory}/uuid")
         roles = {slave: role for slave, below in names.items() if (role := dm_tables.role_by_name(kind, below))}
+        suspended = self.tree.reading("suspended", f"{directory}/suspended", only=("1",))
+        is_pvmove = re.search(r"-pvmove\d+$", label)
+        pvmove = Reading(what=PVMOVE, value="under way", path=f"{directory}/name") if is_pvmove else None
         return LayerDescription(
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
             below=slaves,
             readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue_readings(name)),
-            state=tuple(self._trouble(directory, label)),
+            state=without_none([suspended, pvmove]),
             identity=uuid,
             roles=roles,
         )
-
-    def _trouble(self, directory: str, label: str) -> Iterator[Reading]:
-        """Yield a reading if the device is suspended, and ``PVMOVE`` if LVM moves volumes with it."""
-        yield from without_none([self.tree.reading("suspended", f"{directory}/suspended", only=("1",))])
-        if re.search(r"-pvmove\d+$", label):
-            yield Reading(what=PVMOVE, value="under way", path=f"{directory}/name")
 
     def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:
         """Return ``request_based`` (yes | no). A request-based device has hardware queues in mq/.

@@ -52,7 +52,6 @@ class _FoundFile(NamedTuple):
 
 
 def direct_io(node: Node) -> bool:
-    """Return whether the backing file is used with direct I/O."""
     return node.value("dio") == "1"
 
 

@@ -59,7 +59,6 @@ def _parity(node: Node) -> int:
 
 
 def _missing_members(node: Node) -> int:
-    """Return how many members are missing, as md or dm-raid reports."""
     return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _MISSING)
 
 
@@ -101,7 +100,6 @@ def _state_file(directory: str, slave: str) -> str:
 
 
 def _flagged(flags: Mapping[str, list[str]], flag: str, what: str, directory: str) -> Iterator[Reading]:
-    """Yield the reading ``what`` for each member that has this flag."""
     slaves = (slave for slave, words in flags.items() if flag in words)
     return (Reading(what=what, value=slave, path=_state_file(directory, slave)) for slave in slaves)
 

@@ -57,7 +57,6 @@ class DatasetReader(FilesystemReader):
         return super().settings(mount, device) or barrier_reading(self.tree)
 
     def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
-        """Return the dataset's properties, and the number of commits of its intent log."""
         name, claims = mount.source, self.sources.claims
         no_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
@@ -66,9 +65,9 @@ class DatasetReader(FilesystemReader):
 
     def _commits(self, dataset: str) -> Reading | None:
         """Return ``zil_commit_count`` of the dataset, else of the whole host."""
-        for path in (self._counter_files(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil"):
-            count = read_commit_count(self.tree, path) if path is not None else None
-            if count is not None and path is not None:
+        paths = (self._counter_files(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil")
+        for path in filter(None, paths):
+            if (count := read_commit_count(self.tree, path)) is not None:
                 return Reading(what="zil_commit_count", value=str(count), path=path)
         return None
 
