@@ -166,6 +166,10 @@ class Box:
         if journal:
             self.write(f"/proc/fs/jbd2/{device}-8/info", "12 transactions")
 
+    def dmi(self, **files: str) -> None:
+        for name, value in files.items():
+            self.write(f"/sys/class/dmi/id/{name}", value)
+
     def _register(self, name: str, path: str) -> str:
         number = f"8:{next(self._minors)}"
         self.number_of[name] = number

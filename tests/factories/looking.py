@@ -1,8 +1,8 @@
 """Short functions for tests that survey a made-up host."""
 
 from fstui.model.host import Inventory
-from fstui.model.storage import Node, Target
-from fstui.storage.claims import NO_CLAIMS, Claims
+from fstui.model.storage import Medium, Node, Target
+from fstui.storage.claims import NO_CLAIMS, Answer, Claims
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 
@@ -15,9 +15,20 @@ def look(box: Box, mount_point: str = "/srv", claims: Claims = NO_CLAIMS) -> Tar
     return target(survey(box.root, claims), mount_point)
 
 
-def only(box: Box) -> Node:
-    (node,) = survey(box.root).unused
+def with_table(box: Box, table: str, mount_point: str = "/srv") -> Target:
+    """Return the target after dmsetup printed that table."""
+    return look(box, mount_point, {"dmsetup table": Answer(output=table)})
+
+
+def only(box: Box, claims: Claims = NO_CLAIMS) -> Node:
+    (node,) = survey(box.root, claims).unused
     return node
+
+
+def only_medium(box: Box) -> Medium:
+    medium = only(box).medium
+    assert medium is not None
+    return medium
 
 
 def edges(found: Target) -> dict[str, tuple[str, ...]]:

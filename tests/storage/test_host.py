@@ -7,11 +7,6 @@ GUEST = "processor\t: 0\nflags\t\t: fpu vme hypervisor lahf_lm"
 METAL = "processor\t: 0\nflags\t\t: fpu vme lahf_lm"
 
 
-def dmi(box: Box, **files: str) -> None:
-    for name, value in files.items():
-        box.write(f"/sys/class/dmi/id/{name}", value)
-
-
 def test_host_name_kernel_cpus_and_memory(box: Box) -> None:
     box.write("/proc/sys/kernel/hostname", "db7")
     box.write("/proc/sys/kernel/osrelease", "6.8.0-45-generic")
@@ -37,27 +32,27 @@ def test_dmi_names_hypervisor_and_cloud(
     box: Box, vendor: str, product: str, virtualization: str, cloud: str | None
 ) -> None:
     box.write("/proc/cpuinfo", GUEST)
-    dmi(box, sys_vendor=vendor, product_name=product)
+    box.dmi(sys_vendor=vendor, product_name=product)
     host = read_host(box.root)
     assert (host.virtualization, host.cloud) == (virtualization, cloud)
 
 
 def test_azure_has_an_asset_tag(box: Box) -> None:
-    dmi(box, sys_vendor="Microsoft Corporation", product_name="Virtual Machine",
+    box.dmi(sys_vendor="Microsoft Corporation", product_name="Virtual Machine",
         chassis_asset_tag="7783-7084-3265-9085-8269-3286-77")  # fmt: skip
     assert read_host(box.root).cloud == "azure"
 
 
 def test_bare_metal_cloud_instance_has_no_hypervisor(box: Box) -> None:
     box.write("/proc/cpuinfo", METAL)
-    dmi(box, sys_vendor="Amazon EC2", product_name="i3.metal")
+    box.dmi(sys_vendor="Amazon EC2", product_name="i3.metal")
     host = read_host(box.root)
     assert (host.virtualization, host.cloud) == (None, "aws")
 
 
 def test_arm_guest_is_recognised_by_dmi(box: Box) -> None:
     box.write("/proc/cpuinfo", "processor\t: 0\nFeatures\t: fp asimd")
-    dmi(box, sys_vendor="QEMU", product_name="QEMU Virtual Machine")
+    box.dmi(sys_vendor="QEMU", product_name="QEMU Virtual Machine")
     assert read_host(box.root).virtualization == "kvm"
 
 

@@ -93,11 +93,11 @@ def test_pseudo_filesystems_come_last(box: Box) -> None:
         ("tmpfs", "/run", "tmpfs"), ("overlay", "/merged", "overlay"), ("filer:/x", "/filer", "nfs4"),
         ("tank/data", "/tank", "zfs"), ("udev", "/dev", "devtmpfs"), ("/dev/loop0", "/snap/core", "squashfs"),
         ("me@host:/", "/ssh", "fuse.sshfs"), ("/dev/sda1", "/etc/hosts", "ext4"),
-        ("filer:/y", "/brandnew", "brandnewfs"),
+        ("filer:/y", "/brandnew", "brandnewfs"), ("/dev/sda2", "/sysroot", "ext4"), ("bpf", "/bpf", "bpf"),
     ):  # fmt: skip
         box.mount(source, place, fstype)
     filesystems = survey(box.root).filesystems
     pseudo = [target.mount_point for target in filesystems if target.pseudo]
-    assert pseudo == ["/proc", "/sys/fs/cgroup", "/new", "/sys/fs/cgroup/cpu", "/misc", "/lxc", "/etc/hosts"]
+    assert pseudo == ["/proc", "/sys/fs/cgroup", "/new", "/sys/fs/cgroup/cpu", "/misc", "/lxc", "/etc/hosts", "/bpf"]
     assert filesystems[-1].pseudo
     assert not filesystems[0].pseudo

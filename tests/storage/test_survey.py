@@ -1,26 +1,13 @@
 import pytest
 
-from fstui.model.storage import Medium, Node, Target
 from fstui.storage import claims
-from fstui.storage.claims import Answer, Claims
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
-from tests.factories.looking import look, roles, target
+from tests.factories.looking import look, only, roles, with_table
 
 
 def identity(box: Box) -> str:
     return look(box).identity
-
-
-def seen(box: Box, table: str, mount_point: str = "/srv") -> Target:
-    answers: Claims = {"dmsetup table": Answer(output=table)}
-    return target(survey(box.root, answers), mount_point)
-
-
-def only(box: Box) -> tuple[Node, Medium]:
-    (node,) = survey(box.root).unused
-    assert node.medium is not None
-    return node, node.medium
 
 
 def test_unused_devices_are_listed_except_idle_ram_disks(box: Box) -> None:
@@ -72,7 +59,7 @@ def test_shared_device_has_a_role_for_each_layer_above(box: Box) -> None:
         box.mount(f"/dev/mapper/{name}", f"/{name}", "ext4", device=box.number_of[f"dm-{number}"])
     table = f"a: 0 8 cache {meta} {one} {other} 512 0 smq 0\nb: 0 8 thin-pool {meta} {one} 128 1"
     for mount_point, role in (("/a", "cache"), ("/b", "data")):
-        found = seen(box, table, mount_point)
+        found = with_table(box, table, mount_point)
         assert found.node(found.stack[0].below[0]).below_roles["sdb"] == role
 
 
@@ -82,8 +69,8 @@ def test_role_belongs_to_one_volume(box: Box) -> None:
         box.dm(f"dm-{number}", name, "", ("sda", "sdb") if name == "striped" else ("sda",))
         box.mount(f"/dev/mapper/{name}", f"/{name}", "ext4", device=box.number_of[f"dm-{number}"])
     table = f"striped: 0 8 striped 2 128 {one} 0 {other} 0\nplain: 0 8 linear {one} 2048"
-    assert roles(seen(box, table, "/striped")) == {"sda": "stripe", "sdb": "stripe"}
-    assert roles(seen(box, table, "/plain")) == {}
+    assert roles(with_table(box, table, "/striped")) == {"sda": "stripe", "sdb": "stripe"}
+    assert roles(with_table(box, table, "/plain")) == {}
 
 
 @pytest.mark.parametrize(("fields", "iostats", "request_based", "counted"), [
@@ -94,7 +81,7 @@ def test_flushes_are_counted_only_where_the_kernel_does(
 ) -> None:
     stat = " ".join(["1"] * fields)
     box.device("sda", "pci0000:00/ata1", stat=stat, iostats=iostats, request_based=request_based)
-    assert only(box)[0].counted is counted
+    assert only(box).counted is counted
 
 
 DRIVES = {

@@ -1,6 +1,6 @@
 import pytest
 
-from fstui.model.storage import Node, Reading
+from fstui.model.storage import Node
 from fstui.storage.layers.flushes import (
     NOTHING,
     Call,
@@ -11,13 +11,9 @@ from fstui.storage.layers.flushes import (
     expected_of_backing,
 )
 from fstui.storage.layers.kinds import kind
+from tests.factories.storage import filesystem
 
 ONE, TWO, ONE_OR_TWO = Range(1, 1), Range(2, 2), Range(1, 2)
-
-
-def filesystem(kind: str, **readings: str) -> Node:
-    found = tuple(Reading(what=what, value=value, path="/read") for what, value in readings.items())
-    return Node(id="mount:/srv", layer="filesystem", kind=kind, name="/srv", readings=found)
 
 
 @pytest.mark.parametrize("kind", ["ext2", "ext3", "ext4", "xfs"])

@@ -20,7 +20,7 @@ from fstui.storage.layers.devices.caches import (
 )
 from fstui.storage.survey import survey
 from tests.factories.box import Box
-from tests.factories.looking import read, target
+from tests.factories.looking import only, read, target
 
 
 def drive(medium: Medium | None = None, **readings: str) -> Node:
@@ -123,11 +123,6 @@ ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-cachin
 
 def answering(**answers: str) -> Claims:
     return {command: Answer(output=output) for command, output in answers.items()}
-
-
-def only(box: Box, found: Claims = claims.NO_CLAIMS) -> Node:
-    (node,) = survey(box.root, found).unused
-    return node
 
 
 def test_nvme_cache_presence_and_state(box: Box) -> None:

@@ -1,17 +1,10 @@
 import pytest
 
-from fstui.model.storage import Medium, Node
 from fstui.storage.survey import survey
 from tests.factories.box import Box, vpd_page_b1
-from tests.factories.looking import edges, look, only, read, target, trouble
+from tests.factories.looking import edges, look, only, only_medium, read, target, trouble
 
 SAS = "pci0000:00/0000:03:00.0/host2/port-2:0/end_device-2:0/target2:0:0/2:0:0:0"
-
-
-def with_medium(box: Box) -> tuple[Node, Medium]:
-    (node,) = survey(box.root).unused
-    assert node.medium is not None
-    return node, node.medium
 
 
 def test_partition_is_on_its_disk(box: Box) -> None:
@@ -66,7 +59,7 @@ def test_vpd_page_b1_rotation_rate(box: Box, rate: int, class_: str) -> None:
         "device/model": "ST9300653SS     ",
     }
     box.disk("sda", SAS, rotational=1, files=files)
-    node, medium = with_medium(box)
+    node, medium = only(box), only_medium(box)
     assert (medium.class_, medium.rpm) == (class_, rate)
     assert (node.link, node.model) == ("sas", "SEAGATE ST9300653SS")
     reading = node.reading("rpm")
@@ -79,13 +72,13 @@ def test_vpd_page_b1_form_factor(box: Box, byte: int, told: list[str]) -> None:
     """The upper half of that byte is about writes after erasure."""
     page = vpd_page_b1(7200)
     box.disk("sda", SAS, files={"device/vpd_pgb1": page[:7] + bytes([byte]) + page[8:]})
-    node = with_medium(box)[0]
+    node = only(box)
     assert [each.value for each in node.readings if each.what == "form_factor"] == told
 
 
 def test_vpd_page_b1_non_rotating_medium(box: Box) -> None:
     box.disk("sda", SAS, rotational=1, files={"device/vpd_pgb1": vpd_page_b1(1)})
-    assert with_medium(box)[1].class_ == "ssd"
+    assert only_medium(box).class_ == "ssd"
 
 
 @pytest.mark.parametrize(
@@ -93,7 +86,7 @@ def test_vpd_page_b1_non_rotating_medium(box: Box) -> None:
 )
 def test_empty_vpd_page_gives_no_rate(box: Box, page: bytes) -> None:
     box.disk("sda", SAS, rotational=1, files={"device/vpd_pgb1": page})
-    medium = with_medium(box)[1]
+    medium = only_medium(box)
     assert (medium.class_, medium.rpm) == ("unknown", None)
     assert "rotates" in medium.because
 
@@ -102,7 +95,7 @@ def test_empty_vpd_page_gives_no_rate(box: Box, page: bytes) -> None:
 def test_impossible_rate_of_udev_is_ignored(box: Box, rate: str) -> None:
     box.disk("sda", rotational=1)
     box.write(f"/run/udev/data/b{box.number_of['sda']}", f"E:ID_ATA_ROTATION_RATE_RPM={rate}")
-    assert with_medium(box)[1].rpm is None
+    assert only_medium(box).rpm is None
 
 
 def test_udev_rate_and_cache_of_a_sata_disk(box: Box) -> None:
@@ -111,7 +104,7 @@ def test_udev_rate_and_cache_of_a_sata_disk(box: Box) -> None:
         f"/run/udev/data/b{box.number_of['sda']}",
         "S:disk/by-id/x\nE:ID_ATA_ROTATION_RATE_RPM=7200\nE:ID_ATA_WRITE_CACHE_ENABLED=1\nE:ID_MODEL=ST1000_DM",
     )
-    node, medium = with_medium(box)
+    node, medium = only(box), only_medium(box)
     assert (medium.class_, medium.rpm, medium.write_cache) == ("hdd-7200", 7200, "volatile")
     assert node.model == "ST1000 DM"
     assert node.sync == "stops"
@@ -128,7 +121,7 @@ def test_driver_overrides_udev(box: Box, cache_type: str | None, udev: str | Non
         box.write(f"{path}/device/scsi_disk/0:0:0:0/cache_type", cache_type)
     if udev is not None:
         box.write(f"/run/udev/data/b{box.number_of['sda']}", f"E:ID_ATA_WRITE_CACHE_ENABLED={udev}")
-    node, medium = with_medium(box)
+    node, medium = only(box), only_medium(box)
     assert node.sync == sync
     assert medium.write_cache == ("volatile" if sync == "stops" else "none")
 

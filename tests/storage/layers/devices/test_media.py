@@ -7,6 +7,7 @@ from fstui.storage.layers.devices import media, models
 from fstui.storage.layers.devices.models import Model
 from fstui.storage.survey import survey
 from tests.factories.box import Box, vpd_page_b1
+from tests.factories.looking import only, only_medium
 
 VIRTIO = "pci0000:00/0000:00:02.0/virtio1"
 NVME = "pci0000:00/0000:01:00.0/nvme/nvme0"
@@ -17,12 +18,6 @@ AZURE = {"chassis_asset_tag": "7783-7084-3265-9085-8269-3286-77", "sys_vendor": 
 GEN1, GEN2 = "00000000-00", "-1e82-4818-a1c3-63d806ec15bb"
 
 
-def only(box: Box) -> tuple[Node, Medium]:
-    (node,) = survey(box.root).unused
-    assert node.medium is not None
-    return node, node.medium
-
-
 @pytest.mark.parametrize("rotational", [0, 1])
 def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -> None:
     box.disk(
@@ -31,7 +26,7 @@ def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -
         rotational=rotational,
         files={"cache_type": "write back", "device/features": "0010001001" + "0" * 54},
     )
-    node, medium = only(box)
+    node, medium = only(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache) == ("virtio", "unknown", "volatile")
     assert ("rotational=1 on any host" in medium.because) is (rotational == 1)
     assert node.reading("features") is not None
@@ -40,12 +35,12 @@ def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -
 @pytest.mark.parametrize("model", ["QEMU HARDDISK", "VBOX HARDDISK", "Virtual disk", "QEMU NVMe Ctrl"])
 def test_rotational_flag_of_hypervisor_model_is_ignored(box: Box, model: str) -> None:
     box.disk("sda", rotational=1, files={"device/model": model})
-    assert only(box)[1].class_ == "unknown"
+    assert only_medium(box).class_ == "unknown"
 
 
 def test_stated_rate_of_virtual_disk_counts(box: Box) -> None:
     box.disk("sda", rotational=1, files={"device/model": "QEMU HARDDISK", "device/vpd_pgb1": vpd_page_b1(7200)})
-    assert only(box)[1].rpm == 7200
+    assert only_medium(box).rpm == 7200
 
 
 @pytest.mark.parametrize(("model", "class_", "ephemeral"), [
@@ -56,7 +51,7 @@ def test_stated_rate_of_virtual_disk_counts(box: Box) -> None:
 ])  # fmt: skip
 def test_cloud_models_distinguish_network_and_local(box: Box, model: str, class_: str, ephemeral: bool | None) -> None:
     box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": f"{model:40}"})
-    node, medium = only(box)
+    node, medium = only(box), only_medium(box)
     assert (medium.class_, medium.ephemeral, node.link) == (class_, ephemeral, "nvme")
 
 
@@ -66,12 +61,12 @@ def test_cloud_models_distinguish_network_and_local(box: Box, model: str, class_
 def test_raid_controller_volume(box: Box, vendor: str, model: str) -> None:
     files: dict[str, str | bytes] = {"device/vendor": vendor, "device/model": model}
     box.disk("sda", "pci0000:00/host0/target0:2:0/0:2:0:0", rotational=1, files=files)
-    assert only(box)[1].class_ == "raid-cache"
+    assert only_medium(box).class_ == "raid-cache"
 
 
 def test_usb_bridge_hides_the_drive(box: Box) -> None:
     box.disk("sda", "pci0000:00/usb2/2-1/2-1:1.0/host4/target4:0:0/4:0:0:0", rotational=1)
-    node, medium = only(box)
+    node, medium = only(box), only_medium(box)
     assert (node.link, medium.class_) == ("usb", "unknown")
 
 
@@ -80,7 +75,7 @@ def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
     """A card reports nothing about a power loss, and published rates of SSDs do not apply to it."""
     files: dict[str, str | bytes] = {"device/type": card} if card else {}
     box.disk("mmcblk0", "platform/fe340000.mmc/mmc_host/mmc0/mmc0:aaaa", files=files)
-    node, medium = only(box)
+    node, medium = only(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache, node.counted) == ("mmc", "unknown", "volatile", True)
     assert words in medium.because
 
@@ -91,18 +86,13 @@ def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
 )
 def test_unknown_device_that_does_not_rotate_is_no_ssd(box: Box, name: str, home: str, link: str | None) -> None:
     box.device(name, home, request_based=True, rotational=0)
-    node, medium = only(box)
+    node, medium = only(box), only_medium(box)
     assert (node.link, medium.class_) == (link, "unknown")
 
 
 def test_networked_device_ignores_rotational_flag(box: Box) -> None:
     box.disk("rbd0", "virtual", rotational=1)
-    assert only(box)[1].class_ == "network"
-
-
-def dmi(box: Box, **files: str) -> None:
-    for name, value in files.items():
-        box.write(f"/sys/class/dmi/id/{name}", value)
+    assert only_medium(box).class_ == "network"
 
 
 def found(box: Box) -> tuple[Model | None, Node, Medium]:
@@ -133,7 +123,7 @@ def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, names
     assert row is None
     assert medium.class_ == "network"  # the disk alone says that, on any host
     assert media.cloud_model(node) is not None
-    dmi(box, **names)
+    box.dmi(**names)
     row, node, _ = found(box)
     assert row is not None
     assert says in row.says
@@ -154,7 +144,7 @@ def test_azure_scsi_disks_by_controller_and_unit(
     files: dict[str, str | bytes] = {"device/vendor": "Msft    ", "device/model": "Virtual Disk    "}
     box.disk("sdb", VMBUS.format(bus, *unit.split()), rotational=1, files=files)
     assert found(box)[2].class_ == "unknown"
-    dmi(box, **AZURE)
+    box.dmi(**AZURE)
     row, node, medium = found(box)
     assert (node.link, medium.class_, medium.ephemeral) == ("hyper-v", class_, ephemeral)
     assert (row is not None) is (class_ != "unknown" or (bus, unit) == ("MSFT1000:00", f"f8b3781a{GEN2} 0"))

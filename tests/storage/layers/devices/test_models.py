@@ -2,17 +2,9 @@ import re
 
 import pytest
 
-from fstui.model.storage import Medium
 from fstui.storage.layers.devices import models
-from fstui.storage.survey import survey
 from tests.factories.box import Box
-from tests.factories.looking import read
-
-
-def medium(box: Box) -> Medium:
-    (node,) = survey(box.root).unused
-    assert node.medium is not None
-    return node.medium
+from tests.factories.looking import only, only_medium, read
 
 
 @pytest.mark.parametrize("row", models.table().model, ids=lambda row: row.pattern)
@@ -86,25 +78,24 @@ def test_unknown_models(model: str) -> None:
 
 def test_protected_cache_is_not_volatile(box: Box) -> None:
     box.disk("sda", files={"device/model": "INTEL SSDSC2KB48", "device/vendor": "ATA     "})
-    found = medium(box)
+    found = only_medium(box)
     assert (found.class_, found.write_cache) == ("ssd-plp", "plp")
     assert "/sys/block/sda/device/model: INTEL SSDSC2KB48" in found.because
 
 
 def test_consumer_drive_reports_its_cache(box: Box) -> None:
     box.disk("sda", files={"device/model": "Samsung SSD 860"})
-    assert medium(box).write_cache == "volatile"
-    (node,) = survey(box.root).unused
-    value, path = read(node, "grade")
+    assert only_medium(box).write_cache == "volatile"
+    value, path = read(only(box), "grade")
     assert (value, path.startswith("model table: ")) == ("consumer", True)
 
 
 @pytest.mark.parametrize(("product", "habit"), [("VirtualBox", "IgnoreFlush"), ("VMware Virtual Platform", "VMware")])
 def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str) -> None:
     box.write("/proc/cpuinfo", "flags : hypervisor")
-    box.write("/sys/class/dmi/id/product_name", product)
+    box.dmi(product_name=product)
     box.disk("sda", rotational=1, files={"device/model": "VBOX HARDDISK"})
-    assert habit in medium(box).because
+    assert habit in only_medium(box).because
 
 
 @pytest.mark.parametrize(("model", "writes"), [

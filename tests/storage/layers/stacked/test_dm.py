@@ -1,19 +1,12 @@
 import pytest
 
-from fstui.model.storage import Target
-from fstui.storage.claims import Answer, Claims
 from fstui.storage.layers.stacked import dm, dm_tables
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 from tests.factories.evidence import verdict
-from tests.factories.looking import edges, look, read, roles, target
+from tests.factories.looking import edges, look, read, roles, with_table
 
 LVM = "LVM-" + "a" * 64
-
-
-def seen(box: Box, table: str, mount_point: str = "/srv") -> Target:
-    answers: Claims = {"dmsetup table": Answer(output=table)}
-    return target(survey(box.root, answers), mount_point)
 
 
 def on_dm(box: Box, label: str, uuid: str, slaves: tuple[str, ...]) -> None:
@@ -75,7 +68,7 @@ def test_table_of_each_target_gives_roles(
 ) -> None:
     numbers = box.disks("sda", "sdb")
     on_dm(box, "x", "", ("sda", "sdb"))
-    found = seen(box, table.format(*numbers))
+    found = with_table(box, table.format(*numbers))
     assert found.node("dm-9").kind == kind
     assert roles(found) == expected
     assert read(found.node("dm-9"), reading[0])[0] == reading[1]
@@ -85,14 +78,14 @@ def test_name_with_blanks_and_quotes_has_a_table(box: Box) -> None:
     """The kernel has the name as udev encodes it."""
     (number,) = box.disks("sda")
     on_dm(box, "a\\x20b\\x22c", "", ("sda",))
-    found = seen(box, f'a b"c: 0 8 striped 1 128 {number} 0\n')
+    found = with_table(box, f'a b"c: 0 8 striped 1 128 {number} 0\n')
     assert found.node("dm-9").kind == "dm-stripe"
 
 
 def test_encryption_key_is_not_kept(box: Box) -> None:
     (number,) = box.disks("sda")
     on_dm(box, "luks", "CRYPT-LUKS2-1-luks", ("sda",))
-    found = seen(box, f"luks: 0 8 crypt aes-xts-plain64 00c0ffee00 0 {number} 32768")
+    found = with_table(box, f"luks: 0 8 crypt aes-xts-plain64 00c0ffee00 0 {number} 32768")
     assert found.node("dm-9").kind == "dm-crypt"
     assert "c0ffee" not in repr(found)
 
@@ -104,7 +97,7 @@ def test_encryption_key_is_not_kept(box: Box) -> None:
 def test_invalid_table_gives_no_roles(box: Box, table: str) -> None:
     box.disks("sda")
     on_dm(box, "x", "", ("sda",))
-    assert roles(seen(box, table)) == {}
+    assert roles(with_table(box, table)) == {}
 
 
 def test_lvm_names_give_roles_without_a_table(box: Box) -> None:
@@ -123,9 +116,9 @@ def test_roles_by_name_also_apply_with_a_table(box: Box) -> None:
     box.disks("sda")
     box.dm("dm-0", "vg-data-real", LVM + "-real", ("sda",))
     on_dm(box, "vg-data", LVM, ("dm-0",))
-    named, asked = look(box), seen(box, f"vg-data: 0 8 snapshot-origin {box.number_of['dm-0']}")
+    named, asked = look(box), with_table(box, f"vg-data: 0 8 snapshot-origin {box.number_of['dm-0']}")
     assert roles(named) == roles(asked) == {"dm-0": "origin"}
-    other = seen(box, f"vg-data: 0 8 linear {box.number_of['dm-0']} 0")
+    other = with_table(box, f"vg-data: 0 8 linear {box.number_of['dm-0']} 0")
     assert roles(other) == {}
 
 
@@ -171,7 +164,7 @@ def test_writecache_in_memory_is_not_judged_while_emptied(box: Box, mode: str, s
     box.disk("zram0", "virtual")
     on_dm(box, "x", "", ("sda", "zram0"))
     origin, cache = box.number_of["sda"], box.number_of["zram0"]
-    assert verdict(seen(box, f"x: 0 819200 writecache s {origin} {cache} 4096 1 {mode}")).verdict == said
+    assert verdict(with_table(box, f"x: 0 819200 writecache s {origin} {cache} 4096 1 {mode}")).verdict == said
 
 
 def test_each_target_repeats_the_flush_of_a_commit() -> None:
