@@ -31,6 +31,7 @@ from fstui.cli.options import (
 )
 from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.errors import Refused
+from fstui.model.quantities import counted
 from fstui.model.run import Round, Run
 from fstui.model.storage import CACHES, MEDIA
 from fstui.powercut import plan as power_cut
@@ -138,7 +139,7 @@ async def _interleaved(options: Options, directories: Sequence[str | None], roun
         if (code := await inspection.go()) or inspection.interruption.signal is not None:
             return code
     if options.plan_only:
-        say(f"fstui: each of these plans runs {rounds} times, interleaved")
+        say(f"fstui: {counted(rounds, 'run')} of each of these plans, interleaved")
         return 0
     runs: list[Run] = []
     codes = {0}

@@ -101,12 +101,12 @@ def app_command(home: str, disk: str) -> list[str]:
     return [sys.executable, "-P", "-c", start, home, disk]
 
 
-async def application(started: list[str], url: str, token: str) -> Any:
-    """Return the application, which runs ``started`` for each browser, only below the path of the token."""
+async def application(command: list[str], url: str, token: str) -> Any:
+    """Return the web application. It runs ``command`` for each browser, and answers only below /TOKEN/."""
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 
-    served = await Server(f"exec {shlex.join(started)}", title="fstui", public_url=url)._make_app()
+    served = await Server(f"exec {shlex.join(command)}", title="fstui", public_url=url)._make_app()
     served.on_startup.clear()  # it prints a banner
     browsers: set[asyncio.Task[Any]] = set()
 
@@ -152,7 +152,7 @@ def _run_app() -> None:
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # the server may be killed
     home, disk = sys.argv[1:]
-    session, _ = session_on(disk)  # in the server's directory, as it may be the name of a file
+    session, _ = session_on(disk)  # before chdir: it may be a file, named relative to the server's directory
     with tempfile.TemporaryDirectory(dir=home) as own:
         # the runs, settings and ledger of the user who serves are neither shown nor changed
         os.environ.update(XDG_STATE_HOME=own, XDG_CONFIG_HOME=own, HOME=own, PWD=own)

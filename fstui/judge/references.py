@@ -56,7 +56,7 @@ class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PublishedClass(NamedTuple):
-    """All durable writes that were published for a class of medium."""
+    """The published rates of durable writes for a class of medium."""
 
     name: str
     """``53 published rates for SSDs``"""
@@ -108,12 +108,12 @@ def published(operation: Operation | None, media: Iterable[MediumClass] = ()) ->
 
 
 def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
-    """Return the published class of these media, or None if one of them is unknown or has few references."""
+    """Return the published class of these media; None if one is unknown, or if all have too few references together."""
     classes = comparable(media)
     references = [reference for reference in _durable() if reference.medium in classes]
     if len(references) < MIN_PUBLISHED:
         return None
-    names = media_names(media) if classes == media else "rotating disks"
+    names = ", ".join(filter(None, [media_names(classes - _ROTATING), "rotating disks" * bool(classes & _ROTATING)]))
     slowest = min(references, key=lambda reference: reference.per_s)
     return PublishedClass(f"{len(references)} published rates for {names}", slowest.per_s, slowest.operation)
 

@@ -110,10 +110,10 @@ class DeviceTimes(Base, frozen=True, kw_only=True):
 class DeviceTrace(Base, frozen=True, kw_only=True):
     """The flushes that the kernel's trace saw at one device: who requested them, and how long the device took.
 
-    A request is a bio with REQ_PREFLUSH. At the layer to which a filesystem submits its bios, the requesting process is
-    exact; further down, a layer's own threads submit them. A bio with data may request a flush and FUA. If the kernel
-    considers a device's cache to be off, the block layer strips both flags before any trace event. Bios for a partition
-    are attributed to the whole disk (kernel: ``bio_dev``).
+    A flush is requested by a bio with REQ_PREFLUSH. At the layer to which a filesystem submits its bios, the requesting
+    process is exact; further down, a layer's own threads submit them. A bio with data may request a flush and FUA. If
+    the kernel considers a device's cache to be off, the block layer strips both flags before any trace event. Bios for
+    a partition are attributed to the whole disk (kernel: ``bio_dev``).
     """
 
     device: str
@@ -129,10 +129,10 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     fua_writes_by_us: int | None
     requests: int | None
     """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram), and if
-    recording all requests would have slowed the step down."""
+    recording all block requests would have slowed the step down."""
     device_flush_ns: DeviceTimes | None = None
     """From the driver to the completion, without the filesystem. Of concurrent flushes, the first that was issued is
-    assumed to be the first that was completed. None if there were no flushes, or too many requests to record."""
+    assumed to be the first that was completed. None if there were no flushes, or too many block requests to record."""
     device_write_ns: DeviceTimes | None = None
     """The same for writes."""
     lost: int = 0

@@ -26,7 +26,7 @@ class Amounts(NamedTuple):
 
 
 class CommitSettings(NamedTuple):
-    """The operations of a step as commits of a database: which durability its settings state."""
+    """A step's operations as commits of a database, and how durable the settings of the database make them."""
 
     database: str
     """``MariaDB 10.11.19``, ``SQLite 3.40.1``."""
@@ -193,11 +193,11 @@ class Settings:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations should be durable on return. ``timed_syncs``: those with their own sync."""
+        """Return how many operations should be durable when they return. ``timed_syncs``: syncs timed on their own."""
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:
-        """Return the operations as commits of a database; None if they are no commits."""
+        """Return the operations as commits of a database; None if they are not commits."""
         return None
 
 

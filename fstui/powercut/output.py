@@ -1,4 +1,4 @@
-"""The files of one writer. They are prepared before the first acknowledgement, then written and synced by record."""
+"""The files of one writer: prepared before the first acknowledgement, then written and synced record by record."""
 
 from __future__ import annotations
 

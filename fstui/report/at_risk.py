@@ -84,13 +84,13 @@ def caches(at_risk: AtRisk) -> tuple[str, ...]:
     return tuple(
         f"{disk.device}: at most {size(disk.not_flushed_bytes)} written since its last flush"
         if disk.volatile
-        else f"{disk.device}: no volatile write cache, as the kernel reports"
+        else f"{disk.device}: no volatile write cache, according to the kernel"
         for disk in at_risk.devices
     )
 
 
 def total(at_risk: AtRisk) -> str:
-    """Return what the listed files and names add up to. The kernel's trace may know more files and names."""
+    """Return what the listed files and names add up to. The kernel's trace may know of more files and names."""
     exposed = [file for file in at_risk.files if file.bytes]
     parts = []
     if exposed:
@@ -101,7 +101,7 @@ def total(at_risk: AtRisk) -> str:
         parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or linked name')}")
     if at_risk.unsupported:
         return f"Not durable: {parts[-1]}." if at_risk.names else ""
-    return f"Not durable: {'; '.join(parts)}." if parts else "Nothing that is counted is at risk."
+    return f"Not durable: {'; '.join(parts)}." if parts else "None of the counted files and names is at risk."
 
 
 def line(at_risk: AtRisk) -> str:

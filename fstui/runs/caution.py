@@ -46,11 +46,14 @@ async def watch_idle(session: Session, targets: Iterable[Target]) -> Idle:
 async def check(
     session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
-    """Watch the devices for a second. Return their activity (None in a simulation) and reasons not to run there."""
+    """Watch the devices for a second. Return their activity, and reasons not to run there.
+
+    In a simulation, and if runs are confirmed, return None and no reasons.
+    """
     if session.simulated or is_confirmed():
         return None, ()
     idle = await watch_idle(session, [site.raw_target])
-    # only the app requests confirmation because of a large total
+    # of larger runs, the bytes are left out: only the app asks before a run that writes much
     light_bytes = writes_bytes if writes_bytes <= LIGHT_RUN_BYTES else 0
     return idle, concerns(session, site, idle.busy_shares, room_bytes, light_bytes)
 

@@ -29,7 +29,7 @@ from fstui.runs.machine.base import Servers, StepServer
 from fstui.state.workspace import HeldDirectory
 
 _UNKNOWN_DATA = (0, 0, 0)
-"""The value of ``_table_data`` after filling the tables was interrupted."""
+"""``_table_data`` if the tables were only partly filled."""
 
 
 class DatabaseServers(Servers):
@@ -163,7 +163,7 @@ class CpuMeter:
         psutil.cpu_percent()  # the next call returns the share since now
 
     def figures(self, elapsed_s: float, clients: int) -> dict[str, float]:
-        """Return the used shares of the CPUs that the clients can use (one each), and of all CPUs of this host."""
+        """Return the CPU use as shares of the CPUs that the clients can use (one per client), and of all CPUs."""
         busy_share, cpus = psutil.cpu_percent() / 100, psutil.cpu_count() or 1  # waiting for storage counts as idle
         figures = {"box_cpu_share": round(busy_share, 3), **_autogroup()}
         cpu_s = self._cpu_s()

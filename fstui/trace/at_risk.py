@@ -26,7 +26,7 @@ class AtRiskChild(WatchingChild):
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
-        """Watch a filesystem or all, and a process with its descendants or all. Raises Refused, OSError."""
+        """Watch one filesystem or all, and one process tree or all processes. Raises Refused, OSError."""
         check_process(pid)
         name, untraced, entry = secrets.token_hex(3), "only root may trace the kernel", None
         child = await Child.start("trace.reader.at_risk")
@@ -71,9 +71,11 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
         longest = seconds(program.longest_s)
-        amount = f"nothing at risk now; at most {size(program.most_bytes)}, for at most {longest}, in this watch"
+        amount = (
+            f"nothing at risk now; since the watch began, up to {size(program.most_bytes)} at once, for up to {longest}"
+        )
     elif program.direct_files:
-        amount = "nothing that is counted is at risk"
+        amount = "none of the counted files and names is at risk"
     else:
         amount = "no bytes at risk" if program.names else "nothing at risk"
     names = ""

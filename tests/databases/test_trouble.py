@@ -21,7 +21,7 @@ import pytest
 
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sysbench import Sysbench
-from fstui.measure.probes.sysbench import add_full_disk
+from fstui.measure.probes.sysbench import explain_full_disk
 from fstui.measure.wire.stdio import Trouble
 from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
@@ -221,7 +221,7 @@ def test_failure_on_a_full_disk_names_the_full_disk(workshop: Path, monkeypatch:
     try:
         with monkeypatch.context() as there, pytest.raises(Trouble, match="signal 11; no space left"):
             there.chdir(workshop)
-            with add_full_disk():
+            with explain_full_disk():
                 raise Trouble("sysbench was ended by signal 11")
     finally:
         disks.sh("umount", str(workshop))

@@ -165,7 +165,7 @@ def test_unsynced_bytes_are_counted_until_their_sync(workshop: Path, fstype: str
         report = watching.ended()
     assert report.untraced is None and report.whole.lost == 0
     (sentence,) = report.sentences
-    assert f"({writer.process.pid}): nothing at risk now; at most 3.0 MiB" in sentence
+    assert f"({writer.process.pid}): nothing at risk now; since the watch began, up to 3.0 MiB" in sentence
     assert ledger.entries() == []
 
 

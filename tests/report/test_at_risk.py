@@ -36,8 +36,8 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
         "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s. "
         "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or linked names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
-        "postgres (700): nothing that is counted is at risk; it syncs 80.0 times per second; writes with O_DIRECT to 2 "
-        "files are not counted: the disk's cache holds at most 3.0 MiB."
+        "postgres (700): none of the counted files and names is at risk; it syncs 80.0 times per second; writes with "
+        "O_DIRECT to 2 files are not counted: the disk's cache holds at most 3.0 MiB."
     )
 
 
@@ -48,7 +48,7 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
         "nats-server (812) shared with nats (900)",
         "/var/lib/nats/meta (O_DIRECT)",
         "sda: at most 2.0 MiB written since its last flush",
-        "nvme0n1: no volatile write cache, as the kernel reports",
+        "nvme0n1: no volatile write cache, according to the kernel",
         "Not counted: 2 descriptors open for writing on nfs4",
         "Another 12.0 MiB is not written yet",
     ],
@@ -100,7 +100,7 @@ def test_the_total_adds_up_what_is_listed() -> None:
     assert total(STATE) == (
         "Not durable: up to 48.0 MiB in 3 listed files, oldest 1 m 58 s; 2 new, renamed or linked names."
     )
-    assert total(replace(STATE, files=STATE.files[3:], names=())) == "Nothing that is counted is at risk."
+    assert total(replace(STATE, files=STATE.files[3:], names=())) == "None of the counted files and names is at risk."
     unsupported = replace(STATE, files=(), unsupported="the kernel is too old")
     assert total(unsupported) == "Not durable: 2 new, renamed or linked names."
     assert total(replace(unsupported, names=())) == ""

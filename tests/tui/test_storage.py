@@ -232,7 +232,7 @@ async def test_leftovers_of_a_killed_run_can_be_removed() -> None:
     dead = json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1})
     ledger.path_of(entry).write_text(dead)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
-        assert "left 1 thing behind. Press c to remove them." in (await pressed(pilot, "home"))[-2]
+        assert "left 1 thing behind. Press c to clean up." in (await pressed(pilot, "home"))[-2]
         assert "Removed 1 leftover." in (await pressed(pilot, "c"))[-2]
         assert ledger.entries() == []
 

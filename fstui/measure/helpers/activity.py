@@ -4,7 +4,7 @@ stdin: a line of JSON: ``servers`` (command name â†’ kind), ``drivers`` (kind â†
 options that decide a server's durability). The program ends when stdin closes. stdout: a line of JSON for each sample,
 with the fields of fstui.model.activity.
 
-Reading cmdline, environ or maps locks the memory of a server (proc(5)), and the option files are on the server's disk.
+Reading cmdline, environ or maps takes the server's mmap lock (proc(5)), and the option files are on the server's disk.
 Both reads may hang in the kernel, so each server has a thread that does them once.
 """
 
@@ -72,7 +72,7 @@ class ServerReader:
         pid = self.pid
         words = proc.read_text(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
         try:
-            data = os.readlink(f"/proc/{pid}/cwd")
+            data = os.readlink(f"/proc/{pid}/cwd")  # a database server works in its data directory
         except OSError:  # the server belongs to another user
             return
         libraries = [

@@ -52,7 +52,7 @@ class Committer(WriteLoop):
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
         # SQLite makes its paths absolute and may open a journal at any time. After a chroot, all its files are in the
-        # run's directory, even if a user replaces the path. Only root can chroot, and only for root that is a danger.
+        # run's directory, even if a user replaces the path. Only root can chroot, but only a probe of root is at risk.
         with suppress(PermissionError):
             os.chroot(".")
         try:
@@ -124,7 +124,9 @@ def connect(settings: dict[str, Any]) -> sqlite3.Connection:
     connection = sqlite3.connect(settings["path"], isolation_level=None)
     mode = connection.execute(f"PRAGMA journal_mode = {settings['journal_mode']}").fetchone()[0]
     if mode.upper() != settings["journal_mode"]:  # WAL needs shared memory, which some filesystems do not support
-        raise sqlite3.OperationalError(f"journal_mode {settings['journal_mode']} is not possible here, {mode} is")
+        raise sqlite3.OperationalError(
+            f"journal_mode {settings['journal_mode']} is not available here: SQLite uses {mode} instead"
+        )
     connection.execute(f"PRAGMA synchronous = {settings['synchronous']}")
     return connection
 

@@ -159,9 +159,11 @@ class Measurement:
 
 
 @contextlib.contextmanager
-def add_full_disk() -> Iterator[None]:
-    """If the disk is full, add this reason to a Trouble without an error of the kernel. On a full disk, PostgreSQL ends
-    without an error, and sysbench 1.0 crashes."""
+def explain_full_disk() -> Iterator[None]:
+    """If the disk is full, say so in a Trouble that names no errno.
+
+    On a full disk, PostgreSQL ends without an error, and sysbench 1.0 crashes.
+    """
     try:
         yield
     except Trouble as trouble:
@@ -180,7 +182,7 @@ def make_files(settings: dict[str, Any]) -> None:
 
 def measure(settings: dict[str, Any]) -> None:
     make_files(settings)
-    with add_full_disk():
+    with explain_full_disk():
         if settings["fill"]:
             fill(settings)
         if settings["warmup_s"]:

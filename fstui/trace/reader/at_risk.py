@@ -55,7 +55,7 @@ class ProgramRow(Totals):
 
 
 class FileRow(Exposure):
-    """A file, and the programs that have it open or, if no program has, had it open last."""
+    """A file, and the programs that have it open, or that had it open last if none has it open now."""
 
     def __init__(self, file: OpenFile) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class AtRiskTracker:
         if row.closed_at is not None and (sync_began > row.closed_at or self._now - row.closed_at > writeback_age_s()):
             dirty = 0
         if row.is_being_synced(self._now, self._running_since.get(key_of(file))):
-            dirty = 0
+            dirty = 0  # a program that syncs without pauses soon makes these bytes durable
             row.in_memory = DatedBytes()
         row.update(dirty, last_update, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)
         if file.is_deleted:

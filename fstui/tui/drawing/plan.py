@@ -106,7 +106,7 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
 
 
 def notes(offer: Offer, target: Target | None, busy: Run, setting: str, width: int) -> list[Text]:
-    """Return why it cannot be run, or what it writes and the same run as a command; then what it measures and how."""
+    """Return why the run is refused, or what it writes and its command; then what the scenario measures and how."""
     room = min(width, _MAX_PROSE_WIDTH)
     reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
     about = paragraph(" ".join(offer.form.help.split()), room)
@@ -188,7 +188,7 @@ def _boxes(setting: Setting, values: Sequence[str], marked: int | None, width: i
 
 
 def _declaration(chosen: Declaration, name: str, target: Target | None) -> tuple[str, str]:
-    """Return the declared medium or write cache with what the kernel reports, or that alone."""
+    """Return the declared medium or write cache and what the kernel reports; without a declaration, only the report."""
     field, word = ("class_", chosen.medium) if name == offers.MEDIUM else ("write_cache", chosen.write_cache)
     reported = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in _media(target))) or "unknown"
     if word is not None:

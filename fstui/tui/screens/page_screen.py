@@ -88,7 +88,7 @@ class PageScreen(BaseScreen):
 
 
 class HelpScreen(PageScreen):
-    """The help, which the key that opened it closes, and also ``q``: it must not end a run."""
+    """The help. The key that opened it closes it, and so does ``q``, so that ``q`` does not end a run by mistake."""
 
     KEYS = (replace(BACK, id="help.close", keys="escape,q,question_mark"), COPY, *LIST)
 

@@ -45,7 +45,7 @@ class StorageScreen(BaseScreen):
         Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain these words."),
         HISTORY,
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
-        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. A click on a head does the same."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. A click on a column head sorts by it."),
         COPY,
         HELP,
         QUIT,
@@ -112,7 +112,7 @@ class StorageScreen(BaseScreen):
 
     @work(exclusive=True, group="activity")
     async def follow_activity(self) -> None:
-        """Look for processes that write and databases while this screen is in front."""
+        """Look for databases and for processes that write, while this screen is in front."""
         if not self.is_active:  # another screen was opened before the first refresh
             return
         with self.fstui.guarded(), suppress(OSError):
@@ -148,7 +148,7 @@ class StorageScreen(BaseScreen):
         targets = {target.mount_point: target for target in self.inventory.filesystems}
         with self.fstui.guarded():
             inventory, self.flags = self.fstui.session.judged_filesystems()
-            # On a host with many devices a survey takes long: spend at most a tenth of the time on it.
+            # On a host with many devices a survey takes a long time: spend at most a tenth of the time on it.
             self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
             self.inventory = _with_known_space(inventory, targets)
             self.read_counters()
@@ -295,7 +295,7 @@ class StorageScreen(BaseScreen):
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):
-            words = f" ! A killed run left {counted(count, 'thing')} behind. Press c to remove them."
+            words = f" ! A killed run left {counted(count, 'thing')} behind. Press c to clean up."
             return [line((words, DOUBT))]
         return [line(storage.hint(self.inventory, self.pseudo, self.sort, self.words))]
 

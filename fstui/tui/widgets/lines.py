@@ -87,7 +87,7 @@ class DrawnText(Widget):
 
     @property
     def _background(self) -> Style:
-        """The style below the text: none with the terminal's own colours."""
+        """The style behind the text; null if the terminal's own colours are used."""
         return Style.null() if self.app.native_ansi_color else self.rich_style
 
     def _draw_now(self) -> None:
@@ -140,7 +140,7 @@ class DrawnLines(DrawnText):
 
     def draw_texts(self, width: int, height: int) -> Sequence[Text]:
         frame = self.has_frame and width > 2
-        room = height - (frame and height > 1)  # one line is the top of a frame around the widget below
+        room = height - (frame and height > 1)  # a widget of one line shows only the top edge of its frame
         texts = self._draw(width - 2 * frame, room)
         self._offset = min(self._offset, max(len(texts) - room, 0))
         visible = list(texts[self._offset : self._offset + room])

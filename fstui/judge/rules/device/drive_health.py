@@ -9,15 +9,15 @@ As root, fstui reads the drive's health once: the health log of an NVMe drive (`
 drive `smartctl -n standby -a`, which does not wake a sleeping drive. Nothing is written.
 
 ## What it proves, and what it does not
-If the backup failed, a power cut may lose data that the drive acknowledged, whatever its model states. But some drives
-then turn their cache off or become read-only, and lose nothing. So confidence is low.
+If the backup failed, a power cut may lose data that the drive acknowledged, whatever its data sheet promises. But some
+drives then turn their cache off or become read-only, and lose nothing. So confidence is low.
 
 ## What to do next
 Copy the data off, and replace the drive. `nvme smart-log` and `smartctl -a` show all values.
 
 ## Details
-- Unsafe shutdowns are power cuts that came without a warning. Many of them on a laptop or an old server are no fault.
-- Reallocated sectors and a list of grown defects alone are no fault: a drive has spare blocks for them.
+- Unsafe shutdowns are power cuts that came without a warning. Many of them on a laptop or an old server are not faults.
+- Reallocated sectors and a list of grown defects alone are not faults: a drive has spare blocks for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.model.quantities import count
+from fstui.model.quantities import counted
 from fstui.model.storage import Node
 from fstui.storage.layers.devices.health import BACKUP_FAILED, HEALTH, backup_failed
 from fstui.storage.layers.facts import number
@@ -53,17 +53,17 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             confidence="low",
             title=f"{words.devices(failed)}: the backup of its cache failed",
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
-            "What it acknowledges may be lost in a power cut, whatever its model promises.",
+            "What it acknowledges may be lost in a power cut, whatever its data sheet promises.",
             because=_because(failed),
             next=(f"Replace the drive: '{_tool(failed[0])} /dev/{failed[0].id}' shows its state.",),
         )
     if worn:
         faults = "; ".join(f"{node.id}: {words.listed(_faults(node))}" for node in worn)
         yield Conclusion(
-            title=f"{words.devices(worn)}: reports a fault",
-            sentence=f"The drive itself reports a fault. {faults}.",
+            title=f"{words.devices(worn)}: a fault is reported",
+            sentence=f"The drive itself reports: {faults}.",
             because=_because(worn),
-            next=(f"Have a copy of the data: '{_tool(worn[0])} /dev/{worn[0].id}' shows the drive's state.",),
+            next=(f"Back up the data. '{_tool(worn[0])} /dev/{worn[0].id}' shows the drive's state.",),
         )
 
 
@@ -81,6 +81,6 @@ def _faults(node: Node) -> tuple[str, ...]:
         *(["its own test failed (SMART)"] if node.value("smart_status") == "failed" else []),
         *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),
         *(["its rated endurance is used up"] if values["percent_used"] >= _USED_UP_PERCENT else []),
-        *([f"{count(values['media_errors'])} media errors"] if values["media_errors"] else []),
-        *([f"{count(values['pending_sectors'])} unreadable sectors"] if values["pending_sectors"] else []),
+        *([counted(values["media_errors"], "media error")] if values["media_errors"] else []),
+        *([counted(values["pending_sectors"], "unreadable sector")] if values["pending_sectors"] else []),
     )

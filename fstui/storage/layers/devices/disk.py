@@ -56,7 +56,8 @@ def is_passed_through(node: Node) -> bool:
 
 
 def write_placement(node: Node) -> models.WritePlacement:
-    """Return where a hard disk writes, by its model. A model that is not in the table is assumed to write a log."""
+    """Return where a hard disk writes, by its model. An unknown model is assumed to write sequentially, like
+    a shingled disk."""
     row = models.find(node.model)
     if row is not None:
         return row.writes
@@ -69,7 +70,7 @@ def is_over_own_network(node: Node) -> bool:
 
 
 class DiskReader(DeviceReader):
-    """Reads disks: all devices whose driver is not recognised by their names."""
+    """Reads disks: all block devices whose name belongs to no other reader."""
 
     def read(self, name: str) -> LayerDescription:
         tree, directory = self.tree, f"/sys/block/{name}"
@@ -147,7 +148,7 @@ def _identity(tree: Tree, directory: str) -> str:
 
 
 def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
-    """Return the cache type that virtio reports, or the SCSI disk driver, which reads it from the drive (mode page 8).
+    """Return the cache type, from virtio or from the SCSI disk driver, which reads it from the drive (mode page 8).
 
     If "temporary …" was written there, the driver shows the setting without that word (drivers/scsi/sd.c).
     """
@@ -198,7 +199,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
         return tuple(command for command in commands if command is not None)
 
     def keeps_each_write(self, node: Node) -> bool:
-        """Return whether a server of this host provides the disk.
+        """Return whether each write may be durable at once, because a server on this host provides the disk.
 
         Earlier versions of fstui saved the server's storage as layers below such a disk. How the server handles a write
         is unknown, so these layers are not used to judge such a saved run.
