@@ -23,8 +23,6 @@ _RAID_DRIVERS = frozenset({
 })  # fmt: skip
 """Drivers (drivers/scsi) of controllers that may have a cache with a battery. The controllers use the cache for volumes
 only, not for disks that are passed through."""
-_ARECA = "arcmsr"
-"""The driver of Areca's controllers, whose cache may also answer for a disk that is passed through."""
 _VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
 """Grades of models that are not single drives."""
 
@@ -127,8 +125,8 @@ def no_cache_reports(node: Node) -> tuple[str, ...]:
 
 
 def controller_may_answer(node: Node) -> bool:
-    """Return whether the controller's cache may answer for the disk, although the disk has a drive's own name."""
-    return node.value("controller") == _ARECA and not is_declared(node)
+    """Return whether the cache of the controller, one of Areca's, may answer for a disk that is passed through."""
+    return node.value("controller") == "arcmsr" and not is_declared(node)
 
 
 def is_hidden_by_controller(node: Node) -> bool:

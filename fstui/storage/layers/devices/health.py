@@ -45,8 +45,7 @@ def health_command(node: Node) -> Command | None:
 
 def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
     command = health_command(node)
-    output = output_of(claims, command) if command is not None else None
-    if command is None or output is None:
+    if command is None or (output := output_of(claims, command)) is None:
         return ()
     try:
         document = json.loads(output)

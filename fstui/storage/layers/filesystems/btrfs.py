@@ -58,7 +58,9 @@ class BtrfsReader(FilesystemReader):
         for member in self.tree.names(directory):
             readings.append(self.tree.reading("missing", f"{directory}/{member}/missing", only=("1",)))
             path = f"{directory}/{member}/error_stats"
-            errors = [line for line in (self.tree.text(path) or "").split("\n") if _has_errors(line)]
+            # a line is like "write_errs 3"
+            lines = (self.tree.text(path) or "").split("\n")
+            errors = [line for line in lines if (integer(line.partition(" ")[2]) or 0) > 0]
             if errors:
                 readings.append(Reading(what="errors", value=", ".join(errors), path=path))
         return without_none(readings)
@@ -68,11 +70,6 @@ class BtrfsReader(FilesystemReader):
         uuids = self.tree.names(_DIRECTORY)
         members = ((uuid, self.tree.names(f"{_DIRECTORY}/{uuid}/devices")) for uuid in uuids)
         return {name: uuid for uuid, names in members for name in names}
-
-
-def _has_errors(line: str) -> bool:
-    """Return whether a line like ``write_errs 3`` has a number above zero."""
-    return (integer(line.partition(" ")[2]) or 0) > 0
 
 
 class Btrfs(LayerKind, frozen=True, kw_only=True):

@@ -22,7 +22,6 @@ MOUNTSTATS = "/proc/self/mountstats"
 OPTIONS = ("vers", "sync_option", "hard", "strict_sync", "cache", "trans")
 """Readings of mount options."""
 _OTHER_TYPES = ("smbfs", "ncpfs", "ceph", "lustre", "afs", "coda", "orangefs", "beegfs", "gpfs")
-_FUSE = "Look up whether the program implements fsync, and run fsync-rate on what it stores its data in."
 _STATS_BYTES = 16 << 20
 _SERVER_WRITE = 5
 """The index in the line ``bytes:`` of the number of bytes sent to the server."""
@@ -132,7 +131,7 @@ _fuse = partial(
     because="a sync goes to a program; if it does not implement fsync, the call succeeds",
     answered_by="a program of this host",
     across_network=False,
-    advice=_FUSE,
+    advice="Look up whether the program implements fsync, and run fsync-rate on what it stores its data in.",
 )
 _NFS_SYNC = "a sync requests a commit; an async export acknowledges it at once, which cannot be seen here"
 _CIFS_SYNC = "a sync requests a flush from the server; what the server does cannot be seen from here"

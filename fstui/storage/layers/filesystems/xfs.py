@@ -20,16 +20,15 @@ _ROLES = {"logdev": "log", "rtdev": "realtime"}
 
 class XfsReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
-        options = [(what, path) for what in _ROLES if (path := mount.option(what))]
-        devices = [(what, name) for what, path in options if (name := self.sources.names.by_path(path)) is not None]
-        readings = [Reading(what=what, value=path, path=MOUNTINFO) for what, path in options]
-        realtime = mount.option("rtdev")
-        if realtime and "rtdev" not in dict(devices):
-            readings.append(Reading(what=DEVICE_UNSEEN, value=realtime, path=MOUNTINFO))
+        paths = {what: path for what in _ROLES if (path := mount.option(what))}
+        devices = {what: name for what, path in paths.items() if (name := self.sources.names.by_path(path))}
+        readings = [Reading(what=what, value=path, path=MOUNTINFO) for what, path in paths.items()]
+        if "rtdev" in paths and "rtdev" not in devices:
+            readings.append(Reading(what=DEVICE_UNSEEN, value=paths["rtdev"], path=MOUNTINFO))
         return LayerDescription(
-            below=tuple(dict.fromkeys((*self.members(mount), *(name for _, name in devices)))),
+            below=tuple(dict.fromkeys((*self.members(mount), *devices.values()))),
             readings=tuple(readings),
-            roles={name: _ROLES[what] for what, name in devices},
+            roles={name: _ROLES[what] for what, name in devices.items()},
         )
 
 

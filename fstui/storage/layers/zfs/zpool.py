@@ -39,8 +39,6 @@ class Vdev(NamedTuple):
     @property
     def group(self) -> str | None:
         """``mirror``, ``raidz`` …; None for a disk or a file."""
-        if self.name.startswith("/"):
-            return None
         return next((kind for kind in GROUPS if self.name.startswith(kind)), None)
 
 
@@ -159,7 +157,7 @@ class Members:
         return node_id
 
     def _layer(self, vdev: Vdev, role: str | None) -> Node:
-        if vdev.group is None and vdev.name.startswith("/") and not vdev.name.startswith("/dev/"):
+        if vdev.name.startswith("/") and not vdev.name.startswith("/dev/"):
             return file_layer(vdev.name, self._sources.mount_of_path(vdev.name))
         # the disks of a mirrored log device are log devices too
         child_role = role if role not in (None, "stripe") else "mirror leg" if vdev.group == "mirror" else "stripe"
