@@ -171,15 +171,6 @@ def test_smartctl_replaces_hdparm(box: Box) -> None:
     assert read(only(box, answers), "drive_cache") == ("on", SMARTCTL)
 
 
-def test_drive_overrides_driver(box: Box) -> None:
-    """After “temporary write through” the driver repeats it, although the drive's cache is still on."""
-    box.disk("sda", write_cache="write through", files={"device/scsi_disk/0:0:0:0/cache_type": "write through"})
-    assert only(box).sync == "unknown"
-    lying = only(box, answering(**{HDPARM: ON}))
-    assert lying.medium is not None
-    assert (lying.sync, lying.medium.write_cache) == ("stops", "volatile")
-
-
 @pytest.mark.parametrize(("answers", "why", "path"), [
     ({}, "root only, or not asked yet", SMARTCTL),
     ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="smartctl is not installed")},

@@ -55,15 +55,6 @@ def test_cloud_models_distinguish_network_and_local(box: Box, model: str, class_
     assert (medium.class_, medium.ephemeral, node.link) == (class_, ephemeral, "nvme")
 
 
-@pytest.mark.parametrize(
-    ("vendor", "model"), [("DELL", "PERC H730 Mini"), ("AVAGO", "MR9361-8i"), ("HP", "LOGICAL VOLUME")]
-)
-def test_raid_controller_volume(box: Box, vendor: str, model: str) -> None:
-    files: dict[str, str | bytes] = {"device/vendor": vendor, "device/model": model}
-    box.disk("sda", "pci0000:00/host0/target0:2:0/0:2:0:0", rotational=1, files=files)
-    assert only_medium(box).class_ == "raid-cache"
-
-
 def test_usb_bridge_hides_the_drive(box: Box) -> None:
     box.disk("sda", "pci0000:00/usb2/2-1/2-1:1.0/host4/target4:0:0/4:0:0:0", rotational=1)
     node, medium = only(box), only_medium(box)

@@ -85,11 +85,6 @@ def test_volume_is_on_the_devices_of_its_pool(volume: Box) -> None:
     assert roles(found) == {"sdl": "slog"}
 
 
-def test_volume_of_a_pool_in_memory_is_not_durable(volume: Box) -> None:
-    volume.device("ram0")
-    assert finding(verdict(on_pool(volume, "ram0")), "in-memory").verdict == "not-durable"
-
-
 @pytest.mark.parametrize("parameter", ["zfs_nocacheflush", "zil_nocacheflush"])
 def test_nocacheflush_applies_to_volumes(volume: Box, parameter: str) -> None:
     volume.disk("sda")
