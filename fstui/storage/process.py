@@ -26,11 +26,6 @@ _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "fi
 """The field Seccomp of /proc/PID/status (proc_pid_status(5))."""
 
 
-def read_process(root: Path = Path("/")) -> Process:
-    """Return libraries that stub syncs in this process and its children, its cgroup and its seccomp state."""
-    return _process(Tree(root), "self")
-
-
 def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     """Return the sync-stubbing libraries, the cgroup and the seccomp state of a process. Raises Refused."""
     tree = Tree(root)
@@ -39,20 +34,23 @@ def read_process_of(pid: int, root: Path = Path("/")) -> Process:
         raise Refused(f"there is no process {pid}")
     if tree.data(f"/proc/{pid}/maps", 1) is None:
         raise Refused(f"process {pid} ({name}): only root and its owner may read what it has loaded. Run fstui as root")
-    return msgspec.structs.replace(_process(tree, str(pid)), pid=pid, name=name)
+    return msgspec.structs.replace(read_process(root, pid), pid=pid, name=name)
 
 
-def _process(tree: Tree, pid: str) -> Process:
+def read_process(root: Path = Path("/"), pid: int | str = "self") -> Process:
+    """Return libraries that stub syncs in a process, its cgroup and its seccomp state."""
+    tree = Tree(root)
     environ, preload = f"/proc/{pid}/environ", "/etc/ld.so.preload"
     stubs = [*mapped_stubs(tree, pid), *_stubs(environ, preloaded_libraries(tree.text(environ) or ""))]
     if pid == "self":  # another process may have another root directory, so this file may not apply to it
         stubs += _stubs(preload, re.split(r"[ :\t\n]", tree.text(preload) or ""))
     cgroups = tree.text(f"/proc/{pid}/cgroup") or ""
+    limits = proc.io_limits(mounts.read_mounts(tree), cgroups, lambda path: tree.text(path) or "")
     seccomp = re.search(r"^Seccomp:\s+([012])$", tree.text(f"/proc/{pid}/status") or "", re.MULTILINE)
     return Process(
         preloads=tuple(stubs),
         cgroup=proc.io_cgroup(cgroups),
-        io_limits=io_limits(tree, cgroups),
+        io_limits=tuple(dict.fromkeys(Reading(what=what, value=value, path=path) for what, value, path in limits)),
         seccomp=_SECCOMP[int(seccomp[1])] if seccomp else None,
     )
 
@@ -97,12 +95,6 @@ def writers(before: WriteCounts, after: WriteCounts, own_pids: frozenset[int] = 
         if more_bytes > 0 and pid not in own_pids:
             others.append(OtherWriter(pid=pid, name=count.name, written_bytes=more_bytes))
     return tuple(sorted(others, key=lambda writer: (-writer.written_bytes, writer.pid)))
-
-
-def io_limits(tree: Tree, text: str) -> tuple[Reading, ...]:
-    """Return every limit of a process, such as ``253:0 wiops`` with value ``100``. ``text``: its /proc/PID/cgroup."""
-    limits = proc.io_limits(mounts.read_mounts(tree), text, lambda path: tree.text(path) or "")
-    return tuple(dict.fromkeys(Reading(what=limit.what, value=limit.value, path=limit.path) for limit in limits))
 
 
 def members_file(tree: Tree, text: str) -> str | None:

@@ -59,13 +59,15 @@ class LayerDescription(NamedTuple):
     link: str | None = None
 
 
-class DeviceReader:
-    """Reads block devices of one kind. The base class reads the devices below and the queue, which all drivers have."""
-
+class Reader:
     def __init__(self, row: LayerKind, sources: Sources) -> None:
         self.row = row
         self.sources = sources
         self.tree = sources.tree
+
+
+class DeviceReader(Reader):
+    """Reads block devices of one kind. The base class reads the devices below and the queue, which all drivers have."""
 
     def recognises(self, name: str) -> bool:
         """Return whether a device is of this kind, if its name has the prefix of this kind."""
@@ -92,13 +94,8 @@ class DeviceReader:
         return without_none([*readings, self.tree.reading(UNTORN, f"/sys/block/{name}/queue/{UNTORN}", unless=("0",))])
 
 
-class FilesystemReader:
+class FilesystemReader(Reader):
     """Reads filesystems of one kind. The base class reads filesystems on one block device, from the mount alone."""
-
-    def __init__(self, row: LayerKind, sources: Sources) -> None:
-        self.row = row
-        self.sources = sources
-        self.tree = sources.tree
 
     def read(self, mount: Mount) -> LayerDescription:
         description = self.read_below(mount)

@@ -81,26 +81,22 @@ class LoopReader(DeviceReader):
         path = f"/sys/block/{name}/loop/backing_file"
         file = self.tree.text(path)
         below, other_layers = self._backing(name, file) if file else ((), ())
+        settings = (
+            Reading(what="backing_file", value=file, path=path) if file else None,
+            self._deleted_in_name(name, file) if file else None,
+            self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
+            self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
+            self.tree.reading("ro", f"/sys/block/{name}/ro", only=("1",)),
+        )
         return LayerDescription(
             below=below,
-            readings=(*self._settings(name, path, file), *self.queue_readings(name)),
+            readings=(*without_none(settings), *self.queue_readings(name)),
             identity=f"file {file}",
             other_layers=other_layers,
         )
 
     def worth_listing(self, node: Node) -> bool:
         return bool(node.below)
-
-    def _settings(self, name: str, path: str, file: str | None) -> tuple[Reading, ...]:
-        return without_none(
-            [
-                Reading(what="backing_file", value=file, path=path) if file else None,
-                self._deleted_in_name(name, file) if file else None,
-                self.tree.reading("dio", f"/sys/block/{name}/loop/dio"),
-                self.tree.reading("offset", f"/sys/block/{name}/loop/offset"),
-                self.tree.reading("ro", f"/sys/block/{name}/ro", only=("1",)),
-            ]
-        )
 
     def _backing(self, name: str, file: str) -> tuple[tuple[str, ...], tuple[Node, ...]]:
         device = self.sources.names.by_path(file) or self._device_behind_node(name, file)

@@ -113,25 +113,25 @@ class Pools:
         members = Members(self._sources, name)
         nocacheflush = flush_parameters(self._sources.tree)
         drops_flushes = next((reading for reading in nocacheflush if reading.value == "1"), None)
-        below: tuple[str, ...] = ()
-        no_status: tuple[Reading, ...] = ()
+        readings = (*self.properties.get(name, ()), *nocacheflush)
         if status is None:
+            status = PoolStatus(name, [], ())
             because = "only zpool status reports its devices"
             command = ("zpool", "status", "-L", "-P", name)
-            no_status = (missing_reading("the pool's devices", [command], self._sources.claims),)
+            readings += (missing_reading("the pool's devices", [command], self._sources.claims),)
         else:
-            is_striped = sum(vdev.role is None for vdev in status.vdevs) > 1
-            below = tuple(members.add(vdev, vdev.role or ("stripe" if is_striped else None)) for vdev in status.vdevs)
             has_slog = any(vdev.role == "slog" for vdev in status.vdevs)
             because = "the intent log is on " + ("a device of its own (SLOG)" if has_slog else "the pool's own disks")
+        is_striped = sum(vdev.role is None for vdev in status.vdevs) > 1
+        below = tuple(members.add(vdev, vdev.role or ("stripe" if is_striped else None)) for vdev in status.vdevs)
         pool = kind("zpool").node(
             f"pool:{name}",
             name,
             below=below,
             sync="stops" if drops_flushes else "passes" if below else "unknown",
             because=f"{drops_flushes.what}=1" if drops_flushes else because,
-            state=status.state if status else (),
-            readings=(*self.properties.get(name, ()), *nocacheflush, *no_status),
+            state=status.state,
+            readings=readings,
         )
         return LayerDescription((pool.id,), other_layers=(pool, *members.layers), roles=members.roles)
 
