@@ -98,7 +98,7 @@ def writers(before: WriteCounts, after: WriteCounts, own_pids: frozenset[int] = 
 
 
 def members_file(tree: Tree, text: str) -> str | None:
-    """Return the ``cgroup.procs`` of the group whose io limits apply to a process. ``text``: its /proc/PID/cgroup."""
+    """Return the ``cgroup.procs`` of the group whose I/O limits apply to a process. ``text``: its /proc/PID/cgroup."""
     by_controller = proc.cgroups(text)
     for mount in mounts.read_mounts(tree):
         is_v1 = mount.fstype == "cgroup" and "blkio" in mount.super_options and "blkio" in by_controller

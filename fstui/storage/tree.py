@@ -32,7 +32,7 @@ class Tree:
 
     def data(self, path: str, limit_bytes: int = SMALL_BYTES) -> bytes | None:
         try:
-            # a descriptor is faster than a file object, and counters are read many times per second
+            # a descriptor is faster than a file object, and counters are read many times per second;
             # O_NONBLOCK, because opening a fifo would block
             descriptor = os.open(self._root + path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except (OSError, ValueError):  # ValueError: a NUL in the name

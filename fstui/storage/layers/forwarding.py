@@ -57,7 +57,7 @@ that no sync waits for."""
 COPY_LIST = Forwarded("sometimes", "sometimes", "never")
 """The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
 LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")
-"""A share of the writes, some time after a sync: the slow device of a cache."""
+"""A share of the writes, some time after a sync: the slow device of a cache, or a cache of metadata only."""
 CLONES = Forwarded("sometimes", "shared", "shared")
 """A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
 SOMETIMES = Forwarded("sometimes", "sometimes", "sometimes")

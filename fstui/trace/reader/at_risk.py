@@ -41,7 +41,7 @@ MAX_NAMES = 500
 MAX_SEARCHES = 20
 """Maximum number of directories to search for per second."""
 THREAD_CACHE_LIFETIME_S = 10.0
-"""Time until the programs of threads are looked up again, because thread numbers are reused."""
+"""Time until the programs of threads are looked up again, because thread ids are reused."""
 
 
 class ProgramRow(Totals):
@@ -125,8 +125,8 @@ class AtRiskTracker:
     def _end_unreported(self, syncs: Syncs) -> None:
         """End the running syncs whose end no event will report.
 
-        Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. The latter sync
-        has ended when its file is not being written and the disks were flushed after the sync began.
+        Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. In the
+        latter case, the sync has ended when its file is not being written and the disks were flushed after it began.
         """
         for thread, (key, began_ns, has_end) in list(syncs.running.items()):
             file = self._open_file(key)

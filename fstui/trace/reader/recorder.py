@@ -1,4 +1,4 @@
-"""Program: record counters every second and, as root, which programs wait every ten seconds (a *window*).
+"""Program: record counters every second and, as root, every ten seconds (a *window*) which programs waited.
 
 argv: a line of JSON:
 "directory", "max_bytes"  of the ring of files to write (fstui.state.ring)
@@ -53,7 +53,7 @@ MAX_PROCESSES = 8  # in the record of a window
 MAX_DESCRIPTORS = 256  # descriptors of a process to examine
 MAX_CHECKS = 64  # of excluded threads per second
 BUSY_SHARE = 0.8
-"""The threads that are excluded make this share of all syncs."""
+"""The threads that are excluded account for this share of all syncs."""
 MIN_BYTES = 256 << 10
 """A process that read and wrote less than this in a window is not recorded."""
 MAX_RECORD_BYTES = 1 << 20
@@ -88,10 +88,10 @@ class ExcludedThread(NamedTuple):
 
 
 class Trace(WaitRecording):
-    """Record which program waits for which file, and which discards.
+    """Record which programs wait for which files, and which programs send discards.
 
-    If there are many events, the threads with most events are excluded until the window ends. They are checked about
-    once a second. If one of them is blocked, all threads are traced again.
+    If there are many events, the threads with the most events are excluded until the window ends. They are checked
+    about once a second. If one of them is blocked, all threads are traced again.
     """
 
     def __init__(self, name: str) -> None:
@@ -140,7 +140,7 @@ class Trace(WaitRecording):
             self.exclude_busiest()
 
     def exclude_busiest(self) -> None:
-        """Exclude the threads that sync most. Before Linux 5.7 this is not possible, so stop tracing all threads."""
+        """Exclude the threads that sync most. Before Linux 5.7 this is not possible, so stop tracing altogether."""
         self.read()
         if not self._excluded:
             self._traced_s = time.monotonic() - self._began_s
@@ -226,7 +226,7 @@ class Trace(WaitRecording):
         return result
 
     def _discards(self) -> Iterator[JsonObject]:
-        """Yield the programs that discarded most bytes. All programs of one name count as one."""
+        """Yield the programs that discarded the most bytes. All programs of one name count as one."""
         programs = self._process_cache.find_processes({thread for thread, _ in self._discarded})
         sums: Counter[tuple[str, str]] = Counter()
         for (thread, number), size in self._discarded.items():
@@ -237,7 +237,7 @@ class Trace(WaitRecording):
 
 
 def busiest_threads(syncs: Counter[int]) -> list[int]:
-    """Return the threads with most syncs that together make BUSY_SHARE of all syncs."""
+    """Return the threads with the most syncs that together account for BUSY_SHARE of all syncs."""
     threads: list[int] = []
     remaining = syncs.total() * BUSY_SHARE
     for thread, number in syncs.most_common():
@@ -312,7 +312,7 @@ def switches(thread: int) -> int | None:
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
-    """Return whether a thread is blocked in a sync of a file. The file has a descriptor if a system call syncs it."""
+    """Return whether a thread is blocked in a sync of a file. ``file.fd`` is set if a system call syncs it."""
     if file.fd >= 0 and _SYNC_CALLS:
         return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _SYNC_CALLS
     process = proc.stat(thread)
@@ -327,7 +327,7 @@ def cgroup_of(pid: int) -> str:
 
 
 def limits_of(pid: int) -> list[str]:
-    """Return the io limits that apply to a process, such as ``vda wiops 100``."""
+    """Return the I/O limits that apply to a process, such as ``vda wiops 100``."""
     limits = proc.io_limits(proc.mounts(), proc.read_text(f"/proc/{pid}/cgroup"), proc.read_text)
     lines = []
     for limit in limits:
@@ -383,7 +383,7 @@ class Processes:
         self._scan_cost_s, self._scanned_at_s = 0.0, 0.0
 
     def take_busiest(self) -> list[JsonObject] | None:
-        """Return the processes that read and wrote most since the last call; None if that was too recent."""
+        """Return the processes that read and wrote the most since the last call; None if that was too recent."""
         now_s = time.monotonic()
         if now_s - self._scanned_at_s < self._scan_cost_s / PROCESS_SCAN_SHARE:
             return None
@@ -469,7 +469,7 @@ def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
                 break
             ring.write(record)
             if ring.dropped_records and not has_complained:
-                say(f"records are lost: {ring.trouble}")
+                say(f"records are being lost: {ring.trouble}")
             has_complained = bool(ring.dropped_records)
         ring.close()
         remove_entry(entry)  # None if the trace was not removed, or if the recorder was killed
@@ -489,7 +489,7 @@ def lock(directory: str) -> str:
         fd = os.open(f"{directory}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return f"another 'fstui record' writes to {directory}. Stop it first."
+        return f"another 'fstui record' is already writing to {directory}. Stop it first."
     except OSError as error:
         return f"{directory}: {error.strerror}"
     return ""
@@ -578,7 +578,7 @@ def run(settings: JsonObject) -> int:
             if trace:
                 trace.remove()
         except OSError as problem:
-            say(f"the instance of the trace was not removed: {problem.strerror}; 'fstui clean' tries again")
+            say(f"the trace instance was not removed: {problem.strerror}; 'fstui clean' tries again")
             entry = None
         writer.close(entry)
 

@@ -103,7 +103,7 @@ class EventRecording:
             self._store = PageStore(self._layout, self._readers)
             self._capacity = self.instance.open_buffers()
             self.thread = self._check_with_marker()
-            """The number of this thread in events."""
+            """The id of this thread in events."""
             enable()
         except BaseException:
             self.instance.remove()
@@ -112,16 +112,16 @@ class EventRecording:
     def _check_with_marker(self) -> int:
         """Check that the buffer is readable and its clock is CLOCK_MONOTONIC, by writing a marker and reading it back.
 
-        Returns the thread number in the event of the marker. Raises TracefsError.
+        Returns the thread id in the event of the marker. Raises TracefsError.
         """
-        number = self.read_format(TracedEvent(MARKER, ("common_pid",)))
+        marker_id = self.read_format(TracedEvent(MARKER, ("common_pid",)))
         self.instance.write("options/markers", "1")
         before_ns = time.monotonic_ns()
         self.instance.write("trace_marker", "fstui")
         after_ns = time.monotonic_ns()
         self.collect()
         for time_ns, event_id, (thread,) in self.events(after_ns + CLOCK_SLACK_NS):
-            if event_id == number and time_ns >= before_ns - CLOCK_SLACK_NS:
+            if event_id == marker_id and time_ns >= before_ns - CLOCK_SLACK_NS:
                 return int(thread)
         raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
 
@@ -141,11 +141,11 @@ class EventRecording:
 
     def enable(self, event: TracedEvent) -> int:
         """Record an event from now on. Returns the event id in the buffer. Raises TracefsError."""
-        number = self.read_format(event)
+        event_id = self.read_format(event)
         if event.filter:
             self.instance.write(f"events/{event.name}/filter", event.filter)
         self.switch_event(event.name, on=True)
-        return number
+        return event_id
 
     def switch_event(self, name: str, *, on: bool) -> None:
         """Raises TracefsError."""
@@ -162,12 +162,12 @@ class EventRecording:
     def read(self) -> None:
         """Read the events that happened so far, and call their handlers."""
         handlers = self.handlers
-        for time_ns, number, fields in self.events(self.collect()):
-            if number in handlers:
-                handlers[number](time_ns, *fields)
+        for time_ns, event_id, fields in self.events(self.collect()):
+            if event_id in handlers:
+                handlers[event_id](time_ns, *fields)
 
     def collect(self) -> int:
-        """Read at most one buffer per CPU. Returns the time (ns) up to which all events have been read."""
+        """Read at most one bufferful per CPU. Returns the time (ns) up to which all events have been read."""
         began_ns = time.monotonic_ns()
         max_pages = self._capacity // self._layout.bytes + 1
         self.max_fill = 0.0
@@ -183,7 +183,7 @@ class EventRecording:
                 yield page
 
     def command_names(self) -> str:
-        """Return the kernel's list of recent threads: a line with number and name for each."""
+        """Return the kernel's list of recent threads: a line with the id and the name of each."""
         return self.instance.read("../../saved_cmdlines")
 
     def lost(self) -> int:

@@ -78,7 +78,7 @@ class Syncs(EventRecording):
         handle(TracedEvent("xfs/xfs_dir_fsync", file_fields, device_filter), self._begin_without_end)
         handle(TracedEvent("btrfs/btrfs_sync_file", ("common_pid", "ino")), self._begin_without_device)
         if not self.handlers:
-            raise TracefsError("this kernel has no event of a filesystem that syncs")
+            raise TracefsError("this kernel has no trace event for filesystem syncs")
         for name in self._end_events.events:
             handle(TracedEvent(name, ("common_pid",), device_filter), self.end)
         only_directories = " && ".join(filter(None, (device_filter, f"type == {HANDLE_OF_DIRECTORY}")))

@@ -29,7 +29,7 @@ from fstui.trace.reader.tracefs import PREFIX, TracefsError
 from fstui.trace.reader.waits import EVENTS, FREQUENT, FUA_WRITES, SyncedFile, SyncWaits
 
 INTERVAL_S = 1.0
-IN_CONTAINER = "the process numbers of a container's pid namespace are not those of the kernel's events"
+IN_CONTAINER = "in a container, process ids differ from those in the kernel's trace events"
 COMMIT_BEGAN = TracedEvent("jbd2/jbd2_start_commit", ("dev",))
 COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = TracedEvent("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
@@ -47,7 +47,7 @@ class WaitRecording(EventRecording):
         if not in_outermost_namespace():
             raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls
-        self._family: Lineage | None = None
+        self._lineage: Lineage | None = None
         self.waits = SyncWaits()
         self.cpu_delays: dict[int, int] = {}
         """How long (ns) each thread waited for a CPU in the last second."""
@@ -67,15 +67,15 @@ class WaitRecording(EventRecording):
                     filter_ = FUA_WRITES if name.startswith("block/") else only_device if "dev" in fields else ""
                     self.handle(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
-            raise TracefsError("this kernel has no event of a system call or a filesystem that syncs")
+            raise TracefsError("this kernel has no trace event for sync calls or for filesystem syncs")
         if self._pid is not None:
             self._follow(self._pid)
 
     def _follow(self, pid: int) -> None:
         """Follow the process and its descendants, including those that end quickly."""
-        self._family = lineage = Lineage()
+        self._lineage = lineage = Lineage()
         if not self.handle(FORK, lambda _, parent, child: lineage.add_fork(parent, child)):
-            raise TracefsError("this kernel has no event of a new process")
+            raise TracefsError("this kernel has no trace event for new processes")
         lineage.add("own", family([pid]))
 
     def add_waits(self, span: Span) -> None:
@@ -90,7 +90,7 @@ class WaitRecording(EventRecording):
         for (thread, *file), durations in sorted(waits.durations.items(), key=lambda wait: -wait[1].sum_ns):
             row = self.row(thread, SyncedFile(*file))
             row.durations.merge(durations)
-            if not programs[thread].is_kernel:  # a kernel worker also does unrelated work, and waits for a CPU with it
+            if not programs[thread].is_kernel:  # a kernel worker's waits for a CPU include unrelated work
                 delay_ns = min(delays.get(thread, 0), durations.sum_ns)
                 row.cpu_ns += delay_ns
                 delays[thread] = delays.get(thread, 0) - delay_ns
@@ -116,13 +116,14 @@ class WaitRecording(EventRecording):
         program = self._processes[thread]
         path, device = self._locations.locate(program, file)
         located = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
-        has_own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)  # a later second may find its path
+        # keep inodes apart while there is room, because a later second may find their paths
+        has_own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)
         key = WaitKey(program.name, program.is_kernel, located if has_own_row else SyncedFile(device))
         is_fua_write = not file.inode and file.fd < 0
         is_unwanted = (
             (program.is_kernel and is_fua_write)  # no program waits for it
             or self._device not in (None, device)
-            or (self._family and self._family.owner(thread) != "own")
+            or (self._lineage and self._lineage.owner(thread) != "own")
         )
         if is_unwanted:
             return WaitRow(key)
@@ -144,8 +145,8 @@ class WatchSession(WaitRecording):
         self._commits: dict[int, Durations] = {}
         self._committing: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
-        """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. The
-        next fsync of each open file description does."""
+        """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. Each
+        open file description returns it once, from its next fsync."""
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
@@ -177,7 +178,7 @@ class WatchSession(WaitRecording):
             error[1] += 1
 
     def begin_second(self) -> float:
-        """Return after which part of the second the caller must call ``pause_devices``; 1 if it must not call it."""
+        """Return the part of the second in which to trace devices. If below 1, the caller must then pause them."""
         self._share = self._devices.share
         if self._share < 1:
             self._devices.switch(on=True)
@@ -245,9 +246,9 @@ def watch(session: WatchSession) -> None:
     closed = False
     while not closed:
         due += INTERVAL_S
-        recorded_s = session.begin_second()
-        if recorded_s < INTERVAL_S:
-            closed = wait_for_close(recorded_s)
+        share = session.begin_second()
+        if share < 1:
+            closed = wait_for_close(share * INTERVAL_S)
             session.pause_devices()
         closed = closed or wait_for_close(due - time.monotonic())
         second = session.end_second()

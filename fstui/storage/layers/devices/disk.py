@@ -82,7 +82,7 @@ class DiskReader(DeviceReader):
         row, cache_enabled = models.find(model), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         state = tree.reading("state", f"{directory}/device/state", unless=("running", "live"))
         firmware = [tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev")]
-        # a device without hardware or on an unknown link may be no disk, so its name gives its kind
+        # a device without hardware or on an unknown link may not be a disk, so its name gives its kind
         is_unknown = "/virtual/block/" in path or (path and link_name is None)
         disk_readings = (
             _cache_type(tree, directory, name),
@@ -180,7 +180,7 @@ def _form_and_rate(tree: Tree, directory: str, name: str, udev_rate: str | None,
 
 
 class Drive(LayerKind, frozen=True, kw_only=True):
-    """The row of a lowest device with a write cache of its own."""
+    """The kind of a lowest device with a write cache of its own."""
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         """Compare the kernel's setting of the cache with what the drive reports."""
@@ -192,7 +192,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
             return "stops", "the kernel is set to write through, but the drive reports that its write cache is on"
         if off_reading(node, "F_FLUSH"):
             return "unknown", "write through: the host offers no flush (virtio F_FLUSH), so the kernel sends none"
-        return "unknown", "write through: the kernel sends no flush, the device states no volatile cache"
+        return "unknown", "write through: the kernel sends no flush, the device reports no volatile cache"
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         commands = [command for node in nodes for command in (*cache_commands(node), health.health_command(node))]

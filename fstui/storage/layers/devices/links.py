@@ -30,12 +30,12 @@ class Link(Base, frozen=True, kw_only=True):
     hides_drive: bool = False
     """A bridge answers for the drive."""
     direct: bool = False
-    """Nothing with a memory of its own is in between, so a measured time is that of the drive."""
+    """Nothing with a cache of its own is in between, so a measured time is that of the drive."""
     drives_report_form: bool = False
     """Every drive on such a link reports its form factor (SCSI VPD page B1). A device that reports none may be an
-    array, which has a memory of its own."""
+    array, which has a cache of its own."""
     may_be_an_array: bool = False
-    """The device may be one disk, or an array or a controller with a memory of its own."""
+    """The device may be one disk, or an array or a controller with a cache of its own."""
     assume_array: bool = False
     """A device without a form factor is taken for a storage array, which usually has a battery."""
     networked: bool = False

@@ -18,9 +18,9 @@ EXCLUSIVE = "exclusive_operation"
 """A reading: the operation that is running, such as device replace or balance. Only one can run (ch-sysfs)."""
 _DIRECTORY = "/sys/fs/btrfs"
 _AT_REST = frozenset({"none", "balance paused"})
-_LEVELS = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
-_LEVEL_OF = (("level", "data"), ("metadata_level", "metadata"))
-"""The readings of levels, and what is stored at each level."""
+_PROFILES = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
+_PROFILES_OF = (("level", "data"), ("metadata_level", "metadata"))
+"""The reading of each profile, and what is stored with this profile."""
 _UNCHECKED = frozenset({"nodatasum", "nodatacow"})
 """Without checksums, btrfs cannot tell which of two copies is right (btrfs(5))."""
 _COPIES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
@@ -35,19 +35,19 @@ class BtrfsReader(FilesystemReader):
         return self.tree.names(f"{_DIRECTORY}/{uuid}/devices") if uuid is not None else from_mount
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
-        """Return ``barrier``, ``checksums`` if they are off, and the profiles, several of each during a conversion."""
+        """Return ``barrier``, ``checksums`` if off, and the profiles of data and metadata (several if converting)."""
         is_off = not _UNCHECKED.isdisjoint(mount.super_options)
         checksums = (Reading(what="checksums", value="off", path=MOUNTINFO),) if is_off else ()
-        levels = (self._level(what, contents, device) for what, contents in _LEVEL_OF)
-        return (*super().settings(mount, device), *checksums, *(level for level in levels if level))
+        profiles = (self._profile(what, contents, device) for what, contents in _PROFILES_OF)
+        return (*super().settings(mount, device), *checksums, *without_none(profiles))
 
-    def _level(self, what: str, contents: str, device: str) -> Reading | None:
+    def _profile(self, what: str, contents: str, device: str) -> Reading | None:
         """Return the profile of data or of metadata. ``mkfs.btrfs --mixed`` stores both in block groups of one kind."""
         home = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
         for directory in (f"{home}/{contents}", f"{home}/mixed"):
-            levels = sorted(_LEVELS.intersection(self.tree.names(directory)))
-            if levels:
-                return Reading(what=what, value=" ".join(levels), path=directory)
+            profiles = sorted(_PROFILES.intersection(self.tree.names(directory)))
+            if profiles:
+                return Reading(what=what, value=" ".join(profiles), path=directory)
         return None
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
@@ -74,18 +74,19 @@ class BtrfsReader(FilesystemReader):
 
 class Btrfs(LayerKind, frozen=True, kw_only=True):
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
+        # a flush before the superblock, which is then written with FUA (fs/btrfs/disk-io.c: write_all_supers)
         return ExpectedFlushes(Range(2, 2), ONE)
 
     def tolerated_failures(self, node: Node, members: int) -> int:
         """Return how many more members may fail, by the weaker profile of data and metadata (mkfs.btrfs(8))."""
-        levels = [node.value(what) for what, _ in _LEVEL_OF]
-        without_failures = min((_TOLERATES.get(level, 0) for level in levels if level is not None), default=0)
-        return max(0, without_failures - sum(trouble.what == "missing" for trouble in node.state))
+        profiles = [node.value(what) for what, _ in _PROFILES_OF]
+        tolerance = min((_TOLERATES.get(profile, 0) for profile in profiles if profile is not None), default=0)
+        return max(0, tolerance - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrected_members(self, node: Node, members: int) -> int:
-        """Return how many members may come back stale. These are as many as may fail if every block has a second copy
-        and a checksum that identifies the right copy, else 0."""
-        has_copies = all(node.value(what) in _COPIES for what, _ in _LEVEL_OF)
+        """Return how many members may come back stale: the number that may fail, if every block has a second copy and a
+        checksum that identifies the right copy; otherwise 0."""
+        has_copies = all(node.value(what) in _COPIES for what, _ in _PROFILES_OF)
         is_unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
         return self.tolerated_failures(node, members) if has_copies and not is_unchecked else 0
 

@@ -34,7 +34,7 @@ _BYPASSED = Forwarded("each", "sometimes", "shared")
 
 
 class Cached(LayerKind, frozen=True, kw_only=True):
-    """The row of a layer in which one device caches for another."""
+    """The kind of a layer in which one device caches for another."""
 
     always_writeback: bool = False
     """The slow device is always written later, except by writes that bypass the cache. False: this depends on
@@ -42,30 +42,30 @@ class Cached(LayerKind, frozen=True, kw_only=True):
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
-        later_role = self._later_role(node)
+        unawaited_role = self._unawaited_role(node)
         below = super().waits_for(node, below, filesystem) or ()
-        awaited = tuple(child for child in below if node.below_roles.get(child.id) != later_role)
+        awaited = tuple(child for child in below if node.below_roles.get(child.id) != unawaited_role)
         # if no layer below has the role, the roles are unknown
-        return awaited if later_role and len(awaited) < len(below) else None
+        return awaited if unawaited_role and len(awaited) < len(below) else None
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what the member gets, by its role and the mode of the cache."""
-        later_role = self._later_role(node)
+        unawaited_role = self._unawaited_role(node)
         if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
             # no flush is expected at a cleaner's cache, because it may be empty already, which only its status shows
             fast = COPY_LIST if bypass == "cleaner" else LATER_WRITES
             return by_role(member.role, fast if member.role == "cache" else _BYPASSED)
-        if (later_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
+        if (unawaited_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
             return COPY_LIST
-        if later_role is None or member.role not in ("cache", "origin"):
+        if unawaited_role is None or member.role not in ("cache", "origin"):
             return by_role(member.role, SOMETIMES)
         if self.always_writeback:
             return LATER_WRITES if member.role == "origin" else FAST_DEVICE
-        if later_role == "origin":
+        if unawaited_role == "origin":
             return PART
         return ALL if member.role == "origin" else COPY
 
-    def _later_role(self, node: Node) -> str | None:
+    def _unawaited_role(self, node: Node) -> str | None:
         """Return the role of the device that no sync waits for, as it is written later; None if unknown."""
         if self.always_writeback:
             return "origin" if node.reading(_BYPASS) is None else None
@@ -105,17 +105,17 @@ class Bcache(Cached, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
         """Return ``synchronous`` if it is off.
 
-        No flush then commits the journal of the cache, and the next start discards the content of the cache
+        Then no flush commits the journal of the cache, and the next start discards the content of the cache
         (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs caused no flush (Linux 6.12).
         """
-        if (reading := off_reading(node, _SYNCHRONOUS)) is None or self._later_role(node) != "origin":
+        if (reading := off_reading(node, _SYNCHRONOUS)) is None or self._unawaited_role(node) != "origin":
             return None
         return SkippedSync(
             reading=reading,
             how="set up",
             option=f"{_SYNCHRONOUS} 0",
             misses="flush",
-            means="commits no journal of the cache, whose blocks the next start throws away",
+            means="does not commit the cache's journal, so the next start throws the cached blocks away",
             undo=f"Turn it on, then run again: 'echo 1 > {reading.path}'",
         )
 

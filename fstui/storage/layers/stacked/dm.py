@@ -50,7 +50,7 @@ def sends_requests(node: Node) -> bool | None:
 
 
 class Multipath(DmTarget, frozen=True, kw_only=True):
-    """The entry of dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the
+    """dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the
     requests, which they do not count as flushes."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

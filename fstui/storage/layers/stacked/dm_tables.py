@@ -84,9 +84,9 @@ def _settings(segment: Segment) -> dict[str, str]:
 
 
 def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
-    words, role_by_place = segment.words, _BY_PLACE.get(segment.target)
-    if role_by_place is not None:
-        yield from ((words[place], role) for place, role in role_by_place.items() if place < len(words))
+    words, role_by_position = segment.words, _BY_POSITION.get(segment.target)
+    if role_by_position is not None:
+        yield from ((words[position], role) for position, role in role_by_position.items() if position < len(words))
     elif segment.target == "raid":
         yield from _raid(words)
     elif segment.target in _COMMON_ROLE:
@@ -95,7 +95,7 @@ def _roles(segment: Segment) -> Iterator[tuple[str, str]]:
         yield from _mirror(words)
 
 
-_BY_PLACE: Mapping[str, Mapping[int, str]] = {
+_BY_POSITION: Mapping[str, Mapping[int, str]] = {
     "cache": {0: "metadata", 1: "cache", 2: "origin"},
     "writecache": {1: "origin", 2: "cache"},
     "thin-pool": {0: "metadata", 1: "data"},
@@ -104,7 +104,7 @@ _BY_PLACE: Mapping[str, Mapping[int, str]] = {
     "snapshot-merge": {0: "origin", 1: "cow"},
     "snapshot-origin": {0: "origin"},
 }
-"""Roles of devices by their places among the arguments of the target."""
+"""Roles of devices by their positions among the arguments of the target."""
 _COMMON_ROLE = {"multipath": "path", "striped": "stripe"}
 """Targets whose devices all have the same role."""
 
