@@ -302,7 +302,7 @@ def _watch_result(node: str, watch_report: WatchReport) -> HostResult:
         node=node,
         place=watch_report.mount_point or "",
         sentence=watch_report.sentence[:_MAX_SENTENCE],
-        flag=watch_report.honest[:_MAX_SENTENCE],
+        flag=watch_report.durability[:_MAX_SENTENCE],
         speed=watch_report.speed.answer if watch_report.speed.title else None,
         speed_title=watch_report.speed.title[:_MAX_SENTENCE],
         kernel=watch_report.host.kernel[:_MAX_VALUE],

@@ -18,7 +18,7 @@ Culprit = Literal["disk", "filesystem", "program", "cpu", "nobody", "unknown"]
 
 
 class Waiting(Base, frozen=True, kw_only=True):
-    """The processes with one name, and a file for whose syncs they waited."""
+    """The waits of all processes of one name for syncs of one file."""
 
     program: str
     pid: int | None
@@ -40,11 +40,11 @@ class Waiting(Base, frozen=True, kw_only=True):
     latency_ns: DeviceTimes | None
     """The durations of the syncs. None if the filesystem has no event for the end of a sync."""
     device_ns: int | None
-    """The time of one sync that is spent in the devices, on average over all programs."""
+    """Mean time that a sync spends in the devices, over all programs."""
     cpu_ns: int
     """Upper bound of the part of ``waited_ns`` in which the threads waited for a CPU."""
     in_flight_ns: int | None
-    """How long the oldest sync that has not returned has taken so far."""
+    """Age of the oldest sync still in flight."""
     failed: dict[int, int] = {}
     """By errno: how many syncs failed."""
 
@@ -105,7 +105,7 @@ class WatchCounts(Base, frozen=True, kw_only=True):
     """What was counted in one second, or in the whole watch."""
 
     elapsed_s: float = 0.0
-    looked_s: float = 0.0
+    traced_s: float = msgspec.field(default=0.0, name="looked_s")
     """The part of ``elapsed_s`` in which the devices' requests were traced. With too many requests, it is shorter."""
     lost: int = 0
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
@@ -134,7 +134,7 @@ class WatchReport(Base, frozen=True, kw_only=True):
     errors: tuple[LostWrite, ...] = ()
     culprit: Culprit
     sentence: str
-    honest: str = ""
+    durability: str = msgspec.field(default="", name="honest")
     """What the configuration alone shows about durability, as a sentence. A watch issues no syncs of its own."""
     speed: Speed = Speed()
 

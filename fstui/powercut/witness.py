@@ -21,7 +21,7 @@ from fstui.state.files import open_user_file, sync_directory
 
 SYNC_INTERVAL_S = 0.2
 SILENCE_TIMEOUT_S = 3.0
-"""After this time without a line, power or network have failed, because the writer prints a line every second."""
+"""Without a line for this time, the power or the network has failed: the writer prints a line every second."""
 RATE_PERIOD_S = 2.0
 """The displayed rate is an average over this time."""
 _READ_BYTES = 1 << 16
@@ -63,7 +63,7 @@ class Witness:
         """Time and number of acknowledgements at the states of the last RATE_PERIOD_S."""
 
     def listen(self, source: int, interval_s: float) -> Iterator[WitnessState]:
-        """Read until the connection ends, and yield the state at least this often. Raises BadLog, LogNotWritten."""
+        """Read until the connection ends. Yield the state about every ``interval_s``. Raises BadLog, LogNotWritten."""
         shown_at = 0.0
         while True:
             readable, _, _ = select.select([source], [], [], min(SYNC_INTERVAL_S, interval_s))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from fstui.measure.kinds.servers import Server
-from fstui.measure.kinds.sysbench import FileWaits, SysbenchFigures
+from fstui.measure.kinds.sysbench import FileIO, SysbenchFigures
 from fstui.model.quantities import duration_ns, percent, ratio, short_size
 from fstui.model.run import Run
 from fstui.model.steps import Step
@@ -38,50 +38,50 @@ def _about_syncs(run: Run) -> Iterator[str]:
     if any(database.server.synced_by_writes for database in steps):
         yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
     if any(database.server.pages_twice_in_data for database in steps):
-        yield "MariaDB writes pages twice into ibdata1: the row doublewrite contains the other pages of that file."
+        yield "MariaDB's doublewrite buffer is in ibdata1. The row doublewrite also counts other pages of that file."
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
-    waits = _waits(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
-    waits_of = {file_waits.file: file_waits for file_waits in waits}
+    counted = _file_io(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
+    by_file = {io.file: io for io in counted}
     for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):
         name = file.lower().replace(" ", "_")
-        yield f"{name}_writes", waits_of[file].writes if file in waits_of else None
-        yield f"{name}_syncs", waits_of[file].syncs if file in waits_of else None
+        yield f"{name}_writes", by_file[file].writes if file in by_file else None
+        yield f"{name}_syncs", by_file[file].syncs if file in by_file else None
 
 
 def _steps_with_writes(run: Run) -> list[DatabaseStep]:
     finished = (database for database in measured(run) if database.step.ops)
-    return [database for database in finished if any(waits.writes for waits in database.figures.waits)]
+    return [database for database in finished if any(io.writes for io in database.figures.waits)]
 
 
-def _waits(figures: SysbenchFigures) -> tuple[FileWaits, ...]:
+def _file_io(figures: SysbenchFigures) -> tuple[FileIO, ...]:
     """Return the server's counts, with each write to a file that is opened with O_DSYNC also counted as a sync."""
     opened = figures.server.synced_by_writes if figures.server else frozenset()
-    return tuple(_with_writes_as_syncs(waits) if waits.file in opened else waits for waits in figures.waits)
+    return tuple(_with_writes_as_syncs(io) if io.file in opened else io for io in figures.waits)
 
 
-def _with_writes_as_syncs(waits: FileWaits) -> FileWaits:
-    if waits.writes is None:
-        return waits
-    sync_ns = None if waits.write_ns is None else waits.write_ns + (waits.sync_ns or 0)
-    return replace(waits, syncs=waits.writes + (waits.syncs or 0), sync_ns=sync_ns)
+def _with_writes_as_syncs(io: FileIO) -> FileIO:
+    if io.writes is None:
+        return io
+    sync_ns = None if io.write_ns is None else io.write_ns + (io.sync_ns or 0)
+    return replace(io, syncs=io.writes + (io.syncs or 0), sync_ns=sync_ns)
 
 
 def _rows(number: str, database: DatabaseStep, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
     ops = database.step.ops
-    counted = _waits(database.figures)
-    for waits in counted:
-        if waits.writes or waits.syncs:
-            took = duration_ns(waits.sync_ns / waits.syncs) if waits.sync_ns and waits.syncs else NONE
-            size = NONE if waits.bytes is None else short_size(round(waits.bytes / ops))
-            per_transaction = (_per_transaction(waits.writes, ops), size, _per_transaction(waits.syncs, ops))
-            yield f"{number} {waits.file}", *per_transaction, took
-    syncs = [waits.syncs for waits in counted if waits.syncs is not None]
+    counted = _file_io(database.figures)
+    for io in counted:
+        if io.writes or io.syncs:
+            took = duration_ns(io.sync_ns / io.syncs) if io.sync_ns and io.syncs else NONE
+            size = NONE if io.bytes is None else short_size(round(io.bytes / ops))
+            per_transaction = (_per_transaction(io.writes, ops), size, _per_transaction(io.syncs, ops))
+            yield f"{number} {io.file}", *per_transaction, took
+    syncs = [io.syncs for io in counted if io.syncs is not None]
     yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
     arrived = counts.written_bytes(database.step) if database.server.on_target else None
     size = NONE if arrived is None else short_size(round(arrived / ops))
-    yield f"{number} flushes below", "", size, flushes(counts, database), ""
+    yield f"{number} device flushes", "", size, flushes(counts, database), ""
 
 
 def _per_transaction(number: int | None, ops: int) -> str:
@@ -101,8 +101,8 @@ def _about_servers(servers: dict[str, Server]) -> Iterator[str]:
     for title, server in servers.items():
         if server.binary_log_turned_on:
             yield (
-                f"{title}: fstui enabled its binary log, as replication does. MariaDB ships with it disabled, and "
-                "sync_binlog then changes nothing."
+                f"{title}: fstui enabled its binary log, which replication needs. MariaDB ships with it disabled, and "
+                "without it, sync_binlog has no effect."
             )
     for title, server in servers.items():
         if server.existing and server.commit_settings:
@@ -128,11 +128,11 @@ def _elsewhere(server: Server) -> str:
 def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]:
     counts = figures.Counts(run)
     if any(database.server.on_target and counts.shared_with_others(database.step) for database in databases):
-        yield f"{AT_MOST}before flushes/trx: the count contains flushes of other processes."
+        yield f"“{AT_MOST.strip()}” in the column flushes/trx: the count includes flushes of other processes."
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
-    """Yield which steps the processors limited. A step is in one sentence: limited by itself, or by other processes."""
+    """Yield the steps that the processors limited: those limited by their own load, then by that of other processes."""
     by_itself = (database for database in databases if not database.figures.crowded)
     limited = [database for database in by_itself if database.figures.limited_by_processor]
     if limited:
@@ -150,8 +150,8 @@ def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     if any(database.settings.own_session and database.figures.autogroup for database in crowded):
         yield (
             "This kernel divides processor time between sessions (sched_autogroup_enabled = 1), and server and clients "
-            "have sessions of their own. Started from one shell, they would reach another rate: --set session=shared "
-            "runs them in fstui's session."
+            "have sessions of their own. Started from one shell, they would reach a different rate: "
+            "--set session=shared runs them in fstui's session."
         )
 
 

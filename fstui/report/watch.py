@@ -62,8 +62,8 @@ def figures(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, 
 
 def two_answers(report: WatchReport) -> Iterator[str]:
     """Yield whether the storage is durable, and whether it is slow; nothing for older documents."""
-    if report.honest:
-        yield report.honest
+    if report.durability:
+        yield report.durability
         yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}"
 
 
@@ -140,8 +140,8 @@ def journal(commits: JournalCommits, elapsed_s: float) -> str:
 def _notes(total: WatchCounts) -> Iterator[str]:
     if total.lost:
         yield f"the kernel's buffers were full and lost {counted(total.lost, 'event')}: the rates are lower bounds"
-    if total.looked_s < 0.95 * total.elapsed_s and total.waits:
-        share = total.looked_s / total.elapsed_s
+    if total.traced_s < 0.95 * total.elapsed_s and total.waits:
+        share = total.traced_s / total.elapsed_s
         yield f"device times and FUA cover {percent(share)} of the time, as there were too many events"
     for row in total.waits:
         for number, times in row.failed.items():

@@ -70,12 +70,12 @@ def of_answer(answer: WhatHappened) -> Report:
     too_many = len(rows) > MAX_ROWS
     hint = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
     charts = ((chart.name, svg(chart, answer.buckets, answer.start, answer.end)) for chart in CHARTS)
-    drawn = tuple((name, shapes) for name, shapes in charts if shapes)
+    figures = tuple((name, shapes) for name, shapes in charts if shapes)
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))
     sections = (
         Section("", lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
-        Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=drawn),
+        Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=figures),
         Section("", TABLE, rows, only_in_documents=too_many),
         Section("", lines=(hint,) if hint else ()),
     )
@@ -109,7 +109,7 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         values = [chart.value(bucket) for bucket in buckets]
         highest = max((value for value in values if value is not None), default=0.0)
         if highest:
-            yield f"{chart.name:>15} {sparkline(values, chart.whole)} highest column {chart.words(highest)}"
+            yield f"{chart.name:>15} {sparkline(values, chart.whole)} peak {chart.words(highest)}"
     first, last = (f"{datetime.fromtimestamp(time):%H:%M:%S}" for time in (buckets[0].start, buckets[-1].end))
     room = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
     yield f"{'':>15} {first}{last:>{room}}"
@@ -140,9 +140,9 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
         if not share:
             continue
         x, end_x = (_LEFT + _WIDTH * (time - start) / width_s for time in (bucket.start, bucket.end))
-        high = _HEIGHT * share
+        bar_height = _HEIGHT * share
         width = max(end_x - x - 0.5, 0.5)
-        box = f'x="{x:.1f}" y="{_HEIGHT - high:.1f}" width="{width:.1f}" height="{max(high, 1):.1f}"'
+        box = f'x="{x:.1f}" y="{_HEIGHT - bar_height:.1f}" width="{width:.1f}" height="{max(bar_height, 1):.1f}"'
         shapes.append(f'<rect {box} class="cell"/>')
     shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
     shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(highest))}</text>')

@@ -34,6 +34,7 @@ async def current() -> Lab:
 
 
 async def open_envelope(name: str) -> LabVolume:
+    """Return the volume with its defect, which was hidden until now."""
     return await in_home(laboratory.open_envelope, name)
 
 

@@ -82,12 +82,12 @@ class StepRecorder:
 
     @property
     def ops(self) -> int:
-        """The number of operations that returned. If the program reports no single operations, its own count."""
+        """The number of operations that returned. If the program does not report each operation, its own count."""
         return self.operations.total - self._unfinished_ops or self._figures.ops
 
     @property
     def syncs(self) -> int:
-        """Operations or calls that acknowledged durable data."""
+        """Operations or calls whose data was acknowledged as durable."""
         return self.settings.syncs(self.ops, self.sync_parts.total, self._figures)
 
     @property
@@ -195,7 +195,7 @@ class StepRecorder:
             settings=self.settings,
             status=status,
             error=self.error,
-            reason=self._why_other_length(status, elapsed_ns),
+            reason=self._reason_for_length(status, elapsed_ns),
             ops=self.ops,
             syncs=self.syncs,
             bytes=self.bytes,
@@ -215,14 +215,14 @@ class StepRecorder:
             unanswered=self._pending_operation(status, elapsed_ns),
             timeline=self.timeline.points(),
             counters=self.counter_changes(),
-            turns=self.times.turns or (self.intervals.turns() if self.settings.writers == 1 else ()),
+            turns=self.times.turns or (self.intervals.counted_intervals() if self.settings.writers == 1 else ()),
             trace=self.trace,
             figures=self.reported.figures,
         )
 
-    def _why_other_length(self, status: StepStatus, elapsed_ns: int) -> str | None:
+    def _reason_for_length(self, status: StepStatus, elapsed_ns: int) -> str | None:
         if status not in ("finished", "disturbed") or not self.length_s or not self.settings.uniform or not self.syncs:
-            return None  # a step without syncs stays in memory and is short
+            return None  # a step without syncs only fills the page cache, so it is short anyway
         elapsed_s = elapsed_ns / 1e9
         if self.settings.ends_early(self.ops):
             return None
@@ -317,7 +317,7 @@ class Intervals:
                 break
             reading.add(begins, ends)
 
-    def turns(self) -> tuple[CounterInterval, ...]:
+    def counted_intervals(self) -> tuple[CounterInterval, ...]:
         intervals = (_interval_between(first, second) for first, second in pairwise(self._readings))
         return tuple(interval for interval in intervals if interval.ops)
 

@@ -31,7 +31,7 @@ _ORDER = (
     "check", "latency-watch", "fsync-rate", "odirect-truth", "fit", "wal-postgres", "sqlite-commit",
     "sysbench-oltp", "replica-cut", "fileio-classic",
 )  # fmt: skip
-_OWN_DIRECTORY = "the directory of your own scenarios"
+_OWN_DIRECTORY = "your scenarios directory"
 
 
 class NamedScenario(NamedTuple):
@@ -58,8 +58,8 @@ async def load_own() -> tuple[list[NamedScenario], list[str]]:
     """Return the user's own scenarios, and a sentence for each file that cannot be used."""
     try:
         return await in_child(_load_own_files, where=_OWN_DIRECTORY)
-    except (Refused, OSError) as trouble:
-        return [], [str(trouble)]
+    except (Refused, OSError) as error:
+        return [], [str(error)]
 
 
 async def find(name: str) -> Scenario:
@@ -104,8 +104,8 @@ def _load_own_files() -> tuple[list[NamedScenario], list[str]]:
         if name not in shipped_names():
             try:
                 scenarios.append(NamedScenario(name, load(name)))
-            except Refused as mistake:
-                broken.append(str(mistake))
+            except Refused as refusal:
+                broken.append(str(refusal))
     return scenarios, broken
 
 
@@ -162,8 +162,8 @@ def _check_file(scenario: Scenario, file: str) -> None:
         for value in as_list(setting.value):
             try:
                 check_value(key, setting, value)
-            except Refused as mistake:
-                raise Refused(f"{file}: settings.{mistake}") from None
+            except Refused as refusal:
+                raise Refused(f"{file}: settings.{refusal}") from None
     for number, table in enumerate(scenario.steps, 1):
         try:
             head = msgspec.convert(table, StepHead)
@@ -173,8 +173,8 @@ def _check_file(scenario: Scenario, file: str) -> None:
             if key not in scenario.settings:
                 raise Refused(f"{file}: steps[{number}].for_each: there is no setting {key!r}")
     if not scenario.steps:
-        raise Refused(f"{file}: steps: it has no step")
+        raise Refused(f"{file}: steps: there are none")
     try:
         expand(scenario, {})
-    except Refused as mistake:
-        raise Refused(f"{file}: {mistake}") from None
+    except Refused as refusal:
+        raise Refused(f"{file}: {refusal}") from None

@@ -130,7 +130,7 @@ class WatchingWaits(Watching):
             errors=final.lost_writes,
             culprit=conclusion.culprit,
             sentence=conclusion.sentence,
-            honest=verdicts.durability,
+            durability=verdicts.durability,
             speed=verdicts.speed,
         )
 

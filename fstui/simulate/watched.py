@@ -73,7 +73,7 @@ class Observation:
         deltas = difference(self._before, self._host.counters())
         devices = tuple(self._device(delta) for delta in deltas if delta.writes or delta.flushes)
         waits = (self._waiting(),) if self.syncs.total else ()
-        return WatchCounts(elapsed_s=elapsed_s, looked_s=elapsed_s, waits=waits, devices=devices)
+        return WatchCounts(elapsed_s=elapsed_s, traced_s=elapsed_s, waits=waits, devices=devices)
 
     def _waiting(self) -> Waiting:
         requests_ns = sum(histogram.sum for histogram in self._requests.values())

@@ -1,5 +1,6 @@
-"""The recording on disk: a ring of files with one record per line. Standard library only, because a child writes it.
+"""The recording on disk: a ring of files with one record per line.
 
+Only the standard library is imported, so that the child that writes the ring starts fast and stays small.
 A record is the CRC-32 of a JSON object in hexadecimal, a space, and the object. Each file is a gzip stream that is
 flushed after every record. So if the recorder is killed or the power is cut, only the last records of one file are
 lost. When all files together are larger than the limit, the oldest files are removed.
@@ -24,7 +25,7 @@ MIN_BYTES = MIB
 MIN_FILES = 32
 """A full ring has at least this many files, so that removing a file loses only a small part of the recording."""
 MAX_FILE_AGE_S = 600.0
-FREE_BYTES = 64 * MIB
+MIN_FREE_BYTES = 64 * MIB
 """If less space than this is free, no record is written, so that other programs can use it."""
 READ_BYTES = 512
 """Bytes read from a file at once. If some are damaged, all of them and the rest of the file are lost."""
@@ -62,8 +63,8 @@ class Ring:
             self.dropped_records = 0
 
     def _append(self, record: dict[str, Any]) -> None:
-        if free_bytes(self._directory) < FREE_BYTES:
-            raise OSError(None, f"less than {FREE_BYTES // MIB} MiB are free")
+        if free_bytes(self._directory) < MIN_FREE_BYTES:
+            raise OSError(None, f"less than {MIN_FREE_BYTES // MIB} MiB is free")
         if self._fd < 0:
             self._open(record["at"])
         text = json.dumps(record, separators=(",", ":")).encode()
@@ -113,7 +114,7 @@ def start_time_s(path: Path) -> float:
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yield the records of a file up to the first damage. A file that was removed has no records."""
+    """Yield the records of a file up to the first damaged one. A file that was removed has no records."""
     stream, rest = zlib.decompressobj(wbits=31), b""
     with contextlib.suppress(OSError, zlib.error), path.open("rb") as file:
         while data := file.read(READ_BYTES):

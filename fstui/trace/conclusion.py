@@ -97,7 +97,7 @@ def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchC
         )
         return WatchConclusion("nobody", sentence)
     disk = _disk_of(program, watched, filesystems)
-    if not disk.time_ns and watched.looked_s < watched.elapsed_s:
+    if not disk.time_ns and watched.traced_s < watched.elapsed_s:
         waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync ({program.where})"
         untraced = "The devices had too many requests to trace them all, so their times are not known."
         return WatchConclusion("unknown", f"{waits}. {untraced}")

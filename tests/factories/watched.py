@@ -25,7 +25,7 @@ DATABASE = Waiting(
 )
 SECOND = WatchCounts(
     elapsed_s=1.0,
-    looked_s=1.0,
+    traced_s=1.0,
     waits=(
         DATABASE,
         Waiting(

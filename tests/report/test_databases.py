@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from fstui.judge import judge
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
-from fstui.measure.kinds.sysbench import FileWaits, Interval, Sysbench
+from fstui.measure.kinds.sysbench import FileIO, Interval, Sysbench
 from fstui.model.counters import DeviceTrace
 from fstui.model.run import Round, Run
 from fstui.model.steps import Step
@@ -27,9 +27,9 @@ from tests.hostile import NAME, assert_safe
 from tests.printing import printed, printed_run
 
 LOGS = (
-    FileWaits(file="redo log", writes=240, bytes=240_000, syncs=234),
-    FileWaits(file="binary log", writes=234, bytes=46_800, syncs=234, write_ns=9, sync_ns=234_000_000),
-    FileWaits(file="doublewrite", writes=0, bytes=0, syncs=0),
+    FileIO(file="redo log", writes=240, bytes=240_000, syncs=234),
+    FileIO(file="binary log", writes=234, bytes=46_800, syncs=234, write_ns=9, sync_ns=234_000_000),
+    FileIO(file="doublewrite", writes=0, bytes=0, syncs=0),
 )
 GTID = "87cf44fc-e68a-11f1-9dd6-80fe7964887e"
 
@@ -241,7 +241,7 @@ def test_flushes_of_other_processes_make_an_upper_bound(traced: bool) -> None:
     shared = replace(alone, steps=(replace(step, trace=(trace,)),)) if traced else replace(alone, idle=busy("sda", 30))
     assert flushes_of(alone) == "3.00" and flushes_of(shared) == "≤ 3.00"
     assert [note for note in notes(shared) if note not in notes(alone)] == [
-        "≤ before flushes/trx: the count contains flushes of other processes."
+        "“≤” in the column flushes/trx: the count includes flushes of other processes."
     ]
 
 
@@ -267,7 +267,7 @@ def test_other_hosts_do_not_mention_sessions(figures: dict[str, Any]) -> None:
     assert not any("session" in note for note in notes(crowded(**figures)))
 
 
-def run_with_waits(waits: tuple[FileWaits, ...], **server: Any) -> Run:
+def run_with_waits(waits: tuple[FileIO, ...], **server: Any) -> Run:
     step = database("oltp_update_index", 117.0, 702, durable=True, **server)
     return one(STEPS[0], with_figures(step, waits=waits))
 
@@ -278,7 +278,7 @@ def test_each_written_file_has_a_row_above_the_kernels_count() -> None:
     rows = {str(name): cells for name, *cells in table.rows}
     assert rows["#1 redo log"] == ["1.03", "1.0 K", "1.00", "–"]
     assert rows["#1 binary log"] == ["1.00", "200 B", "1.00", "1.0 ms"]
-    assert rows["#1 all syncs"][2] == "2.00" and rows["#1 flushes below"][2] == "3.00"
+    assert rows["#1 all syncs"][2] == "2.00" and rows["#1 device flushes"][2] == "3.00"
     assert "#1 doublewrite" not in rows
 
 
@@ -293,7 +293,7 @@ def test_every_format_shows_the_files() -> None:
 
 def test_a_server_without_counters_has_no_table_of_files() -> None:
     assert database_details.table(OLTP).empty and not any("counted the syncs" in note for note in notes(OLTP))
-    assert database_details.table(run_with_waits((FileWaits(file="data", writes=0, syncs=0),))).empty
+    assert database_details.table(run_with_waits((FileIO(file="data", writes=0, syncs=0),))).empty
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_a_server_without_counters_has_no_table_of_files() -> None:
     ],
 )
 def test_each_write_with_odsync_is_a_sync(file: str, server: dict[str, Any]) -> None:
-    run = run_with_waits((FileWaits(file=file, writes=234, syncs=0, write_ns=234_000_000),), **server)
+    run = run_with_waits((FileIO(file=file, writes=234, syncs=0, write_ns=234_000_000),), **server)
     table = database_details.table(run)
     assert table.rows[0] == (f"#1 {file}", "1.00", "–", "1.00", "1.0 ms")
     assert table.rows[1][3] == "1.00"

@@ -23,7 +23,7 @@ ROW = replace(
 )
 WHOLE = WatchCounts(
     elapsed_s=10.0,
-    looked_s=10.0,
+    traced_s=10.0,
     waits=(ROW,),
     devices=(WatchedDevice(device="sda", writes=500, written_bytes=10 << 20, flushes=250, fua=0, flush_ns=TIMES),),
     commits=(JournalCommits(device="sda1", count=20, latency_ns=TIMES),),
@@ -79,7 +79,7 @@ def test_kernel_threads_have_no_process_id(threads: int) -> None:
 
 
 def test_missing_events_and_failures_are_named() -> None:
-    whole = replace(WHOLE, lost=7, looked_s=2.0, waits=(replace(ROW, failed={5: 2}),))
+    whole = replace(WHOLE, lost=7, traced_s=2.0, waits=(replace(ROW, failed={5: 2}),))
     reported = LostWrite(device=None, inode=98, errno=28, returned=1)
     errors = (LostWrite(device="sda1", inode=99, errno=5, returned=0), reported)
     text = printed(watch.of_watch(report(whole, errors=errors)))
@@ -113,7 +113,7 @@ def test_one_second_is_one_line() -> None:
 
 def test_the_watch_ends_with_both_answers() -> None:
     speed = Speed(answer="stalls", title="mariadbd (812) waited 260 ms", sentence="It did.")
-    text = printed(watch.of_watch(report(honest="Is it durable? The configuration shows no defect.", speed=speed)))
+    text = printed(watch.of_watch(report(durability="Is it durable? The configuration shows no defect.", speed=speed)))
     assert text.endswith(
         "Is it durable? The configuration shows no defect.\n"
         "Is it slow? Yes, it stalls: mariadbd (812) waited 260 ms. It did.\n"

@@ -238,7 +238,7 @@ def test_an_operation_during_a_reading_belongs_to_no_interval() -> None:
     add(intervals, 100, 111, 112, 150, 200)
     read(intervals, 220, 7, last=True)
     add(intervals, 200, 230)
-    first, second = intervals.turns()
+    first, second = intervals.counted_intervals()
     assert (first.ops, second.ops) == (2, 2)  # without the operations that end at 111, 112 and 230
     assert [turn.flushes["sda"] for turn in (first, second)] == [3, 4]
     assert (first.elapsed_s, second.elapsed_s) == (0.108, 0.108)
@@ -253,7 +253,7 @@ def test_late_reports_count_where_they_happened() -> None:
     read(late, 200, 4)
     add(late, 10, 40, 80, 120, 160)
     add(late, 160, 240, 280)
-    assert [turn.ops for turn in late.turns()] == [turn.ops for turn in prompt.turns()] == [4]
+    assert [turn.ops for turn in late.counted_intervals()] == [turn.ops for turn in prompt.counted_intervals()] == [4]
 
 
 def test_only_the_last_interval_may_be_short() -> None:
@@ -265,7 +265,7 @@ def test_only_the_last_interval_may_be_short() -> None:
     read(intervals, 110, 4)
     add(intervals, 112, 118)
     read(intervals, 120, 5, last=True)
-    assert [turn.ops for turn in intervals.turns()] == [4, 1]
+    assert [turn.ops for turn in intervals.counted_intervals()] == [4, 1]
 
 
 def test_neighbouring_intervals_of_a_long_step_are_merged() -> None:
@@ -273,7 +273,7 @@ def test_neighbouring_intervals_of_a_long_step_are_merged() -> None:
     for number in range(200):
         read(intervals, number * 100, number)
         add(intervals, number * 100 + 10, number * 100 + 50)
-    found = intervals.turns()
+    found = intervals.counted_intervals()
     assert MIN_INTERVALS <= len(found) <= 2 * MIN_INTERVALS
     assert intervals.min_length_ns >= 4 * MIN_INTERVAL_NS
     assert sum(turn.ops for turn in found) > 190
@@ -285,7 +285,7 @@ def test_without_the_time_of_a_reading_there_are_no_intervals() -> None:
     intervals.add_reading(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
     add(intervals, 2, 20)
     intervals.add_reading(Counters(monotonic_ns=START_NS + 300 * MS, devices=(counted(1, 1),)), is_last=True)
-    assert intervals.turns() == ()
+    assert intervals.counted_intervals() == ()
 
 
 @pytest.mark.parametrize("fed", [long.samples, long.watched])

@@ -229,7 +229,7 @@ def test_two_steps_with_one_name_are_refused(file: Path) -> None:
 
 
 def test_a_scenario_without_a_step_is_refused(file: Path) -> None:
-    assert "has no step" in refusal(file, HEAD + "steps = []\n")
+    assert "steps: there are none" in refusal(file, HEAD + "steps = []\n")
 
 
 def test_a_file_that_cannot_be_read_is_named(file: Path) -> None:

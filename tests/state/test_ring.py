@@ -89,7 +89,7 @@ def test_other_files_in_the_directory_are_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.root
 def test_a_full_disk_costs_old_records_and_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ring, "FREE_BYTES", 0)
+    monkeypatch.setattr(ring, "MIN_FREE_BYTES", 0)
     with disks.mounted("fstui-tests", tmp_path / "full", "tmpfs", "size=2M") as directory:
         made = Ring(directory)
         made.write({"at": -1})
@@ -107,7 +107,7 @@ def test_a_full_disk_costs_old_records_and_is_reported(tmp_path: Path, monkeypat
 
 
 def test_room_for_others_is_left_on_a_nearly_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    free = [ring.FREE_BYTES]
+    free = [ring.MIN_FREE_BYTES]
     monkeypatch.setattr(ring, "free_bytes", lambda _: free[0])
     made = Ring(tmp_path)
     made.write({"at": 1})
@@ -117,4 +117,4 @@ def test_room_for_others_is_left_on_a_nearly_full_disk(tmp_path: Path, monkeypat
     free[0] += 1
     made.write({"at": 3})
     (line,) = ring.lines(*ring.files(tmp_path))
-    assert json.loads(line) == {"at": 3, "dropped": 1, "trouble": "less than 64 MiB are free"}
+    assert json.loads(line) == {"at": 3, "dropped": 1, "trouble": "less than 64 MiB is free"}

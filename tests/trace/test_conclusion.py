@@ -28,7 +28,7 @@ def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Wai
 
 
 def watched(*rows: Waiting, **more: object) -> WatchCounts:
-    return msgspec.structs.replace(WatchCounts(elapsed_s=10.0, looked_s=10.0, waits=rows), **more)
+    return msgspec.structs.replace(WatchCounts(elapsed_s=10.0, traced_s=10.0, waits=rows), **more)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
 
 
 def test_devices_that_were_not_traced_have_no_time() -> None:
-    found = conclude(watched(waiting(200, 40.0, 0.0, cpu_ns=9_000 * MS), looked_s=0.3))
+    found = conclude(watched(waiting(200, 40.0, 0.0, cpu_ns=9_000 * MS), traced_s=0.3))
     assert found.culprit == "unknown" and "so their times are not known" in found.sentence
 
 

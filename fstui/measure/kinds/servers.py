@@ -264,7 +264,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def synced_by_writes(self) -> frozenset[str]:
-        """The files, named as in FileWaits, that are opened with O_DSYNC or O_SYNC, so each write is also a sync."""
+        """The files, named as in FileIO, that are opened with O_DSYNC or O_SYNC, so each write is also a sync."""
         values = {name: value.lower() for name, value in self.variables.items()}
         writes_through = values.get("innodb_log_file_write_through", "off") == "on"
         files = {"redo log"} if writes_through or values.get("innodb_flush_method") == "o_dsync" else set()

@@ -212,7 +212,7 @@ class Interval(Base, frozen=True, kw_only=True):
     length_s: Amount = 1.0
 
 
-class FileWaits(Base, frozen=True, kw_only=True):
+class FileIO(Base, frozen=True, kw_only=True):
     """The server's counters for one kind of its files. None: the server has no such counter."""
 
     file: str
@@ -237,7 +237,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     latency_ms: ReportedLatency | None = None
     ignored_errors: Count | None = None
     reconnects: Count | None = None
-    waits: tuple[FileWaits, ...] = ()
+    waits: tuple[FileIO, ...] = ()
     """Empty if the server does not report waits."""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None

@@ -3,11 +3,11 @@
 The more data a cache contains, the longer a flush takes. A flush that always takes the same time has nothing to write
 (a protected cache, a host that keeps the data) or is ignored.
 
-An operation writes an amount and then calls fdatasync. All amounts are written in rounds, first in sequence, then
-scattered. Each figure is the median of its rounds. The ``stat`` files of the lowest devices (``stat_paths``) show how
-much data had reached the devices before the fdatasync. If a layer above cached the data, the duration says nothing
-about the devices. The files also show how long each device flushed. The rest of the time is work of the filesystem,
-which may also grow (on btrfs with every extent).
+An operation writes an amount and then calls fdatasync. Each round writes every amount once: first all rounds with
+sequential writes, then all rounds with scattered ones. Each figure is the median of its rounds. The ``stat`` files of
+the lowest devices (``stat_paths``) show how much data had reached the devices before the fdatasync. If a layer above
+cached the data, the duration says nothing about the devices. The files also show how long each device flushed. The rest
+of the time is work of the filesystem, which may also grow (on btrfs with every extent).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def fit_line(points: list[Point]) -> tuple[float, float]:
 class FlushMeasurement:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.file_bytes: int = settings["file_bytes"]
-        self.length_ns = int(settings["seconds"] * 1e9)
+        self.duration_ns = int(settings["seconds"] * 1e9)
         self.stat_paths: list[str] = settings.get("stat_paths", [])
         flags = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_DIRECT
         self.fd = checked_call("open", os.open, settings["path"], flags)
@@ -110,7 +110,7 @@ class FlushMeasurement:
         """Measure both patterns, each for half of the time. Raises CallError."""
         self.start_ns = self.end_ns = clock()
         for number, pattern in enumerate(PATTERNS, 1):
-            until_ns = self.start_ns + self.length_ns * number // len(PATTERNS)
+            until_ns = self.start_ns + self.duration_ns * number // len(PATTERNS)
             points = self.measure_pattern(pattern, until_ns)
             if points:
                 slope, intercept = fit_line(points)
@@ -146,7 +146,7 @@ class FlushMeasurement:
         write_start_ns = clock()
         for block, offset in self.writes(pattern, point.amount):
             checked_call("pwrite", write_whole, self.fd, block, offset)
-        written_ns = clock()
+        write_end_ns = clock()
         after_writes = self.read_stats()
         sync_start_ns = clock()
         checked_call("fdatasync", os.fdatasync, self.fd)
@@ -158,7 +158,7 @@ class FlushMeasurement:
             point.add_stats(before, after_writes, after_sync)
         self.written_bytes += point.amount
         self.ops += 1
-        marks = (written_ns, written_ns + sync_ns)  # without the time in which the counters were read
+        marks = (write_end_ns, write_end_ns + sync_ns)  # without the time in which the counters were read
         for frame in frames.encode_samples(0, 2, write_start_ns, marks):
             write_frame(frame)
 

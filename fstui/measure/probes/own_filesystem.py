@@ -1,4 +1,4 @@
-"""A filesystem in a file, visible only to this process and its children, which can stop as if its power was cut.
+"""A filesystem in a file that only this process and its children see. It can stop as if its power had been cut.
 
 Requires root. When the last process has ended, also by kill -9, the mount disappears with its namespace
 (mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).

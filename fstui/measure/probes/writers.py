@@ -46,9 +46,9 @@ SLOW_STEP_EXTRA_NS = 5_000_000_000
 SILENT_NS = 500_000_000
 """If a writer has not read the clock for this time, the system call that blocks the writer is reported."""
 STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN = range(7)
-"""Indices of the numbers of a writer in ns: start, end, the delay by hand-overs, the last check of the clock, all waits
+"""Offsets into a writer's shared slots, all in ns: start, end, delay by hand-overs, last check of the clock, all waits
 for a CPU, the longest wait, and the time that a hypervisor took."""
-NUMBERS_PER_WRITER = 1 + STOLEN
+SLOTS_PER_WRITER = 1 + STOLEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 _STEAL = 8
@@ -68,7 +68,7 @@ class Starvation:
         # kept open, because opening the file takes ten times as long as reading it and delays the next operation
         self._schedstat_fd = open_in_proc("self/schedstat")
         self._first_ns = self._latest_ns = self._run_queue_ns()
-        self._stolen_ns = stolen_ns()
+        self._stolen_ns = stolen_ns_by_cpu()
         self.longest_ns = UNKNOWN if self._first_ns == UNKNOWN else 0
         """The longest wait between two calls of ``update``. Only a single long wait explains a stall."""
 
@@ -88,32 +88,32 @@ class Starvation:
 
     def stolen_ns(self) -> int:
         """Return the largest time that a CPU lost to the hypervisor."""
-        pairs = zip(stolen_ns(), self._stolen_ns, strict=False)
+        pairs = zip(stolen_ns_by_cpu(), self._stolen_ns, strict=False)
         return max((after_ns - before_ns for after_ns, before_ns in pairs), default=UNKNOWN)
 
 
-def stolen_ns() -> list[int]:
+def stolen_ns_by_cpu() -> list[int]:
     rows = (line.split() for line in read_text("stat").splitlines()[1:] if line.startswith("cpu"))
     return [int(row[_STEAL]) * _TICK_NS for row in rows if len(row) > _STEAL]
 
 
 class Shared:
-    """Memory that coordinator and writers share: a stop flag, and the numbers of each writer."""
+    """Memory that coordinator and writers share: a stop flag, and the slots of each writer."""
 
     def __init__(self, writers: int) -> None:
-        self.numbers = memoryview(mmap.mmap(-1, 8 * (1 + NUMBERS_PER_WRITER * writers))).cast("q")
+        self.slots = memoryview(mmap.mmap(-1, 8 * (1 + SLOTS_PER_WRITER * writers))).cast("q")
 
     @property
     def stopping(self) -> bool:
-        return bool(self.numbers[0])
+        return bool(self.slots[0])
 
     def stop(self) -> None:
-        self.numbers[0] = 1
+        self.slots[0] = 1
 
     def state_of(self, writer: int) -> memoryview:
-        """Return the numbers of a writer. Their indices are STARTED to STOLEN."""
-        first = 1 + NUMBERS_PER_WRITER * writer
-        return self.numbers[first : first + NUMBERS_PER_WRITER]
+        """Return the slots of a writer, STARTED to STOLEN."""
+        first = 1 + SLOTS_PER_WRITER * writer
+        return self.slots[first : first + SLOTS_PER_WRITER]
 
 
 class WriteLoop(ABC):
@@ -129,7 +129,7 @@ class WriteLoop(ABC):
         self.shared = shared
         self.coordinator = os.getppid()
         self.state = shared.state_of(number)
-        self.length_ns = int(settings["seconds"] * 1e9)
+        self.duration_ns = int(settings["seconds"] * 1e9)
         self.min_ops = -(-SLOW_STEP_OPS // settings["writers"])
         self.max_ops = sys.maxsize
         self.max_pending = MAX_PENDING // settings["writers"]
@@ -162,8 +162,8 @@ class WriteLoop(ABC):
             while not self.is_over(now - self.started_ns):
                 self.state[LAST_CHECK] = now
                 check_ns = now + POLL_INTERVAL_NS
-                if self.length_ns and self.ops >= self.min_ops:
-                    check_ns = min(check_ns, self.started_ns + self.length_ns)
+                if self.duration_ns and self.ops >= self.min_ops:
+                    check_ns = min(check_ns, self.started_ns + self.duration_ns)
                 while now < check_ns and self.ops < self.max_ops and not self.shared.stopping:
                     now = batch(check_ns, self.max_ops - self.ops)
                     if len(self.pending) >= self.max_pending:
@@ -187,9 +187,9 @@ class WriteLoop(ABC):
         was_orphaned = os.getppid() != self.coordinator
         if self.shared.stopping or self.ops >= self.max_ops or was_orphaned:
             return True
-        if not self.length_ns or elapsed_ns < self.length_ns:
+        if not self.duration_ns or elapsed_ns < self.duration_ns:
             return False
-        return self.ops >= self.min_ops or elapsed_ns >= self.length_ns + SLOW_STEP_EXTRA_NS
+        return self.ops >= self.min_ops or elapsed_ns >= self.duration_ns + SLOW_STEP_EXTRA_NS
 
     def record(self, start_ns: int, marks: list[int]) -> None:
         """Record consecutive operations. ``marks``: the end of each part of each operation."""
@@ -258,7 +258,7 @@ def fork_writer(make_writer: Callable[[int], WriteLoop], number: int, shared: Sh
 
 
 def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
-    """Fork the writers, start them at ``go``, and wait for their end. Return False if one failed before ``ready``."""
+    """Fork the writers, start them at ``go``, and wait for them to end. Return False if one failed before ``ready``."""
     writers = settings["writers"]
     shared = Shared(writers)
     pipes = Pipes(os.pipe(), os.pipe(), os.pipe())
@@ -287,8 +287,8 @@ def reap(pids: list[int]) -> None:
     for number, pid in enumerate(pids):
         status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if status:
-            cause = f"by signal {-status}" if status < 0 else f"with status {status}"
-            send("error", call="probe", errno=None, message=f"a writer was ended {cause} too early", writer=number)
+            cause = f"signal {-status}" if status < 0 else f"status {status}"
+            send("error", call="probe", errno=None, message=f"a writer ended early ({cause})", writer=number)
 
 
 def send_done(states: list[memoryview]) -> None:

@@ -1,7 +1,7 @@
 """The interface of every machine: this host, simulated storage, or a saved run that is replayed.
 
-The runner uses only this interface. Methods with a body are the defaults of machines that read and write nothing of
-this host. A student who works on such a machine cannot write to the host's storage.
+The runner uses only this interface. Methods with a body are the defaults for machines that touch nothing on this host,
+so that (for example in a classroom) nothing can be written to its storage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(ABC):
-    """A probe. By default it has no process: ``frames`` measures from ``_go_requested`` until ``_is_stopped``."""
+    """A probe. By default there is no process: ``frames`` itself measures, from ``go`` until ``stop``."""
 
     pid: int | None = None
 
@@ -90,7 +90,7 @@ class Servers:
         """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """Connect to an existing server. Return it as the target if its data is elsewhere. Raises Refused."""
+        """Connect to an existing server. Return where its data is, if not on the run's own target. Raises Refused."""
         return None
 
     async def serve(self, step: PlannedStep, stop: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
@@ -102,7 +102,7 @@ class Servers:
         return None
 
     def fill_again(self) -> None:
-        """Drop and fill the tables again in the next step, because filling them was interrupted."""
+        """Drop and refill the tables in the next step, because filling them was interrupted."""
         return
 
     async def stop(self) -> None:
@@ -176,7 +176,7 @@ class Machine(Protocol):
         return {}
 
     def activity(self) -> AsyncGenerator[HostActivity]:
-        """Yield repeatedly which processes write and which databases run, until it is closed."""
+        """Keep yielding which processes are writing and which databases are running, until closed."""
         return no_activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:

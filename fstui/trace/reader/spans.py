@@ -142,7 +142,7 @@ class DeviceSpan:
 class Span:
     def __init__(self) -> None:
         self.elapsed_s = 0.0
-        self.looked_s = 0.0
+        self.traced_s = 0.0
         """The part of ``elapsed_s`` in which the devices' requests were recorded."""
         self.lost = 0
         self.cpu_pressure_s: float | None = None
@@ -156,7 +156,7 @@ class Span:
 
     def merge(self, later: Span) -> None:
         self.elapsed_s += later.elapsed_s
-        self.looked_s += later.looked_s
+        self.traced_s += later.traced_s
         self.lost += later.lost
         if later.cpu_pressure_s is not None:
             self.cpu_pressure_s = (self.cpu_pressure_s or 0.0) + later.cpu_pressure_s
@@ -171,7 +171,7 @@ class Span:
         rows = sorted(self.rows.combined().values(), key=lambda row: -row.durations.sum_ns)
         return {
             "elapsed_s": self.elapsed_s,
-            "looked_s": self.looked_s,
+            "looked_s": self.traced_s,
             "lost": self.lost,
             "cpu_pressure_s": self.cpu_pressure_s,
             "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MAX_SENT]],
@@ -194,8 +194,8 @@ class Span:
         A request does not name its program, so the result is the same for all programs on these devices. It is at most
         the mean time of this row's syncs.
         """
-        if not row.request_devices or not self.looked_s or not row.durations.count:
+        if not row.request_devices or not self.traced_s or not row.durations.count:
             return None
-        scale = self.elapsed_s / self.looked_s  # requests may be recorded only part of the time
+        scale = self.elapsed_s / self.traced_s  # requests may be recorded only part of the time
         part = sum(self.device(name).busy_ns * scale / syncs[name] for name in row.request_devices if syncs[name])
         return min(int(part), row.durations.sum_ns // row.durations.count)

@@ -192,7 +192,7 @@ class WatchSession(WaitRecording):
         now = time.monotonic()
         span = Span()
         span.elapsed_s, self._since = now - self._since, now
-        span.looked_s = span.elapsed_s * self._share
+        span.traced_s = span.elapsed_s * self._share
         before_us, self._pressure_us = self._pressure_us, proc.pressure_us("cpu")[:1]
         for before, after in zip(before_us, self._pressure_us, strict=False):  # none without PSI
             span.cpu_pressure_s = (after - before) / 1e6

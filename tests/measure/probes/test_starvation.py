@@ -6,7 +6,7 @@ import time
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import UNKNOWN, Starvation, stolen_ns
+from fstui.measure.probes.writers import UNKNOWN, Starvation, stolen_ns_by_cpu
 
 
 def test_waiting_for_a_shared_cpu_is_counted() -> None:
@@ -30,8 +30,8 @@ def test_waiting_for_a_shared_cpu_is_counted() -> None:
 
 
 def test_every_cpu_has_its_stolen_time() -> None:
-    assert len(stolen_ns()) == os.cpu_count()
-    assert all(ns >= 0 for ns in stolen_ns())
+    assert len(stolen_ns_by_cpu()) == os.cpu_count()
+    assert all(ns >= 0 for ns in stolen_ns_by_cpu())
 
 
 def test_time_without_a_cpu_is_unknown_without_figures(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,7 +75,7 @@ class KilledSecond(SecondOfThree):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(("kind", "reason"), [
     (SecondOfThree, ("open", errno.EMFILE, "[Errno 24] Too many open files", 1)),
-    (KilledSecond, ("probe", None, "a writer was ended by signal 9 too early", 1)),
+    (KilledSecond, ("probe", None, "a writer ended early (signal 9)", 1)),
 ])  # fmt: skip
 def test_writer_that_fails_before_ready_ends_all_with_its_reason(
     capfdbinary: pytest.CaptureFixture[bytes], kind: type[WriteLoop], reason: tuple[object, ...]

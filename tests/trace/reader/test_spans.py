@@ -12,7 +12,7 @@ def second(
 ) -> Span:
     """Return a second of one program, file and disk. ``looked``: share of the time in which requests were recorded."""
     span = Span()
-    span.elapsed_s, span.looked_s = 1.0, looked
+    span.elapsed_s, span.traced_s = 1.0, looked
     row = span.rows.row(WaitKey("mariadbd", False, SyncedFile(8 << 20, inode)))
     row.path, row.device, row.request_devices, row.inodes = file, "sda1", frozenset({"sda"}), {inode}
     for _ in range(syncs):
