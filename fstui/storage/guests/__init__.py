@@ -70,8 +70,6 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
 
 
 class GuestReader:
-    """Reads the virtual machines of the host below one root, at one moment."""
-
     def __init__(self, root: Path) -> None:
         self._root = str(root).rstrip("/")
         self._tree = Tree(root)

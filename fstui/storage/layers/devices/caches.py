@@ -25,8 +25,6 @@ _RAID_DRIVERS = frozenset({
 only, not for disks that are passed through."""
 _VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
 """Grades of models that are not single drives."""
-
-
 _VALUES = {
     "drive_cache": {"on": True, "off": False},
     "vwc": {"present": True, "absent": False},

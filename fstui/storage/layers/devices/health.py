@@ -34,7 +34,6 @@ HEALTH = (*dict.fromkeys((*_NVME_FIELDS, *_ATTRIBUTES)), "smart_status", "backup
 
 
 def health_command(node: Node) -> Command | None:
-    """Return the command that reads the drive's health; None if fstui has none for this drive."""
     if device := nvme_device(node):
         return "nvme", "smart-log", device, "-o", "json"
     if node.id.startswith("sd"):

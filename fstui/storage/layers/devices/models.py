@@ -54,8 +54,6 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """models.toml."""
-
     model: tuple[Model, ...]
     vmbus: tuple[Model, ...]
     """Rows for disks whose model reveals nothing, by the id of the controller on Hyper-V's bus and the unit."""

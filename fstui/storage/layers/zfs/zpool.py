@@ -222,8 +222,6 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
 
 
 class VdevGroup(LayerKind, frozen=True, kw_only=True):
-    """The row of a vdev that consists of several disks."""
-
     def tolerated_failures(self, node: Node, members: int) -> int:
         """Return the parity in the name: 2 for ``raidz2-0``; 1 for ``raidz`` and ``draid`` without a number."""
         if self.name == "mirror":
