@@ -185,10 +185,8 @@ def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     names = graph.readers.sources.names
     used = {node.id for target in targets for node in target.stack}
     # no path reaches the devices of covered mounts, but they are in use
-    hidden = {
-        name for mount in graph.mounts if (name := names.by_number(mount.device)) is not None and name not in used
-    }
-    used.update(node.id for name in hidden for node in graph.stack(name))
+    hidden = {names.by_number(mount.device) for mount in graph.mounts} - used
+    used.update(node.id for name in hidden if name is not None for node in graph.stack(name))
     unused = []
     for name in sorted(names.all - used):
         disk_name = names.whole_device(name)
