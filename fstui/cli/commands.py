@@ -1,4 +1,4 @@
-"""The commands by name. If the first word is no command, it is the directory that the app opens."""
+"""The commands by name. If the first word is not a command, it is the directory that the app opens."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
 from fstui.cli.execution import COMPLETING
-from fstui.cli.output import put, say
+from fstui.cli.output import say, write_stdout
 from fstui.model.errors import Refused
 
 Result = TypeVar("Result")
@@ -115,7 +115,7 @@ def completion(shell: str | None, install: bool) -> None:
     if install:
         _install(named, script)
     else:
-        put(script)
+        write_stdout(script)
 
 
 def _install(shell: str, script: str) -> None:

@@ -1,4 +1,4 @@
-"""Write reports and events to stdout, or to the file of ``--output``."""
+"""Write reports and events to stdout, or to the ``--output`` file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import select
 import sys
 from pathlib import Path
 
-from fstui.cli.output import pour, put, silence_stdout, width
+from fstui.cli.output import silence_stdout, width, write_available, write_stdout
 from fstui.model.events import Event, StepProgressed
 from fstui.model.watch import WatchEvent
 from fstui.report import formats
@@ -21,16 +21,16 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 async def deliver(path: Path | None, document: str | bytes, timeout_s: float | None = None) -> None:
-    """Write to the file, or to stdout if ``path`` is None. Raises OSError, ReaderGone, Refused if the disk hangs.
+    """Write to the file, or to stdout if ``path`` is None. Raises OSError or ReaderGone, or Refused if the disk hangs.
 
     A regular file is written completely or not at all, by a child process, because its disk may hang.
     """
     if path is None:
-        put(document, timeout_s)
+        write_stdout(document, timeout_s)
         return
     data = escape_lines(document).encode() if isinstance(document, str) else document
     if await files.is_stream(path):
-        _pour_into(path, data, timeout_s)
+        _write_to_stream(path, data, timeout_s)
     else:
         await files.write_output(path, data)
 
@@ -42,12 +42,12 @@ async def print_report(
     await deliver(output, formats.render_report(format_, report, width() if output is None else None), timeout_s)
 
 
-def _pour_into(path: Path, data: bytes, timeout_s: float | None) -> None:
+def _write_to_stream(path: Path, data: bytes, timeout_s: float | None) -> None:
     """Write to a pipe or a device. Raises OSError, including if a pipe has no reader (fifo(7), ENXIO)."""
     stream = files.open_user_file(path, os.O_WRONLY | os.O_CLOEXEC | (0 if timeout_s is None else os.O_NONBLOCK))
     try:
         unsent = bytearray(data)
-        pour(stream, unsent, timeout_s)
+        write_available(stream, unsent, timeout_s)
         if unsent:
             raise OSError(errno.ETIMEDOUT, f"its reader took {len(data) - len(unsent)} of {len(data)} bytes", str(path))
     finally:
@@ -74,26 +74,26 @@ class EventLines:
         if self.reader_gone:
             return
         if self._fd is None:  # opened late, so that a refused run does not truncate an older file
-            self._fd = self._opened(os.O_NONBLOCK)
-        self._pour(0)
+            self._fd = self._open(os.O_NONBLOCK)
+        self._write_available(0)
         reader_keeps_up = not self._waiting and self._fd is not None and select.select([], [self._fd], [], 0)[1]
         if reader_keeps_up or not isinstance(event, StepProgressed):
             self._waiting += json.line(event)
-            self._pour(0)
+            self._write_available(0)
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Write what is left and close the file. ``timeout_s``: limit if the reader does not read. Raises OSError."""
+        """Write the rest and close the file. ``timeout_s``: how long to wait for a stalled reader. Raises OSError."""
         if self._waiting and not self.reader_gone:
             if self._fd is None:
-                self._fd = self._opened(os.O_NONBLOCK if timeout_s is not None else 0)
-            self._pour(timeout_s)
+                self._fd = self._open(os.O_NONBLOCK if timeout_s is not None else 0)
+            self._write_available(timeout_s)
         if self._fd is not None and self._output is not None:
             os.close(self._fd)
 
-    def _pour(self, timeout_s: float | None) -> None:
+    def _write_available(self, timeout_s: float | None) -> None:
         try:
             if self._fd is not None:
-                pour(self._fd, self._waiting, timeout_s)
+                write_available(self._fd, self._waiting, timeout_s)
         except BrokenPipeError:
             self.reader_gone = True
             if self._output is None:
@@ -102,7 +102,7 @@ class EventLines:
             error.filename = self._output and str(self._output)
             raise
 
-    def _opened(self, nonblock: int) -> int | None:
+    def _open(self, nonblock: int) -> int | None:
         """Return the file descriptor; None for a pipe without a reader (fifo(7))."""
         if self._output is None:
             return sys.stdout.fileno()

@@ -10,7 +10,7 @@ import click
 from fstui import __version__
 from fstui.cli import completion
 from fstui.cli.options import format_option
-from fstui.cli.output import put, width
+from fstui.cli.output import width, write_stdout
 from fstui.model.errors import Refused, hint_for
 
 _EXIT_STATUSES = (
@@ -61,13 +61,13 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     name = " ".join(words)
     name = "fit" if name == "etcd-fit" else name  # old runs have a note of this name, which is now part of fit
     if not words:
-        put(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
+        write_stdout(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
     elif rules.has_page(name):
-        put(rules.explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
+        write_stdout(rules.explain(name).rstrip() + "\n" if format_ == "markdown" else explanation.render(name))
     elif (word := glossary.find(name)) is not None:
-        put(explanation.word_markdown(word) if format_ == "markdown" else explanation.render_word(word))
+        write_stdout(explanation.word_markdown(word) if format_ == "markdown" else explanation.render_word(word))
     elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
-        put(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
+        write_stdout(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     else:
         known = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
@@ -101,9 +101,9 @@ def schema(name: str) -> None:
     from fstui.report.formats import json  # noqa: PLC0415
 
     if name == documents.EVENTS:
-        put(json.indented(documents.schema_of_events()))
+        write_stdout(json.indented(documents.schema_of_events()))
     else:
-        put(json.indented(documents.schema(*{**documents.DOCUMENTS, **of_fleets.DOCUMENTS}[name])))
+        write_stdout(json.indented(documents.schema(*{**documents.DOCUMENTS, **of_fleets.DOCUMENTS}[name])))
 
 
 @click.command("manual")
@@ -113,7 +113,7 @@ def manual(ctx: click.Context) -> None:
 
     Example: fstui manual | man -l -
     """
-    put("".join(f"{line}\n" for line in _page(ctx.find_root())))
+    write_stdout("".join(f"{line}\n" for line in _page(ctx.find_root())))
 
 
 def _page(root: click.Context) -> Iterator[str]:

@@ -49,9 +49,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     idle: bool
     yes: bool
     simulate: str | None
-    pull_plug: float | None
+    pull_plug_s: float | None
 
     def session(self, round_: Round | None) -> tuple[Session, str]:
+        """Return the session, and the directory of a simulated disk ("" for a real one)."""
         if self.simulate is not None:
             return session_on(self.simulate, round_)
         session = Session.local(
@@ -69,10 +70,10 @@ class Headless:
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
         """``round_``: set if several runs are printed together. ``quiet``: do not print the plan."""
         self._options = options
-        self._session, place = options.session(round_)
+        self._session, default_directory = options.session(round_)
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
             say(simulated_words(self._session.simulated))
-        self._directory = options.directory or place
+        self._directory = options.directory or default_directory
         self.interruption = Interruption()
         self._reader_gone = False
         self._round = round_
@@ -88,7 +89,7 @@ class Headless:
         declared = Declaration.from_words(options.medium, options.write_cache)
         site, plan = await self._session.plan_by_name(options.scenario, self._directory, options.settings, declared)
         self._check_plug(plan)
-        idle, concerns = await self._check(site, plan)
+        device_activity, concerns = await self._check(site, plan)
         if self._session.trouble:
             say(f"fstui: {self._session.trouble}")
         if self._session.home_trouble and not options.plan_only:
@@ -100,7 +101,7 @@ class Headless:
         self._ask(concerns)
         for other in await caution.other_runs(self._session, site):
             say(f"fstui: {other}")
-        running = self._session.start(plan, site, idle, self._round)
+        running = self._session.start(plan, site, device_activity, self._round)
         self.interruption.on_signal(
             running.stop, f"{site.directory.path} does not answer, or its files are being removed"
         )
@@ -125,7 +126,7 @@ class Headless:
 
     def _check_plug(self, plan: Plan) -> None:
         """Raises Refused if the power would be cut after the last step."""
-        at_s = self._options.pull_plug
+        at_s = self._options.pull_plug_s
         if at_s is not None and plan.seconds is not None and at_s >= plan.seconds:
             raise Refused(
                 f"--pull-plug {seconds(at_s)} is too late: the run ends after about {seconds(plan.seconds)}. "
@@ -133,7 +134,7 @@ class Headless:
             )
 
     async def _check(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices, and reasons against the run. Both are empty if nothing is to confirm."""
+        """Return the activity of the devices and reasons against the run; nothing if there is nothing to confirm."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)
@@ -142,12 +143,12 @@ class Headless:
         if not concerns:
             return
         what = f"{self._options.directory}: {', '.join(concerns)}"
-        self.interruption.release()  # Ctrl-C ends a question like any other program
+        self.interruption.release()  # at the prompt, Ctrl-C ends fstui as it ends any other program
         if not agreed(what, "Run it anyway?", yes=False):
             raise Refused(
                 f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
             )
-        self.interruption.listen(lambda: None)  # the run gets its own stop below
+        self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
 
     @property
     def _stdout_shows(self) -> str | None:
@@ -159,8 +160,8 @@ class Headless:
         lines = EventLines(self._options.output)
         try:
             async for event in running.events():
-                if isinstance(event, StepStarted) and not event.index and self._options.pull_plug is not None:
-                    asyncio.get_running_loop().call_later(self._options.pull_plug, _pull_plug, running)
+                if isinstance(event, StepStarted) and not event.index and self._options.pull_plug_s is not None:
+                    asyncio.get_running_loop().call_later(self._options.pull_plug_s, _pull_plug, running)
                 with suppress(OSError):  # stderr is gone: the run continues
                     on_event(event)
                 if self._options.format == "events":
@@ -181,23 +182,24 @@ class Headless:
         run = self.run = finished.run
         for problem in filter(None, (finished.save_error, *run.left_behind)):
             say(f"fstui: {problem}")
-        uncut = self._options.pull_plug is not None and not any(step.settings.probe == "powercut" for step in run.steps)
-        if uncut:
+        pull_plug_s = self._options.pull_plug_s
+        cut_missing = pull_plug_s is not None and all(step.settings.probe != "powercut" for step in run.steps)
+        if cut_missing:
             say("fstui: the run ended without the power cut that --pull-plug requested")
         if self._options.format != "events" and self._round is None:
             try:
                 await self._deliver(formats.render(self._options.format, run, finished.saved_to))
             except ReaderGone:
                 self._reader_gone = True
-            except OSError as trouble:
+            except OSError as error:
                 if self.interruption.signal is None:
                     raise
-                say(f"fstui: {trouble.filename}: {trouble.strerror}")
+                say(f"fstui: {error.filename}: {error.strerror}")
         return exit_status(
             self.interruption.exit_code or 0,
             FAIL_ON if fails(run.verdict, run.speed.answer, self._options.fail_on) else 0,
             BROKEN_PIPE if self._reader_gone else 0,
-            FAILED if run.status == "failed" or finished.save_error or run.left_behind or uncut else 0,
+            FAILED if run.status == "failed" or finished.save_error or run.left_behind or cut_missing else 0,
         )
 
     async def _deliver(self, document: str | bytes) -> None:

@@ -26,7 +26,7 @@ from fstui.cli.options import (
     trust_option,
     yes_option,
 )
-from fstui.cli.output import is_terminal, put, say
+from fstui.cli.output import is_terminal, say, write_stdout
 from fstui.model.errors import Refused
 from fstui.model.events import RunFinished
 from fstui.model.run import Run
@@ -87,7 +87,7 @@ async def _clean(pending: bool) -> int:
         problem = await startup.remove(entry)
         failures += problem is not None
         if problem is None:
-            put(page([f"removed {startup.label(entry)}"]))
+            write_stdout(page([f"removed {startup.label(entry)}"]))
         else:
             say(f"fstui: {problem}")
     if elsewhere := await startup.entries_of_other_hosts():

@@ -21,7 +21,7 @@ _SHOW_CURSOR = b"\x1b[?25h\n"
 
 
 class Interruption:
-    """Listens for signals. The first one stops the work; a second one ends the process if the stop takes long."""
+    """Listens for signals. The first stops the work; a second ends the process if the stop takes a long time."""
 
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
@@ -44,7 +44,7 @@ class Interruption:
             return code
 
     def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
-        """Call ``stop`` at the first signal that is not ignored. ``waits_for``: words for a stop that takes long."""
+        """Call ``stop`` at the first signal that is not ignored. ``waits_for``: why a stop may take a long time."""
         loop = asyncio.get_running_loop()
         self._stop, self._waits_for = stop, waits_for
         for number in SIGNALS:

@@ -29,7 +29,7 @@ class ReaderGone(Exception):  # noqa: N818  not an error: the reader has seen en
     """The reader closed its end of the pipe (``| head``)."""
 
 
-def put(document: str | bytes, timeout_s: float | None = None) -> None:
+def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
     """Write to stdout and flush. Raises ReaderGone, OSError.
 
     ``timeout_s``: after this time without progress, the reader counts as gone; None: no limit.
@@ -40,7 +40,7 @@ def put(document: str | bytes, timeout_s: float | None = None) -> None:
         sys.stdout.flush()
         data = bytearray(document if isinstance(document, bytes) else _encoded(document, sys.stdout.encoding))
         # not through sys.stdout: with PYTHONUNBUFFERED, its write drops what a full pipe does not take
-        pour(sys.stdout.fileno(), data, timeout_s)
+        write_available(sys.stdout.fileno(), data, timeout_s)
         if data:
             raise BrokenPipeError
     except BrokenPipeError:
@@ -56,7 +56,7 @@ def _encoded(document: str, encoding: str) -> bytes:
     return printable(coloured(text) if width() and colours_wanted() else text, encoding).encode(encoding)
 
 
-def pour(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
+def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
     """Write ``data``, and delete each part from it that was written. Raises OSError.
 
     Stop when ``data`` is empty, or when the reader takes nothing for ``timeout_s``.

@@ -10,7 +10,7 @@ import click
 
 from fstui.cli.delivery import print_report
 from fstui.cli.options import Duration, report_options
-from fstui.cli.output import put
+from fstui.cli.output import write_stdout
 from fstui.model.errors import Refused
 from fstui.report import what_happened as report
 from fstui.runs import recordings
@@ -39,7 +39,7 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
       sudo systemctl enable --now fstui-record
     """
     if unit:
-        put(recordings.unit())
+        write_stdout(recordings.unit())
         return
     max_bytes = recordings.size(size)
     try:

@@ -62,6 +62,7 @@ from fstui.runs import scenarios
 @simulate_option
 @click.option(
     "--pull-plug",
+    "pull_plug_s",
     type=Duration(min=0),
     help="With --simulate: cut the disk's power this long after the first step starts.",
 )
@@ -90,7 +91,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
       fstui run fsync-rate /srv/data --set seconds=10 --fail-on suspicious
       fstui run odirect-truth /srv/data /mnt/other --rounds 6
     """
-    if options["pull_plug"] is not None and options["simulate"] is None:
+    if options["pull_plug_s"] is not None and options["simulate"] is None:
         raise Refused("--pull-plug needs a simulated disk. For real storage, use 'fstui powercut'")
     if "" in directories:  # an unset shell variable; resolved, it would be the current directory
         raise Refused("DIR is empty. Name a directory on the storage to measure")

@@ -10,7 +10,7 @@ import click
 
 from fstui.cli.delivery import print_report
 from fstui.cli.options import report_options
-from fstui.cli.output import put, say, width
+from fstui.cli.output import say, width, write_stdout
 from fstui.cli.terminal import check_terminal, has_terminal
 from fstui.report import formats, teaching
 from fstui.report.text import WIDTH, columns
@@ -47,7 +47,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  slow: Markdown
 
-        put(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
+        write_stdout(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
         return 0
     from fstui.runs import lessons as available  # noqa: PLC0415
     from fstui.runs.session import Session  # noqa: PLC0415
@@ -55,7 +55,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     chosen = available.find(name) if name is not None else None
     if chosen is None and not has_terminal():
         rows = [(f"{lesson.number}", lesson.name, lesson.title) for lesson in available.lessons()]
-        put("\n".join(columns(rows, "><<")) + "\n")
+        write_stdout("\n".join(columns(rows, "><<")) + "\n")
         return 0
     check_terminal()
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415
@@ -150,4 +150,4 @@ def remove() -> None:
 
     Example: sudo fstui lab remove
     """
-    put(f"removed {asyncio.run(laboratory.remove())}\n")
+    write_stdout(f"removed {asyncio.run(laboratory.remove())}\n")

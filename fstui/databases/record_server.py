@@ -36,7 +36,7 @@ _TEXT = {"mysql": "LONGTEXT", "pgsql": "TEXT"}
 
 
 async def server_settings(name: str) -> dict[str, Any]:
-    """Return the settings for a server of this kind. Raises Refused if the server, sysbench or its user is missing."""
+    """Return the settings for a server of this kind. Raises Refused if the server, its user or sysbench is missing."""
     kind = KINDS[name]
     family = FAMILIES[kind.driver]
     program, sysbench = await programs.server_and_sysbench(name)

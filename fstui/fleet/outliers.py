@@ -1,13 +1,13 @@
 """Find the hosts that differ from their peers, and the settings that may explain it.
 
-Peers have the same layers on the same model of disk at the same provider.
+A host and its peers form a group. They have the same layers on the same model of disk at the same provider.
 
 A rate is an outlier if both of these conditions are true:
 
-- It is further from the median of its peers than 3.5 times their median absolute deviation (MAD), scaled to a standard
-  deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993).
-- It differs by a quarter or more. Otherwise, if the rates of the peers are almost equal, a difference of 1 % would
-  make an outlier.
+- It is further from the median of its group than 3.5 times the median absolute deviation (MAD) of the group, scaled to
+  a standard deviation (Iglewicz and Hoaglin, How to Detect and Handle Outliers, 1993).
+- It differs by a quarter or more. Without this condition, a difference of 1 % would make a host an outlier in a group
+  whose rates are almost equal.
 
 Logarithms are compared, so that half the rate is as far away as double the rate.
 """
@@ -32,7 +32,7 @@ MAX_DEVIATIONS, MIN_RATIO = 3.5, 1.25
 MAD_SCALE = 1.4826
 """MAD × this number is the standard deviation of a normal distribution."""
 MIN_PEERS = 4
-"""A host needs this many peers, because the rates of fewer have no distribution."""
+"""A host needs this many peers, because a median of fewer rates means little."""
 MAJORITY = 0.75
 """A value is usual if this share of the peers has it."""
 MAX_REASONS = 3
@@ -70,14 +70,14 @@ class HostGroup(Base, frozen=True, kw_only=True):
         return " · ".join(filter(None, (self.layers, *details)))
 
 
-class OddHost(Base, frozen=True, kw_only=True):
+class Outlier(Base, frozen=True, kw_only=True):
     """A host that differs from its peers."""
 
     host: str
     target: str
     sentence: str
     ratio: float | None = None
-    """The rate divided by the median of the peers; None if the verdict differs."""
+    """The rate divided by the median of the group; None if the verdict differs."""
 
 
 def groups(hosts: Iterable[HostResult]) -> list[tuple[HostGroup, list[HostResult]]]:
@@ -105,10 +105,10 @@ def _group(members: Sequence[HostResult]) -> HostGroup:
     )
 
 
-def outlying_rates(hosts: Sequence[HostResult]) -> list[OddHost]:
+def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
     """Return the hosts that are slower or faster than their peers, those with the largest ratio first."""
-    outliers = [odd for group in groups(hosts) for odd in _outliers(*group)]
-    return sorted(outliers, key=lambda odd: -abs(log(odd.ratio or 1.0)))
+    outliers = [outlier for group in groups(hosts) for outlier in _outliers(*group)]
+    return sorted(outliers, key=lambda outlier: -abs(log(outlier.ratio or 1.0)))
 
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
@@ -117,7 +117,7 @@ def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], fl
     return {(row.host.node, row.host.place, row.spread.step): row.ratio for row in rows}
 
 
-def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHost]:
+def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[Outlier]:
     """Yield the outliers of one group. The reasons compare their settings with those of the other hosts."""
     by_host = _deviations(group, members)
     largest = [max(deviations, key=lambda row: (row.is_outlier, abs(log(row.ratio)))) for deviations in by_host]
@@ -127,11 +127,11 @@ def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[OddHo
         reasons = "; ".join(usual.reasons(deviation.host)) if usual else ""
         spread = deviation.spread
         sentence = (
-            f"{_times(deviation.ratio)} × its {spread.hosts - 1} peers in {spread.step} ({rate(deviation.per_s)}/s, "
-            f"median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
+            f"{_factor_text(deviation.ratio)} × the median of its group of {spread.hosts} in {spread.step} "
+            f"({rate(deviation.per_s)}/s, median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
         )
-        sentence += f": {reasons}" if reasons else "; no reading explains it"
-        yield OddHost(host=deviation.host.node, target=deviation.host.place, sentence=sentence, ratio=deviation.ratio)
+        sentence += f": {reasons}" if reasons else "; nothing fstui read explains it"
+        yield Outlier(host=deviation.host.node, target=deviation.host.place, sentence=sentence, ratio=deviation.ratio)
 
 
 class _Deviation(NamedTuple):
@@ -171,23 +171,23 @@ def _values(values: Iterable[str]) -> str:
     return " or ".join(filter(None, dict.fromkeys(values)))
 
 
-def worse_verdicts(hosts: Sequence[HostResult]) -> list[OddHost]:
+def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
     """Return the hosts with a verdict worse than the median of their group, or of all if the group is small."""
     judged = [host for host in hosts if host.verdict]
     median_of_all = _median_rank(judged)
     sentences: list[tuple[HostResult, str]] = []
     for _, members in groups(judged):
         usual_rank = _median_rank(members) if len(members) > 2 else median_of_all
-        peers = f"its {len(members) - 1} peers" if len(members) > 2 else "most others"
+        group = f"its group of {len(members)}" if len(members) > 2 else "all hosts"
         worse = [host for host in members if host.rank < usual_rank]
         usual = _UsualSettings([host for host in members if host.rank == usual_rank]) if worse else None
         for host in worse:
             reasons = "; ".join(usual.reasons(host)) if usual else ""
-            verdict = f"{host.verdict} ({host.confidence}), {peers} {VERDICTS[usual_rank]}"
+            verdict = f"{host.verdict} ({host.confidence}), the median of {group} is {VERDICTS[usual_rank]}"
             explanation = f" {capital(reasons)}." if reasons else ""
             sentences.append((host, f"{verdict}: {host.sentence or host.flag}{explanation}"))
     sentences.sort(key=lambda pair: (pair[0].rank, pair[0].node))
-    return [OddHost(host=host.node, target=host.place, sentence=sentence) for host, sentence in sentences]
+    return [Outlier(host=host.node, target=host.place, sentence=sentence) for host, sentence in sentences]
 
 
 class _UsualSettings:
@@ -232,5 +232,5 @@ def _median_rank(hosts: Iterable[HostResult]) -> int:
     return ranks[len(ranks) // 2] if ranks else 0
 
 
-def _times(ratio: float) -> str:
+def _factor_text(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 0.095 else f"{ratio:.1f}" if ratio < 99.5 else f"{ratio:.0f}"

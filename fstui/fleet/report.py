@@ -1,4 +1,4 @@
-"""The reports of a fleet: the answers of all hosts, and two fleets compared host by host."""
+"""The reports of a fleet: the answers of all hosts, and a comparison of two results, host by host."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from statistics import median
 
 import msgspec
 
-from fstui.fleet.outliers import HostGroup, OddHost, groups, outlying_rates, ratio_to_peers, worse_verdicts
+from fstui.fleet.outliers import HostGroup, Outlier, groups, outlying_rates, ratio_to_peers, worse_verdicts
 from fstui.fleet.remote import folded
 from fstui.fleet.results import About, Fleet, HostResult, Rate
 from fstui.model.base import Base
@@ -24,7 +24,7 @@ MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
 """Rates with an interval, and rates without one, must change by these factors to count as changed."""
 MIN_PARTS = 3
-"""An interval needs at least this many parts of each step."""
+"""A step must have been measured in at least this many parts before its ratio gets an interval."""
 _MAX_SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
@@ -35,8 +35,8 @@ _CSV = (
 class FleetDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fleet-report/1"):
     about: About
     hosts: tuple[HostResult, ...]
-    worse: tuple[OddHost, ...]
-    outliers: tuple[OddHost, ...]
+    worse: tuple[Outlier, ...]
+    outliers: tuple[Outlier, ...]
     groups: tuple[HostGroup, ...]
 
 
@@ -48,9 +48,9 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
-    """Rate after / rate before, as the median over the steps that both have. The interval contains the intervals of all
-    steps. The interval of one step reaches from its slowest part after / its fastest part before to its fastest part
-    after / its slowest part before."""
+    """Rate after / rate before, as the median over the steps that both have. For one step, the lower bound is
+    its slowest part after, divided by its fastest part before; the upper bound is its fastest part after, divided by
+    its slowest part before. The interval covers those of all steps."""
     settings: tuple[str, ...]
     changed: bool
     worse: bool
@@ -87,8 +87,8 @@ def _sections(fleet: Fleet) -> Iterator[Section]:
         yield _sentence_table(hosts)
     else:
         yield _run_table(hosts)
-        yield Section("Worse than their peers", lines=_odd_lines(worse_verdicts(hosts)))
-        yield Section("Slower or faster than their peers", lines=_odd_lines(outlying_rates(hosts)))
+        yield Section("Worse than their peers", lines=_outlier_lines(worse_verdicts(hosts)))
+        yield Section("Slower or faster than their peers", lines=_outlier_lines(outlying_rates(hosts)))
         yield from _groups(hosts)
     yield Section("Measured at the same time on shared storage", lines=tuple(_shared(fleet)))
     yield Section("Did not answer", lines=reason_lines(fleet.about.troubles))
@@ -101,7 +101,7 @@ def _run_table(hosts: Sequence[HostResult]) -> Section:
     worst = ranked[:MAX_ROWS]
     header = ("", "HOST", "TARGET", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "× PEERS", "SPEED", "FINDING")
     more = len(ranked) - len(worst)
-    note = (f"and {more} more, not worse than the last one: --format csv lists all",) if more else ()
+    note = (f"and {more} more, none worse than these; --format csv lists them all",) if more else ()
     rows = tuple(_row(host, ratios) for host in worst)
     return Section("", header, rows, note)
 
@@ -138,8 +138,8 @@ def _sentence_table(hosts: Sequence[HostResult]) -> Section:
     return Section("", ("", "HOST", "RESULT", "SPEED"), rows)
 
 
-def _odd_lines(hosts: Sequence[OddHost]) -> tuple[str, ...]:
-    return tuple(f"{odd.host} {odd.target}".strip() + f": {odd.sentence}"[:_MAX_SENTENCE] for odd in hosts[:MAX_ROWS])
+def _outlier_lines(hosts: Sequence[Outlier]) -> tuple[str, ...]:
+    return tuple(f"{row.host} {row.target}".strip() + f": {row.sentence}"[:_MAX_SENTENCE] for row in hosts[:MAX_ROWS])
 
 
 def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
@@ -214,11 +214,11 @@ def _shared(fleet: Fleet) -> Iterator[str]:
 
 
 def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
-    """Return the targets that are in both fleets, the worst change first."""
+    """Return the targets that are in both results, the worst change first."""
     earlier = {(host.node, host.place): host for host in before.results}
     pairs = ((earlier.get((host.node, host.place)), host) for host in after.results)
     rows = [_change(host_before, host) for host_before, host in pairs if host_before is not None]
-    return sorted(rows, key=lambda row: (not row.worse, row.ratio.times if row.ratio else 1.0, row.host))
+    return sorted(rows, key=lambda row: (not row.worse, row.ratio.factor if row.ratio else 1.0, row.host))
 
 
 def comparison_report(before: Fleet, after: Fleet) -> Report:
@@ -226,7 +226,7 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
     changed = [change for change in all_changes if change.changed]
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
     more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
-    ratios = [change.ratio.times for change in all_changes if change.ratio]
+    ratios = [change.ratio.factor for change in all_changes if change.ratio]
     rates: tuple[str, ...] = ()
     if ratios:
         rates = (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
@@ -237,7 +237,7 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
         *_only_in("after", after, before),
     )
     return Report(
-        f"{counted(len(all_changes), 'target')} in both fleets, {len(changed)} changed",
+        f"{counted(len(all_changes), 'target')} in both results, {len(changed)} changed",
         sections,
         FleetComparisonDocument(targets=tuple(all_changes)),
         Section("", header, tuple(map(_change_row, changed))),
@@ -269,32 +269,32 @@ def _has_changed(ratio: Ratio | None) -> bool:
     """Return whether the rates changed by more than they vary."""
     if ratio is None or ratio.undecided:
         return False
-    return abs(log(ratio.times)) > log(MIN_RATIO if ratio.rounds > 1 else MIN_RATIO_NO_INTERVAL)
+    return abs(log(ratio.factor)) > log(MIN_RATIO if ratio.low is not None else MIN_RATIO_NO_INTERVAL)
 
 
 def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
     if not pairs:
         return None
-    times = median(after.per_s / before.per_s for before, after in pairs)
+    factor = median(after.per_s / before.per_s for before, after in pairs)
     fewest = min(len(row.parts) for pair in pairs for row in pair)
     if fewest < MIN_PARTS:
-        return Ratio(times)
+        return Ratio(factor)
     low = min(min(after.parts) / max(before.parts) for before, after in pairs)
     high = max(max(after.parts) / min(before.parts) for before, after in pairs)
-    return Ratio(times, low, high, fewest)
+    return Ratio(factor, low, high, fewest)
 
 
 def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     more = len(change.settings) - MAX_SETTINGS
     words = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
-    times = change.ratio.times if change.ratio else None
+    factor = change.ratio.factor if change.ratio else None
     return (
         glyph(change.after),
         Cell(change.host, change.host),
         Cell(change.target, change.target),
         verdict(change.before),
         verdict(change.after),
-        Cell(str(change.ratio or NONE), times, numeric=True),
+        Cell(str(change.ratio or NONE), factor, numeric=True),
         Cell(words, "; ".join(change.settings)),
     )
 

@@ -131,7 +131,7 @@ def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
             flushes_per_sync=comparison.counts(measured.run).flushes_per_sync(
                 measured.measured, measured.step.settings
             ),
-            times=rank.ratio.times,
+            times=rank.ratio.factor,
             times_low=rank.ratio.low,
             times_high=rank.ratio.high,
             faster_but_not_durable=rank.not_durable,

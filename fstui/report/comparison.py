@@ -104,7 +104,7 @@ _MAX_WITH_DECIMALS = 1000
 class Ratio(msgspec.Struct, frozen=True):
     """How many times as fast, with the interval of several rounds or steps."""
 
-    times: float
+    factor: float = msgspec.field(name="times")
     low: float | None = None
     high: float | None = None
     rounds: int = 1
@@ -117,8 +117,8 @@ class Ratio(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         interval = "" if self.low is None else f" ({self.low:.2f}–{self.high:.2f})"
-        times = f"{self.times:.2f}" if self.times < _MAX_WITH_DECIMALS else count(self.times)
-        return f"{times} ×{interval}"
+        factor = f"{self.factor:.2f}" if self.factor < _MAX_WITH_DECIMALS else count(self.factor)
+        return f"{factor} ×{interval}"
 
 
 class Ranked(NamedTuple):
@@ -182,14 +182,14 @@ class Comparison:
     def _lead(self, name: str) -> Ratio | None:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
         ranking = self.ranking(name)
-        times = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
-        if times is None or (times.times < _NOISE if times.low is None else times.undecided):
+        lead = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
+        if lead is None or (lead.factor < _NOISE if lead.low is None else lead.undecided):
             return None
-        return times
+        return lead
 
     @property
     def widest(self) -> str | None:
-        leads = {name: lead.times for name in self.step_names if (lead := self._lead(name))}
+        leads = {name: lead.factor for name in self.step_names if (lead := self._lead(name))}
         return max(leads, key=leads.__getitem__, default=None)
 
     @property
@@ -199,7 +199,7 @@ class Comparison:
         wins: dict[str, list[float]] = {}
         for name, (fastest, *_) in rankings.items():
             if lead := self._lead(name):
-                wins.setdefault(fastest.side.letter, []).append(lead.times)
+                wins.setdefault(fastest.side.letter, []).append(lead.factor)
         if not wins:
             return f"No clear difference in {counted(len(rankings), 'step')}." if rankings else ""
         doubtful = {ranking[0].side.letter for ranking in rankings.values() if ranking[0].not_durable}
@@ -222,9 +222,9 @@ class Comparison:
         slowest = min((step.rate_per_s for side, step in measured if side.durable), default=None)
         ranked = []
         for side, step in measured:
-            times = ratio_of(first, side, name)
+            ratio_to_first = ratio_of(first, side, name)
             not_durable = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
-            ranked += [Ranked(side, step, times, not_durable)] if times else []
+            ranked += [Ranked(side, step, ratio_to_first, not_durable)] if ratio_to_first else []
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
 
 
@@ -238,9 +238,9 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
     numbers = first_rates.keys() & rates.keys() if _alternated(first, other) else set[int]()
     pairs = [(first_rates[number], rates[number]) for number in numbers]
     ratios = [b / a for a, b in pairs or product(first_rates.values(), rates.values())]
-    times = median(rates.values()) / median(first_rates.values())
+    factor = median(rates.values()) / median(first_rates.values())
     rounds = len(pairs) or min(len(first_rates), len(rates))
-    return Ratio(times, min(ratios), max(ratios), rounds, bool(pairs)) if rounds > 1 else Ratio(times)
+    return Ratio(factor, min(ratios), max(ratios), rounds, bool(pairs)) if rounds > 1 else Ratio(factor)
 
 
 def bar(share: float, width: int) -> str:

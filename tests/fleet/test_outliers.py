@@ -23,17 +23,17 @@ def peers(**more: Any) -> list[HostResult]:
 
 def test_a_slow_host_is_named_with_its_settings() -> None:
     slow = host("db17", 325.0, facts={"disk write cache": "write through", "ext4 barrier": "barrier"})
-    (odd,) = outlying_rates([*peers(), slow])
-    assert odd.host == "db17"
-    assert odd.sentence.startswith("0.4 × its 6 peers in fdatasync (325/s, median 805/s, MAD ")
-    assert odd.sentence.endswith(": its disk write cache is off (peers: on)")
+    (outlier,) = outlying_rates([*peers(), slow])
+    assert outlier.host == "db17"
+    assert outlier.sentence.startswith("0.4 × the median of its group of 7 in fdatasync (325/s, median 805/s, MAD ")
+    assert outlier.sentence.endswith(": its disk write cache is off (peers: on)")
 
 
 def test_a_fast_host_is_an_outlier_too() -> None:
     fast = host("db17", 8000.0, facts={**peers()[0].facts, "disk serial": "x17"})
     others = [host(one.node, one.rates[0].per_s, facts={**one.facts, "disk serial": one.node}) for one in peers()]
-    (odd,) = outlying_rates([*others, fast])
-    assert odd.sentence.endswith("; no reading explains it")
+    (outlier,) = outlying_rates([*others, fast])
+    assert outlier.sentence.endswith("; nothing fstui read explains it")
 
 
 def test_a_small_difference_is_no_outlier() -> None:
@@ -50,8 +50,8 @@ def test_hosts_with_other_models_are_no_peers() -> None:
 
 def test_a_note_that_peers_lack_is_a_reason() -> None:
     slow = host("db17", 300.0, facts=peers()[0].facts, notes={"stack-state": "md0 is resyncing"})
-    (odd,) = outlying_rates([*peers(), slow])
-    assert odd.sentence.endswith(": md0 is resyncing")
+    (outlier,) = outlying_rates([*peers(), slow])
+    assert outlier.sentence.endswith(": md0 is resyncing")
 
 
 def test_a_worse_verdict_than_its_peers_is_named() -> None:
@@ -60,14 +60,14 @@ def test_a_worse_verdict_than_its_peers_is_named() -> None:
     )
     (worse,) = worse_verdicts([*peers(), liar])
     assert worse.sentence == (
-        "not-durable (high), its 6 peers consistent: Nothing is flushed. It has no disk write cache "
-        "(peers: write back); its ext4 barrier is no (peers: barrier)."
+        "not-durable (high), the median of its group of 7 is consistent: Nothing is flushed. It has no disk write "
+        "cache (peers: write back); its ext4 barrier is no (peers: barrier)."
     )
 
 
 def test_a_host_without_peers_is_compared_with_all() -> None:
     alone = host("db9", verdict="suspicious", layers="xfs › disk")
-    assert [odd.host for odd in worse_verdicts([*peers(), alone])] == ["db9"]
+    assert [outlier.host for outlier in worse_verdicts([*peers(), alone])] == ["db9"]
     assert worse_verdicts([alone]) == []
 
 
@@ -84,9 +84,9 @@ def two_steps(node: str, first: float, other: float) -> HostResult:
 
 def test_the_sentence_is_about_the_step_that_is_furthest_off() -> None:
     all_ = [*(two_steps(one.node, one.rates[0].per_s, 100.0) for one in peers()), two_steps("db17", 1600.0, 13_000.0)]
-    (odd,) = outlying_rates(all_)
-    assert odd.sentence.startswith("130 × its 6 peers in O_DSYNC")
-    assert ratio_to_peers(all_)["db17", "", "O_DSYNC"] == odd.ratio == 130.0
+    (outlier,) = outlying_rates(all_)
+    assert outlier.sentence.startswith("130 × the median of its group of 7 in O_DSYNC")
+    assert ratio_to_peers(all_)["db17", "", "O_DSYNC"] == outlier.ratio == 130.0
 
 
 def test_a_host_that_drops_syncs_is_not_faster_and_no_measure() -> None:

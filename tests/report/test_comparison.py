@@ -99,7 +99,7 @@ def test_the_worst_round_is_the_verdict_of_its_side() -> None:
 def test_the_longer_bar_is_the_faster_side() -> None:
     runs = [ran(0, 1, 1.2), ran(1, 1, 1.0, series="other"), ran(1, 2, 3.0, series="other")]
     first, other = (shown.step.rate_per_s for side in Comparison(runs).sides if (shown := side.step(STEP)))
-    assert ratio(*runs).times == pytest.approx(other / first)
+    assert ratio(*runs).factor == pytest.approx(other / first)
 
 
 def test_an_interval_that_contains_1_shows_no_difference() -> None:
