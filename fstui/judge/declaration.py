@@ -10,7 +10,7 @@ from fstui.model.judgement import Confidence, Finding, Scope, Verdict
 from fstui.model.steps import Step
 
 LAST = 1000
-"""The ``order`` of rules that state none."""
+"""The ``order`` of rules that set none."""
 
 
 class Conclusion(NamedTuple):

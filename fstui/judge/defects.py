@@ -18,11 +18,11 @@ class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     verdict: Verdict | None = None
     confidence: Confidence
     low_unless_verified: bool = False
-    """Confidence is low unless each lowest device was observed to do work or is known to be safe."""
+    """Confidence is low unless each of the lowest devices was seen to act on flushes or is known to be safe."""
     title: str
     sentence: str
     missing: Mapping[str, str] = {}
-    """Texts for the placeholders of readings that the layer does not have."""
+    """Fallback texts, by placeholder, for readings that the layer lacks."""
     next: tuple[str, ...]
 
 

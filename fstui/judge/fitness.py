@@ -76,7 +76,7 @@ def with_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
 
 
 def _operation(sync_step: SyncStep) -> Operation | None:
-    """Return the operation that the step measured; None if it is no product's operation, or had too few syncs."""
+    """Return the operation that the step measured; None if no product has this operation, or it had too few syncs."""
     if not sync_step.writes_at_full_speed or sync_step.syncs < MIN_SYNCS:
         return None
     operations = _OPERATIONS.items()

@@ -231,7 +231,7 @@ def why_unsuitable(run: Run) -> str:
     reasons = {
         "it was simulated, not measured": run.simulated,
         "fstui limited its rate": run.rate_limit,
-        "an io limit applied, so it shows the limit": run.process.io_limits,
+        "an I/O limit was in force, so its rate is that limit": run.process.io_limits,
         f"it was {run.status}": run.status != "finished",
         f"its verdict is {run.verdict}": run.verdict in NOT_TRUSTED,
         "it has no rate of a synced write": not rates(case),

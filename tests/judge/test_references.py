@@ -167,7 +167,7 @@ def test_runs_are_grouped_by_operation_and_storage() -> None:
         (replace(on("ssd"), status="stopped"), "it was stopped"),
         (
             replace(on("ssd"), process=Process(io_limits=(Reading(what="io", value="1", path="/x"),))),
-            "an io limit applied",
+            "an I/O limit was in force",
         ),
         (replace(on("ssd"), steps=()), "it has no rate of a synced write"),
         (on("unknown"), "its class of medium and its model are not known"),

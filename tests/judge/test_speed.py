@@ -110,9 +110,9 @@ def test_limit_below_a_slow_disk_is_slow(allowed: str, rate: float, answer: str)
     limited = replace(HONEST_PROCESS, io_limits=(replace(LIMIT, value=allowed),))
     found = answered(None, step(rate=rate, ops=50), process=limited)
     assert found.answer == answer
-    assert ("limit of its cgroup applies" in found.sentence) is (rate == int(allowed) / 2)
+    assert ("limit of the cgroup applies" in found.sentence) is (rate == int(allowed) / 2)
     if answer == "slow" and rate > 10 * (allowed == "60"):
-        assert found.title == f"{rate:.1f}/s, slower than a 5400 rpm disk: an I/O limit of its cgroup applies"
+        assert found.title == f"{rate:.1f}/s, slower than a 5400 rpm disk: an I/O limit of the cgroup applies"
         assert "the disk may not be the cause" in found.sentence
 
 
@@ -239,7 +239,7 @@ def test_limit_that_applies_is_named_as_the_reason() -> None:
     assert found.answer == "slow"
     assert "I/O limit" in found.title
     assert "the disk may not be the cause" in found.sentence
-    assert "io limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.because
+    assert "I/O limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.because
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_rows_come_first_then_actions_then_omissions() -> None:
     assert "5.9 ms" in rows[3] and "! slow" in rows[5]
     assert "not checked" in rows[6] and rows[6].endswith("/full is too full")
     assert "  next     VirtualBox: set IgnoreFlush to 0 for this disk, then run again." in rows
-    assert "  next     Raise the limit, or run outside its cgroup." in rows
+    assert "  next     Raise the limit, or run in another cgroup." in rows
     assert any("/proc, /sys, /dev/pts and 1 more" in row and "stores no data" in row for row in rows)
     assert not any("fstui show aaaaaa" in row for row in rows), "what is sound and quick needs no more words"
 

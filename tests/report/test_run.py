@@ -214,10 +214,10 @@ def test_any_run_has_few_lines() -> None:
 SLOW = Speed(
     answer="slow",
     yardstick="5 earlier runs",
-    title="12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies",
+    title="12.0/s, slower than 5 earlier runs: an I/O limit of the cgroup applies",
     sentence="fdatasync did 12.0/s in 1.0 s.",
     because=("fdatasync: 12.0/s; the median is 840/s",),
-    next=("Raise the limit, or run outside its cgroup.",),
+    next=("Raise the limit, or run in another cgroup.",),
 )
 SLOW_RUN = replace(RUN, speed=SLOW)
 
@@ -230,12 +230,12 @@ def rendered(name: str) -> str:
 def test_plain_has_both_headlines_then_their_reasons() -> None:
     lines = printed_run(SLOW_RUN).splitlines()
     at = lines.index("! SUSPICIOUS  high confidence")
-    assert lines[at + 1] == "  ! SLOW  12.0/s, slower than 5 earlier runs: an I/O limit of its cgroup applies"
+    assert lines[at + 1] == "  ! SLOW  12.0/s, slower than 5 earlier runs: an I/O limit of the cgroup applies"
     second = lines.index("Is it slow?")
     assert lines[second + 1 : second + 4] == [
         "  fdatasync did 12.0/s in 1.0 s.",
         "  because  fdatasync  12.0/s; the median is 840/s",
-        "  next     Raise the limit, or run outside its cgroup.",
+        "  next     Raise the limit, or run in another cgroup.",
     ]
     assert max(map(len, lines)) <= 80
 

@@ -50,7 +50,7 @@ class Case:
 
     @cached_property
     def lowest_devices(self) -> LowestDevices:
-        """The devices that hold the data, and which of these devices were observed to do work."""
+        """The devices that hold the data, and which of these devices were seen to act on flushes."""
         working_ids = self.rotation.working_devices
         if self.flushes.complete_lowest_account:
             growing = (growth for growth in self.flush_growth if not growth.shows_no_work)

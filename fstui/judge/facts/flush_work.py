@@ -1,4 +1,4 @@
-"""Whether a flush does work, and at which of the lowest devices that was observed.
+"""Whether flushes have an effect, and on which of the lowest devices that was observed.
 
 If flushes take equally long however much unsynced data there is, they have nothing to write back, or do not do it.
 """
@@ -30,7 +30,7 @@ GROWTH_FACTOR = 1.5
 """Flush time grows if each of the two largest amounts takes this many times as long as every smaller amount. A write of
 another process may slow down one flush, but hardly both."""
 MIN_DEVICE_SHARE, MIN_DEVICE_MS = 0.25, 2
-"""A device does work if its own flushes account for this share of the growth, and for at least this many ms (its
+"""A device acts on flushes if they account for this share of the growth, and for at least this many ms (its
 counters have whole ms). On a device that ignores flushes, btrfs still takes longer for more extents."""
 _LARGEST, _MIN_POINTS = 2, 3
 
@@ -90,10 +90,10 @@ class FlushGrowth(NamedTuple):
     def because(self) -> str:
         times = ", ".join(f"{_amount_text(point)} {duration_ns(point.sync_ns)}" for point in self.points)
         shares = [point.arrived_share for point in self._largest if point.arrived_share is not None]
-        arrived = f"; {ratio(min(shares))} had arrived before" if shares else ""
+        arrived = f"; {ratio(min(shares))} had reached the device before the flush" if shares else ""
         last_times = sorted((self.points[-1].flush_ms or {}).items())
         device_times = ", ".join(f"{device} {ms:g} ms" for device, ms in last_times)
-        by_counters = f"; the last flush took at the device: {device_times}" if device_times else ""
+        by_counters = f"; last flush, by device: {device_times}" if device_times else ""
         longest_ns = self._longest_traced_ns
         by_trace = "" if longest_ns is None else f"; longest flush of a device: {duration_ns(longest_ns)} ({TRACE})"
         return f"{self.pattern}: {times}{arrived}{by_counters}{by_trace}"
@@ -150,7 +150,7 @@ class LowestDevices:
     """
 
     def __init__(self, host: Host, stack: Stack, working_ids: frozenset[str]) -> None:
-        """``working_ids``: ids of the devices whose own time shows that a flush does work there."""
+        """``working_ids``: ids of the devices whose own time shows that they act on flushes."""
         self._host, self._stack, self._working_ids = host, stack, working_ids
         self.all = stack.holding_devices
 
@@ -165,7 +165,7 @@ class LowestDevices:
         return bool(self.all) and not self.unverified
 
     def doubt(self, known: Iterable[Node] = ()) -> str:
-        """Return a sentence with a leading space about the unverified devices that are neither memory nor ``known``.
+        """Return a sentence about the unverified devices, except memory and ``known``. It starts with a space.
 
         Without such a device, but with an unverified virtual disk, the sentence says what the hypervisor usually does.
         """
@@ -176,10 +176,10 @@ class LowestDevices:
             return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
             return f" What the host does with data for {words.devices(doubtful)} cannot be seen from here."
-        return f" No work by {words.devices(doubtful)} was visible in this run."
+        return f" Nothing in this run shows that flushes have an effect on {words.devices(doubtful)}."
 
     def _is_verified(self, node: Node) -> bool:
-        """Return whether the device does work or is known to be safe. In a guest, neither can be verified, because the
-        host's memory may do the work and the reported medium may be wrong."""
+        """Return whether the device acts on flushes or is known to be safe. In a guest, neither can be verified,
+        because the host's memory may do the work and the reported medium may be wrong."""
         works = node.id in self._working_ids and is_attached_here(node)
         return self._host.virtualization is None and (works or is_safe_drive(node))

@@ -29,7 +29,7 @@ from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import WritePlacement
 
 ASSUMED_RPM = 15_000
-"""For a hard disk that does not state its rotational speed: the fastest disk ever sold."""
+"""For a hard disk that does not report its rotational speed: the fastest disk ever sold."""
 SLOWEST_RPM = 5400
 LOGGED_NS = 473_000
 """The least time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
@@ -276,11 +276,11 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
         may_be_array = medium is not None and not medium.declared and link(node.link).may_be_an_array
         return None if may_be_array and not is_known_hard_disk else (speed, words.medium(node))
     is_real = host.virtualization is None and not is_virtual(node)
-    # only for a known model, because the kernel also reports flash as rotating if the flash states nothing or is
+    # only for a known model, because the kernel also reports flash as rotating if the flash reports nothing or is
     # behind a USB bridge
     if is_real and is_known_hard_disk and node.rotational and (medium is None or medium.class_ == "unknown"):
-        unstated = f"{node.id}: a rotating {node.link} disk that does not state its rotational speed"
-        return ASSUMED_RPM, f"{unstated}: {rotation(ASSUMED_RPM)} assumed"
+        unreported = f"{node.id}: a rotating {node.link} disk that does not report its rotational speed"
+        return ASSUMED_RPM, f"{unreported}: {rotation(ASSUMED_RPM)} assumed"
     return None
 
 

@@ -5,7 +5,7 @@ That layer need not count flushes. Below that layer, and below a loop device, wo
 
 - Flushes that fstui's own threads requested are fstui's own. If there are as many as expected, they all arrived.
 - Flushes of kernel threads may be fstui's own, because a journal thread commits for every process, and a worker sends
-  bios that a cgroup's io limit delayed (``blk_throtl_dispatch_work_fn``). Such flushes prove nothing in either
+  bios that a cgroup's I/O limit delayed (``blk_throtl_dispatch_work_fn``). Such flushes prove nothing in either
   direction.
 - Flushes of other programs are not fstui's own if the filesystem lets each caller request its own flush (an overwrite
   with fdatasync on ext4 and XFS). On other filesystems one commit serves every waiting program, so another program may

@@ -212,7 +212,7 @@ def _remarks(case: Case, step: Step) -> str:
     limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
     remarks = (
         f"The longest synced write took {duration_ns(longest)}." if longest else "",
-        f"An I/O limit of its cgroup applies: {limits}." if limits else "",
+        f"An I/O limit of the cgroup applies: {limits}." if limits else "",
     )
     return " ".join(filter(None, remarks))
 

@@ -1,4 +1,4 @@
-"""Reasons other than the disk itself: limits, other processes, a degraded stack, a network."""
+"""Why a step may be slow, apart from the disk itself: limits, other processes, a degraded stack, a network."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from fstui.model.storage import Reading
 from fstui.storage.layers import kind
 
 LIMIT_FACTOR = 4
-"""A limit is a reason if it allows at most this many times the measured rate, because flushes and journal writes count
-too. A limit far below the measured rate belongs to another disk."""
+"""Flushes and journal writes count against a limit too, so it can be the cause at up to this many times the measured
+rate. A limit lower than the measured rate by this factor must belong to another disk."""
 BUSY_SHARE = 0.2
 """A device is a reason if it was busy for at least this share of the time in which fstui was idle."""
 MIN_OTHERS_PER_SYNC = 0.1
@@ -23,7 +23,7 @@ MIN_OTHERS_PER_SYNC = 0.1
 
 class Reason(NamedTuple):
     text: str
-    """``an I/O limit of its cgroup applies``"""
+    """``an I/O limit of the cgroup applies``"""
     because: str
     next: str
 
@@ -44,7 +44,7 @@ def _limits(case: Case, step: Step) -> Iterator[Reason]:
     if limits:
         lines = words.listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits)
         yield Reason(
-            "an I/O limit of its cgroup applies", f"io limit: {lines}", "Raise the limit, or run outside its cgroup."
+            "an I/O limit of the cgroup applies", f"I/O limit: {lines}", "Raise the limit, or run in another cgroup."
         )
 
 
@@ -97,4 +97,4 @@ def _remote(case: Case) -> Iterator[Reason]:
     if remote_nodes:
         where, row = words.label(remote_nodes[0]), kind(remote_nodes[0].kind)
         server = f"the network and {row.answered_by}" if row.across_network else row.answered_by
-        yield Reason(f"{where} also waits for {server}", f"served: {where}", f"Look at {server}.")
+        yield Reason(f"{where} also waits for {server}", f"remote: {where}", f"Look at {server}.")

@@ -17,7 +17,7 @@ A flush whose time does not grow (a flat one) is reported only in a guest, if al
 than twice the time of an O_DIRECT write, and the medium is neither known nor declared to be protected.
 
 ## What it proves, and what it does not
-Growth shows that the flush does work; only a power cut proves more. A flat flush does not show whether the host
+Growth shows that the flush has an effect; only a power cut proves more. A flat flush does not show whether the host
 ignores flushes. On real hardware, protected drives are flat as well.
 
 ## What to do next

@@ -12,7 +12,7 @@ The reports are about other drives of the same model, after power cuts, host cra
 for years. No rate of syncs can show such a fault.
 
 ## What to do next
-Turn the drive's write cache off: `hdparm -W0`. Most drives forget that at a power cycle, so let udev or a service
+Turn the drive's write cache off: `hdparm -W 0`. Most drives forget that at a power cycle, so let udev or a service
 repeat it. Then run again. Or replace the drive.
 """
 
@@ -46,7 +46,7 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
             *dict.fromkeys(f"published: {fault.source}" for _, _, fault in faults),
         ),
         next=(
-            f"Turn its write cache off, now and after each power cycle: 'hdparm -W0 /dev/{first.id}'. Then run again.",
+            f"Turn its write cache off, now and after each power cycle: 'hdparm -W 0 /dev/{first.id}'. Then run again.",
         ),
     )
 

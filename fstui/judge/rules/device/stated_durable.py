@@ -82,18 +82,20 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     devices, accounts = case.stack.commit_devices, _lowest_accounts(case)
     if not devices or not accounts or all(map(_is_judged_by_flushes, devices)) or _is_contradicted(case):
         return
-    all_statements = [statement for node in devices if (statement := _statement(node, case.host))]
-    if len(all_statements) < len(devices):
+    statements = [statement for node in devices if (statement := _statement(node, case.host))]
+    if len(statements) < len(devices):
         return
-    where, statements = words.devices(devices), tuple(dict.fromkeys(all_statements))
-    kinds = words.listed(dict.fromkeys(statement.device_kind for statement in statements))
-    conditions = ". ".join(dict.fromkeys(statement.condition for statement in statements))
+    by_words: dict[str, list[Node]] = {}
+    for node, statement in zip(devices, statements, strict=True):
+        by_words.setdefault(f"{statement.device_kind}. {statement.condition}.", []).append(node)
+    described = " ".join(
+        f"{'Each of ' if len(nodes) > 1 else ''}{words.devices(nodes)} is {text}" for text, nodes in by_words.items()
+    )
     conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
     yield Conclusion(
-        title=f"{where}: durable, if {conditions_in_title}",
-        sentence=f"{where} is {kinds}. {conditions}. Nothing in "
-        f"{words.time_measured(account.step for account in accounts)} contradicts that, and nothing here can confirm "
-        f"it.{case.lowest_devices.doubt(known=devices)}",
+        title=f"{words.devices(devices)}: durable, if {conditions_in_title}",
+        sentence=f"{described} Nothing in {words.time_measured(account.step for account in accounts)} contradicts "
+        f"that, and nothing here can confirm it.{case.lowest_devices.doubt(known=devices)}",
         verdict="plausible",
         confidence="low",
         steps=(account.step for account in accounts),
@@ -135,9 +137,8 @@ def _statement(node: Node, host: Host) -> Statement | None:
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
         because = (*names, f"documented: {document.source}")
-        return Statement(
-            document.says, document.promise or "", _DOCUMENTED, because, (document.ask or words.FORCE_STOP,)
-        )
+        next_steps = (document.ask or words.FORCE_STOP,)
+        return Statement(document.says, document.promise or "", _DOCUMENTED, because, next_steps)
     if service is not None and service.promise:
         return Statement(
             service.title, service.promise, _DOCUMENTED, (f"documented: {service.source}",), (service.ask,)

@@ -39,7 +39,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
             sentence=f"The storage changed before or during {count(len(changed))} of {all_steps} "
-            f"({words.listed(changes)}), so these are not judged.",
+            f"({words.listed(changes)}), so {'that step is' if len(changed) == 1 else 'those steps are'} not judged.",
             verdict="cannot-tell",
             steps=changed,
             because=(f"{step.name}: {line}" for step in changed for line in step.changed),
@@ -77,8 +77,8 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
     Other processes only add flushes, so too few flushes still prove a fault. Enough flushes prove something only if:
 
     - the kernel's trace shows which process sent each flush
-    - or hardly more arrived than fstui sent, and other processes flush at less than 5 % of the sync rate while fstui
-      is idle
+    - or barely more flushes and bytes arrived than fstui sent, and other processes flush at less than 5 % of the sync
+      rate while fstui is idle
 
     ## What to do next
     Stop the other processes, or measure on a separate disk.
@@ -93,7 +93,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"other processes write: {while_idle[0]} while fstui was idle"
             if while_idle
-            else f"more than fstui sent, during {noisy[0].step.name}",
+            else f"more flushes or bytes arrived than fstui sent, during {noisy[0].step.name}",
             sentence=f"{_who_wrote(case, while_idle)} {_what_flushes_show(case)}",
             confidence="low",
             steps=(account.step for account in noisy),
@@ -115,18 +115,18 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
     devices = case.flushes.noisy_accounts[0].devices
     quiet = "" if case.other_writers.flushes_per_s(devices) is None else ", though not while fstui was idle"
     return (
-        f"More arrived at {words.devices(devices)} than fstui sent. Either another process wrote there{quiet}, or the "
-        "filesystem or a lower layer adds writes of its own."
+        f"More flushes or bytes arrived at {words.devices(devices)} than fstui sent. Either another process wrote "
+        f"there{quiet}, or the filesystem or a lower layer adds writes of its own."
     )
 
 
 def _what_flushes_show(case: Case) -> str:
     proven, noisy = case.flushes.proof, case.flushes.noisy_accounts
-    accounts = [accounts[proven.depth - 1] for accounts in proven.steps] if proven and proven.depth else noisy
+    accounts = [levels[proven.depth - 1] for levels in proven.steps] if proven and proven.depth else noisy
     if any(account.complete_by_trace for account in accounts):
         return "The kernel's trace tells their flushes from fstui's."
     if any(account.complete_by_counters for account in accounts):
-        return "Steps and layers count as evidence only where hardly more arrived than fstui sent."
+        return "Only steps and layers with barely more flushes and bytes than fstui sent are evidence."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 
 
@@ -141,7 +141,8 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 
     ## What it means
-    Part of the storage stack is degraded or broken. Measurements now do not show how it behaves when healthy.
+    Part of the storage stack is degraded or broken. What is measured in this state does not show how the stack behaves
+    when healthy.
 
     ## How it was measured
     By what the kernel reports at the time of the survey:
@@ -164,8 +165,8 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
         texts = [f"{words.label(node)} {state.what}: {state.value}" for node, state in faults]
         yield Conclusion(
             title=texts[0],
-            sentence=f"The stack is degraded or faulty ({words.listed(texts)}). Measurements now do not show how it "
-            "behaves when healthy.",
+            sentence=f"The stack is degraded or faulty ({words.listed(texts)}). What is measured in this state "
+            "does not show how the stack behaves when healthy.",
             because=(words.reading(node, state) for node, state in faults),
             next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),
         )
@@ -176,7 +177,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     """*a note about the limits that applied to the measurement*
 
     ## What it means
-    The probes ran in the io cgroup of another process, usually the database (`--like PID`). The cgroup's limits on
+    The probes ran in the I/O cgroup of another process, usually the database (`--like PID`). The cgroup's limits on
     operations and bytes per second applied to the probes, so the figures are those that the process can reach.
 
     ## How it was measured
@@ -195,13 +196,13 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     if process is None:
         return
     name, has_filter = words.process_label(process), process.seccomp == "filter"
-    limits = counted(len(process.io_limits), "io limit") if process.io_limits else "no io limits"
+    limits = counted(len(process.io_limits), "I/O limit") if process.io_limits else "no I/O limits"
     filter_note = ""
     if has_filter:
         filter_note = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
     yield Conclusion(
-        title=f"measured in the io cgroup of {name}",
-        sentence=f"The probes ran in the io cgroup of {name}, which has {limits}.{filter_note}",
+        title=f"measured in the I/O cgroup of {name}",
+        sentence=f"The probes ran in the I/O cgroup of {name}, which has {limits}.{filter_note}",
         scope="process",
         because=(
             f"its cgroup: {process.cgroup or 'not read'}",

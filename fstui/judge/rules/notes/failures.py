@@ -45,7 +45,7 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     Assume that everything not synced before is lost. The cause may be the disk or the path to it. If one sync is
-    refused, the flushes of other steps are no evidence for the storage.
+    refused, the flushes of other steps are not evidence for the storage.
 
     ## What to do next
     Copy the data off before anything else. Then look at `dmesg` and `smartctl -a`.

@@ -123,7 +123,7 @@ class RateChange(NamedTuple):
 
 
 def rate_change(sync_step: SyncStep) -> RateChange | None:
-    """Split the intervals of a long step where two medians fit their rates best. Return None if that is no change."""
+    """Split the intervals of a long step where two medians fit their rates best. Return None if there is no change."""
     step, settings = sync_step
     if step.elapsed_s < MIN_STEP_S or settings.ops_per_s or not has_rate(step):
         return None

@@ -1,7 +1,7 @@
 """*a note*
 
 ## What it means
-The kernel states that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
+The kernel reports that a write of up to this size is untorn: after a power cut, all of it is there, or none of it.
 
 ## How it was measured
 The size was only read: `queue/atomic_write_unit_max_bytes` of each device, and `STATX_WRITE_ATOMIC` (Linux 6.11) of a
@@ -34,21 +34,21 @@ from fstui.storage.layers.facts import UNTORN, number
 
 @rule(order=75)
 def untorn_writes(case: Case) -> Iterator[Conclusion]:
-    stated = [(node, unit_bytes) for node in case.stack.nodes if (unit_bytes := number(node, UNTORN))]
-    if not stated:
+    reported = [(node, unit_bytes) for node in case.stack.nodes if (unit_bytes := number(node, UNTORN))]
+    if not reported:
         return
-    amounts = ", ".join(f"{words.label(node)} {size(unit_bytes)}" for node, unit_bytes in stated)
+    amounts = ", ".join(f"{words.label(node)} {size(unit_bytes)}" for node, unit_bytes in reported)
     filesystem = case.stack.nodes[0]
     by_filesystem = filesystem.reading(UNTORN) is not None
     label = words.label(filesystem)
-    limitation = "" if by_filesystem else f" {label} itself states nothing, so programs there cannot rely on it."
+    limitation = "" if by_filesystem else f" {label} itself reports nothing, so programs there cannot rely on it."
     yield Conclusion(
-        title=f"untorn writes of up to {size(min(unit_bytes for _, unit_bytes in stated))}, as stated"
+        title=f"untorn writes of up to {size(min(unit_bytes for _, unit_bytes in reported))}, as reported"
         if by_filesystem
-        else "untorn writes stated by the device only",
-        sentence=f"The kernel states which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
+        else "untorn writes reported by the device only",
+        sentence=f"The kernel reports which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
         f"proven.{limitation}",
-        because=(line for node, _ in stated for line in words.readings(node, UNTORN)),
+        because=(line for node, _ in reported for line in words.readings(node, UNTORN)),
         next=(
             "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "
             "RWF_ATOMIC here.",

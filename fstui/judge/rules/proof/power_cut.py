@@ -197,7 +197,7 @@ def _evidence_lines(figures: PowerCutFigures) -> Iterator[str]:
     if figures.newer:
         yield f"newer: {count(figures.newer)} records reached the disk before the witness received them"
     if figures.in_flight:
-        yield f"in flight: {count(figures.in_flight)} records were being written at the cut; damage there is no loss"
+        yield f"in flight: {count(figures.in_flight)} records were being written at the cut; damage there is not a loss"
     if figures.unpromised:
         yield f"new files: {count(figures.unpromised)} are gone; their directory was not synced, so POSIX allows that"
     yield f"the cut: {_cut(figures)}"

@@ -7,8 +7,8 @@ cut, or it acknowledges writes before they are durable.
 
 ## How it was measured
 One writer overwrites and syncs one block repeatedly. A step with other offsets that syncs each write is compared with
-half a revolution per write. The drive states its rotational speed (SCSI VPD page B1, ATA), or you declare it. If a
-hard disk states none, 15 000 rpm is assumed.
+half a revolution per write. The drive reports its rotational speed (SCSI VPD page B1, ATA), or you declare it. If a
+hard disk reports none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
 - Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, if the speed is known, each disk (outside

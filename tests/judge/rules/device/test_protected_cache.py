@@ -67,7 +67,7 @@ def test_disk_behind_a_protected_log_must_be_observed_too() -> None:
     judgement = verdict(stack, write(20, flushes=0), flushed(40))
     found = finding(judgement, "protected-cache")
     assert (found.verdict, found.confidence) == ("plausible", "low")
-    assert found.sentence.endswith("No work by sdb was visible in this run.")
+    assert found.sentence.endswith("Nothing in this run shows that flushes have an effect on sdb.")
 
 
 @pytest.mark.parametrize(

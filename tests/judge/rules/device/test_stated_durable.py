@@ -213,10 +213,19 @@ def test_every_mirror_member_needs_a_document() -> None:
     members = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
     flat: dict[str, Any] = {"flushes": {"sda": 0, "sdb": 0}}
     both = target(filesystem(below=("md0",)), members, slow_volume(), slow_volume(name="sdb"))
-    assert finding(verdict(both, step(**flat), host=AWS), "stated-durable").title.startswith("sda and sdb")
+    found = finding(verdict(both, step(**flat), host=AWS), "stated-durable")
+    assert found.title.startswith("sda and sdb")
+    assert found.sentence.startswith("Each of sda and sdb is a network volume of AWS (EBS). AWS")
     unnamed = slow_volume("QEMU NVMe Ctrl", "sdb")
     mixed = target(filesystem(below=("md0",)), members, slow_volume(), unnamed)
     assert "stated-durable" not in rules(verdict(mixed, step(**flat), host=AWS))
+
+
+def test_sentence_names_the_device_of_each_statement() -> None:
+    members = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
+    both = target(filesystem(below=("md0",)), members, through(read=OFF, **SAS), through("sdb", medium=PLP))
+    found = finding(verdict(both, step(flushes={"sda": 0, "sdb": 0})), "stated-durable")
+    assert "sda is a drive. By its own report, it has no volatile write cache. sdb is a drive with" in found.sentence
 
 
 def test_mirror_member_without_flushes_takes_precedence() -> None:

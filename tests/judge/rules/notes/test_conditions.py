@@ -41,7 +41,7 @@ def test_other_writers_are_counted_and_named() -> None:
 
 
 @pytest.mark.parametrize(("others_per_s", "meaning"), [
-    (3, "Steps and layers count as evidence only where hardly more arrived than fstui sent."),
+    (3, "Only steps and layers with barely more flushes and bytes than fstui sent are evidence."),
     (300, "Too few flushes still prove a fault; enough flushes prove nothing."),
 ])  # fmt: skip
 def test_enough_flushes_are_evidence_if_others_send_few(others_per_s: int, meaning: str) -> None:
@@ -63,10 +63,10 @@ def test_writers_on_other_devices_do_not_count() -> None:
 def test_additional_flushes_may_come_from_a_layer() -> None:
     """As those of an md array's journal."""
     found = finding(verdict(None, step(flushes=2.7)), "other-writers")
-    assert found.title == "more than fstui sent, during fdatasync"
+    assert found.title == "more flushes or bytes arrived than fstui sent, during fdatasync"
     assert (
-        "More arrived at sda than fstui sent. Either another process wrote there, though not while fstui was idle, or "
-        "the filesystem or a lower layer adds writes of its own." in found.sentence
+        "More flushes or bytes arrived at sda than fstui sent. Either another process wrote there, though not while "
+        "fstui was idle, or the filesystem or a lower layer adds writes of its own." in found.sentence
     )
     unseen = finding(verdict(None, step(flushes=2.7), idle=None), "other-writers")
     assert "another process wrote there, or the filesystem or a lower layer" in unseen.sentence

@@ -12,12 +12,12 @@ def test_smallest_unit_counts_and_nothing_is_proven() -> None:
     stated: dict[str, Any] = {UNTORN: "16384"}
     where = on_disk(filesystem(**stated), disk(readings=readings(**{UNTORN: "65536"})))
     found = finding(verdict(where, step()), "untorn-writes")
-    assert (found.verdict, found.title) == (None, "untorn writes of up to 16 KiB, as stated")
+    assert (found.verdict, found.title) == (None, "untorn writes of up to 16 KiB, as reported")
     assert "sda 64 KiB" in found.sentence and "reported, not proven" in found.sentence
     assert "doublewrite" in found.next[0]
 
 
 def test_filesystem_that_states_nothing_is_named() -> None:
     found = finding(verdict(on_disk(None, disk(readings=readings(**{UNTORN: "16384"}))), step()), "untorn-writes")
-    assert found.title == "untorn writes stated by the device only"
-    assert "ext4 /srv itself states nothing" in found.sentence
+    assert found.title == "untorn writes reported by the device only"
+    assert "ext4 /srv itself reports nothing" in found.sentence

@@ -111,7 +111,7 @@ def test_sentence_of_a_consistent_disk() -> None:
 def test_disk_that_did_not_take_the_time_is_named(own: float) -> None:
     found = finding(verdict(SPINNING, same_block(100, own=own)), "same-block-rotation")
     assert (found.verdict, found.confidence) == ("consistent", "low")
-    assert found.sentence.endswith("No work by sda was visible in this run.")
+    assert found.sentence.endswith("Nothing in this run shows that flushes have an effect on sda.")
 
 
 def test_virtual_disk_that_reports_rotation_is_not_compared() -> None:
