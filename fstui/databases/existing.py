@@ -17,7 +17,7 @@ from fstui.measure.children import in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
-from fstui.state.ledger import enter_in_child, strike_out_in_child
+from fstui.state.ledger import record_in_child, strike_out_in_child
 
 Result = TypeVar("Result")
 PASSWORD_VARIABLE = "FSTUI_DB_PASSWORD"
@@ -118,7 +118,7 @@ class Existing:
         own = replace(maintenance, database=name)
         # the entry without the password is enough to drop the database by hand
         stored = msgspec.json.encode(replace(own, password="")).decode()
-        entry = await enter_in_child(run_id, "database", stored)
+        entry = await record_in_child(run_id, "database", stored)
         with _hints(maintenance):
             try:
                 facts = await read_facts(

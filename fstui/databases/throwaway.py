@@ -1,7 +1,7 @@
 """A server for one run. Its data, with its socket, is in the run's directory and is removed with it.
 
-A child program, the keeper (``measure.helpers.serve``), makes, starts and ends the server. It also ends the server if
-fstui is killed.
+A child program, the keeper (``measure.helpers.serve``), creates, starts and stops the server. It also stops the
+server if fstui is killed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 from fstui.state import ledger
-from fstui.state.ledger import enter_in_child, strike_out_if_gone
+from fstui.state.ledger import record_in_child, strike_out_if_gone
 from fstui.state.workspace import HeldDirectory
 
 START_TIMEOUT_S, END_TIMEOUT_S = 90.0, 15.0
@@ -49,15 +49,15 @@ def start_limit_s(sync_s: float) -> float:
 
 
 class _Keeper(NamedTuple):
-    """The keeper's process, and the task that enters its data directory into the ledger."""
+    """The keeper's process, and the task that records its data directory in the ledger."""
 
     child: Child
-    entering: asyncio.Future[ledger.LedgerEntry]
+    recording_entry: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
-        """Let the keeper end the server and remove its data. Return None, or the seconds until it was abandoned."""
+        """Let the keeper stop the server and remove its data. Return None, or the seconds until it was abandoned."""
         self.child.hang_up()
-        await asyncio.wait({self.entering})
+        await asyncio.wait({self.recording_entry})
         start, has_ended = time.monotonic(), False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(END_TIMEOUT_S):
@@ -65,8 +65,8 @@ class _Keeper(NamedTuple):
         if not has_ended:
             self.child.abandon()
             return time.monotonic() - start
-        if not self.entering.cancelled() and self.entering.exception() is None:
-            await strike_out_if_gone(self.entering.result())
+        if not self.recording_entry.cancelled() and self.recording_entry.exception() is None:
+            await strike_out_if_gone(self.recording_entry.result())
         return None
 
 
@@ -84,7 +84,7 @@ class Throwaway:
         self._keeper = keeper
 
     @classmethod
-    async def reserve(
+    async def open(
         cls,
         settings: Sysbench,
         *,
@@ -95,12 +95,12 @@ class Throwaway:
     ) -> Throwaway:
         """Start the keeper, call ``on_start`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
-        entering = asyncio.ensure_future(enter_in_child(run_id, "server", f"{workspace.path}/{name}"))
+        recording = asyncio.ensure_future(record_in_child(run_id, "server", f"{workspace.path}/{name}"))
         try:
-            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), entering)
+            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), recording)
         except BaseException:
-            entering.cancel()
-            await asyncio.wait({entering})
+            recording.cancel()
+            await asyncio.wait({recording})
             raise
         try:
             on_start(keeper.child.pid)
@@ -111,7 +111,7 @@ class Throwaway:
         return cls(program, sysbench, workspace, name, keeper)
 
     async def make(self, settings: Sysbench, limit_s: float = START_TIMEOUT_S) -> None:
-        """Make and start the server, and wait until it is ready. Raises Refused, OSError."""
+        """Create and start the server, and wait until it is ready. Raises Refused, OSError."""
         try:
             await self._start(settings, limit_s, self._setup_request())
         except BaseException:
@@ -138,7 +138,7 @@ class Throwaway:
 
     async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
         argv = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
-        await asyncio.shield(self._keeper.entering)  # raises OSError if the ledger could not store the entry
+        await asyncio.shield(self._keeper.recording_entry)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": argv}))
         self.pid, data_directory = await self._wait_for_start(limit_s)
         self.facts = await self._read_facts(settings, data_directory)
@@ -146,7 +146,7 @@ class Throwaway:
     async def _read_facts(self, settings: Sysbench, data_directory: str) -> Server:
         """Return what the server reports, with paths that are valid outside the server's mount namespace.
 
-        ``data_directory``: the server's own path of its data.
+        ``data_directory``: the data directory as the server sees it.
         """
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
@@ -172,7 +172,7 @@ class Throwaway:
         return replace(server, reached=address, data_directory=data, variables=variables)
 
     async def _wait_for_start(self, limit_s: float) -> tuple[int, str]:
-        """Return the server's process id, and its own path of its data directory."""
+        """Return the server's process id, and its data directory as the server sees it."""
         try:
             async with asyncio.timeout(limit_s):
                 answer = await self._answer()
@@ -201,7 +201,7 @@ class Throwaway:
         return f"{self._program.title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
-        """End the server and remove its data. Return None, or a sentence about what was not removed."""
+        """Stop the server and remove its data. Return None, or a sentence saying that the server did not end."""
         abandoned_after_s = await self._keeper.end()
         if abandoned_after_s is None:
             return None

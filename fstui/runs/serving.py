@@ -130,7 +130,7 @@ class DatabaseServers(Servers):
             sysbench = await programs.find_sysbench()
             return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
         self._start_count += 1
-        server = await Throwaway.reserve(
+        server = await Throwaway.open(
             settings, workspace=self._workspace, run_id=self._run_id, number=self._start_count, on_start=self._on_start
         )
         await server.make(settings, start_limit_s(self._sync_s))

@@ -98,7 +98,7 @@ def enter(
     return entry
 
 
-async def enter_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
+async def record_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
     """Write an entry in a child process. Raises OSError, and then the thing must not be made.
 
     If the task is cancelled, remove the entry again, because the caller then never makes the thing.

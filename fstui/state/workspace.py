@@ -174,7 +174,7 @@ class Workspace(RunDirectory):
         """Make ``.fstui-<run id>`` in ``directory``. Raises Refused."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
-            entry = await ledger.enter_in_child(run_id, "directory", path, *_mount_of(path))
+            entry = await ledger.record_in_child(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
                 f"{error.filename}: {error.strerror}. fstui records what it makes there before it makes it. "

@@ -23,7 +23,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.model.watch import LostWrite, WatchCounts
 from fstui.state import ledger
-from fstui.state.ledger import enter_in_child
+from fstui.state.ledger import record_in_child
 from fstui.storage.layers import kind
 from fstui.storage.mounts import mount_of_path
 
@@ -62,7 +62,7 @@ class TracingChild:
             raise Untraceable("only root may trace the kernel")
         try:
             child = await Child.start(module)
-            entry = await enter_in_child(name, "trace", instance_path(name))
+            entry = await record_in_child(name, "trace", instance_path(name))
         except OSError as error:  # the child ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         program = cls(child, entry)

@@ -111,7 +111,7 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
-    server = await Throwaway.reserve(settings, workspace=HeldDirectory.from_path(directory), run_id="test", number=1)
+    server = await Throwaway.open(settings, workspace=HeldDirectory.from_path(directory), run_id="test", number=1)
     await server.make(settings)
     # reached by its path, not through the working directory of a run
     socket = server.connection.socket.replace(CWD, str(directory), 1)

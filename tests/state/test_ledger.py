@@ -230,7 +230,7 @@ def test_a_temporary_file_swept_before_its_lock_is_made_again(tmp_path: Path, mo
 
 
 async def test_a_cancelled_record_leaves_no_entry() -> None:
-    recording = asyncio.ensure_future(ledger.enter_in_child("1", "server", "/srv/.fstui-1/server-1"))
+    recording = asyncio.ensure_future(ledger.record_in_child("1", "server", "/srv/.fstui-1/server-1"))
     for _ in iter(lambda: bool(ledger.entries()), True):  # the entry exists, and the child has not answered yet
         await asyncio.sleep(0)
     assert recording.cancel()
