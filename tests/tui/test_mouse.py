@@ -92,7 +92,7 @@ async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
         app.push_screen(lesson)
         await pilot.pause()
         lines = await clicked(pilot, lesson.lesson.predict.choices[1])
-        assert lesson.predicted == 2 and any(line.startswith("  ▸ 2") for line in lines)
+        assert lesson.predicted == 2 and any("▸ 2" in line for line in lines)
         await clicked(pilot, "Enter start")
         assert lesson.stage == "run"
         while len(lesson.results) < len(lesson.lesson.runs):
