@@ -56,7 +56,7 @@ async def _all() -> Report:
 
 async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
     session = Session.without_storage()  # its plan shows the placeholder DIR
-    return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, called=name)
+    return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, typed_name=name)
 
 
 @click.group("references", invoke_without_command=True)

@@ -90,11 +90,12 @@ class Headless:
         site, plan = await self._session.plan_by_name(options.scenario, self._directory, options.settings, declared)
         self._check_plug(plan)
         device_activity, concerns = await self._check(site, plan)
-        if self._session.trouble:
-            say(f"fstui: {self._session.trouble}")
-        if self._session.home_trouble and not options.plan_only:
+        if self._session.declarations_error:
+            say(f"fstui: {self._session.declarations_error}")
+        if self._session.state_directory_error and not options.plan_only:
             raise Refused(
-                f"{self._session.home_trouble}. Runs are recorded and saved there. Set XDG_STATE_HOME to another disk"
+                f"{self._session.state_directory_error}. Runs are recorded and saved there. "
+                "Set XDG_STATE_HOME to another disk"
             )
         if options.plan_only:
             return await self._print_plan(plan, site)

@@ -60,8 +60,8 @@ async def _list(session: Session, format_: str, output: Path | None) -> None:
     here = await session.with_space(session.filesystems())
     if session.simulated:
         say(simulated_words(session.simulated))
-    if session.trouble:
-        say(f"fstui: {session.trouble}")
+    if session.declarations_error:
+        say(f"fstui: {session.declarations_error}")
     await print_report(inventory.of_host(*here), format_, output)
 
 

@@ -33,7 +33,7 @@ from fstui.report.figures import Counts, step_line
 from fstui.report.formats import plain
 from fstui.report.plans import plan_head
 from fstui.report.run import BELOW
-from fstui.report.text import WIDTH, speed_words, verdict_words, wrap
+from fstui.report.text import WIDTH, speed_line, verdict_line, wrap
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -59,7 +59,7 @@ class Narration:
                 self._begun = True
                 for finding in judgement.findings:
                     if finding.verdict in NOT_TRUSTED:
-                        words = f"{verdict_words(finding.verdict, finding.confidence)}: {finding.sentence}"
+                        words = f"{verdict_line(finding.verdict, finding.confidence)}: {finding.sentence}"
                         self.print(f"before the first step: {words}")
             case IdleMeasured(idle=idle):
                 self._seen = replace(self._seen, idle=idle)
@@ -69,8 +69,8 @@ class Narration:
             case RunFinished(run=run) if self._verdict:
                 if lost := replicas.headline(run):
                     self.print(f"{lost.words}: {lost.sentence}")
-                self.print(f"{BELOW if lost else ''}{verdict_words(run.verdict, run.confidence)}: {run.sentence}")
-                self.print(*filter(None, [speed_words(run.speed)]))
+                self.print(f"{BELOW if lost else ''}{verdict_line(run.verdict, run.confidence)}: {run.sentence}")
+                self.print(*filter(None, [speed_line(run.speed)]))
 
     def print(self, *lines: str) -> None:
         for line in lines:

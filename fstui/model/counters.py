@@ -117,19 +117,19 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """
 
     device: str
-    asked_by_us: int | None
+    requested_by_us: int | None = msgspec.field(name="asked_by_us")
     """Flushes that fstui's probes, and the servers that it started, requested. None here and below: unknown, because an
     event was lost."""
-    asked_by_kernel_threads: int | None
+    requested_by_kernel_threads: int | None = msgspec.field(name="asked_by_kernel_threads")
     """Flushes that a journal's thread, a loop's worker or writeback requested. None also in a pid namespace, where they
     count as others."""
-    asked_by_others: int | None
+    requested_by_others: int | None = msgspec.field(name="asked_by_others")
     fua_writes: int | None
     """FUA writes of all processes."""
     fua_writes_by_us: int | None
     requests: int | None
-    """Flushes that reached the driver. None also for a device without a request queue (dm, md, zram), and if
-    recording all block requests would have slowed the step down."""
+    """Flushes that reached the driver. None also for a bio-based device (dm, md, zram), and if recording all
+    block requests would have slowed the step down."""
     device_flush_ns: DeviceTimes | None = None
     """From the driver to the completion, without the filesystem. Of concurrent flushes, the first that was issued is
     assumed to be the first that was completed. None if there were no flushes, or too many block requests to record."""

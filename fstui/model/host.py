@@ -13,7 +13,7 @@ class Host(Base, frozen=True, kw_only=True):
     hostname: str = ""
     kernel: str = ""
     virtualization: str | None = None
-    """kvm, virtualbox, vmware, microsoft, wsl, xen, firecracker, container kinds …; None on real hardware."""
+    """kvm, virtualbox, vmware, microsoft, wsl, xen, firecracker, container kinds …; None on bare metal."""
     cloud: str | None = None
     cpus: int = 0
     memory_bytes: int = 0

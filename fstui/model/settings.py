@@ -141,7 +141,7 @@ class Settings:
         return ()
 
     @property
-    def syncs_rarely(self) -> bool:
+    def syncs_some_operations(self) -> bool:
         """Whether only some of its operations are synced. For the others, the time of the sync is 0."""
         return False
 

@@ -104,7 +104,7 @@ class Space(Base, frozen=True, kw_only=True):
 
     @classmethod
     def from_statvfs(cls, total_bytes: int, free_bytes: int, block_bytes: int = 0) -> Space | None:
-        """Return the space; None for a filesystem that states no size (ramfs, many FUSE filesystems)."""
+        """Return the space; None for a filesystem that reports no size (ramfs, many FUSE filesystems)."""
         return cls(total_bytes=total_bytes, free_bytes=free_bytes, block_bytes=block_bytes) if total_bytes else None
 
 
@@ -125,9 +125,9 @@ class Target(Base, frozen=True, kw_only=True):
     stack: tuple[Node, ...] = ()
     """From top to bottom; ``stack[0]`` is the filesystem itself."""
     space: Space | None = None
-    """None if unknown, or if the filesystem states no size."""
+    """None if unknown, or if the filesystem reports no size."""
     silent_s: float | None = None
-    """For how long statvfs(3) has not returned, because the server or the disk hangs; None if it has returned."""
+    """How long statvfs(3) has been hanging, because the server or the disk hangs; None if it has returned."""
     pseudo: bool = False
     """The filesystem cannot hold files (proc, sysfs, cgroup …)."""
 

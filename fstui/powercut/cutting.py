@@ -333,7 +333,7 @@ class CutCampaign:
         try:
             figures = figures_of(decode_run(result.out))
         except Refused as refusal:
-            raise self._cannot_verify(f"its answer is no run document: {refusal}") from None
+            raise self._cannot_verify(f"its answer is not a run document: {refusal}") from None
         header = self.store.header(self.cut)
         if header is None or figures is None or figures.cut != header.run:
             raise self._cannot_verify("its answer is about another cut")

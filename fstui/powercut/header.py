@@ -61,4 +61,4 @@ def decode_header(fields: dict[str, Any]) -> PowerCutHeader:
 
 
 def _invalid_header(reason: str) -> Refused:
-    return Refused(f"the first line of the log is no header of a power-cut test: {reason}")
+    return Refused(f"the first line of the log is not the header of a power-cut test: {reason}")

@@ -22,7 +22,7 @@ FORMAT = "powercut/1"
 READER_GONE = "the reader of its acknowledgements has gone"
 """Why a writer ended if its connection broke, although its host is still running."""
 MAX_HEADER, MAX_LINE = 4 << 20, 4096
-"""Bytes. The header contains the whole stack; the reason of an end is one sentence."""
+"""Bytes. The header contains the whole stack; the reason in an ``end`` line is one sentence."""
 FAILURE_PREFIX = "failed: "
 """Prefix of the reason if the storage returned an error: its power may have been cut."""
 _MAX_DIGITS = 18
@@ -30,7 +30,7 @@ _MAX_DIGITS = 18
 
 
 class BadLog(Exception):  # noqa: N818  its message is printed
-    """The data is no log of a power-cut test; the message says why."""
+    """The data is not the log of a power-cut test; the message says why."""
 
 
 class Ack(NamedTuple):

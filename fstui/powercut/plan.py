@@ -39,7 +39,7 @@ the other methods.
         ),
         "writers": Setting(value=1, min=1, max=16, help="writers for each combination"),
         "pace": Setting(
-            value=1000, unit="/s", min=0, max=100_000, help="the most records per second and writer; 0: no limit"
+            value=1000, unit="/s", min=0, max=100_000, help="maximum records per second per writer; 0: no limit"
         ),
         "block": Setting(value=4096, unit="bytes", choices=[4096, 16384, 65536], help="bytes per record"),
         "file": Setting(value=4 << 20, unit="bytes", min=131_072, max=MAX_FILE_BYTES, help="bytes kept per writer"),
@@ -75,7 +75,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 
     @property
     def max_bytes(self) -> int | None:
-        """The most bytes written; None if only the cut ends the test."""
+        """Maximum number of bytes written; None if only the cut ends the test."""
         seconds, bytes_per_s = self.settings.seconds, self.bytes_per_s
         return self.room_bytes + int(seconds * bytes_per_s) if seconds and bytes_per_s else None
 

@@ -15,7 +15,7 @@ from fstui.powercut.campaign import CampaignCut, CampaignStore, Outcome
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
 from fstui.report.sections import Cell, Report, Section, Value, number, records
 from fstui.report.stack import stack_line
-from fstui.report.text import GLYPHS, verdict_word
+from fstui.report.text import GLYPHS, verdict_label
 
 _OUTCOMES: dict[Outcome, tuple[str, Verdict | None]] = {
     "": ("not finished", None),
@@ -115,7 +115,7 @@ def report_of(campaign: CampaignDocument) -> Report:
         f"power-cut campaign on {campaign.name}",
         (
             Section(
-                f"{GLYPHS[campaign.verdict]} {verdict_word(campaign.verdict)}  {campaign.sentence}",
+                f"{GLYPHS[campaign.verdict]} {verdict_label(campaign.verdict)}  {campaign.sentence}",
                 lines=tuple(filter(None, _lines(campaign))),
                 style=campaign.verdict,
             ),
@@ -184,7 +184,7 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
         numbers = (number(total, count) for total in totals)
         rows.append((pattern, number(len(cuts), count), number(losses, count), share, *numbers))
     torn = (
-        "Torn in flight: blocks that were being written at the cut and were never acknowledged. They are no loss, but "
+        "Torn in flight: blocks being written at the cut that were never acknowledged. They are not a loss, but "
         "a program that overwrites such blocks needs a copy or a journal of its own."
     )
     return Section("Patterns", header, tuple(rows), (torn,) if campaign.totals.in_flight else ())

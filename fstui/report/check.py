@@ -11,7 +11,7 @@ from fstui.model.run import Run
 from fstui.report.documents import CheckDocument, Unchecked
 from fstui.report.findings import FREE_OF_DEFECTS, leading, next_steps, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
-from fstui.report.text import GLYPHS, NONE, simulated_words, speed_words
+from fstui.report.text import GLYPHS, NONE, simulated_words, speed_line
 
 _HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SPEED", "FINDING")
 _RECORDS = (
@@ -114,7 +114,7 @@ def _explained(row: Checked) -> Iterator[Section]:
         if container is not None:
             yield Section(heading, lines=(container.sentence,), points=(("next", container.next),))
         return
-    lines = [run.sentence, *([speed_words(run.speed)] if slow else [])]
+    lines = [run.sentence, *([speed_line(run.speed)] if slow else [])]
     more = () if run.simulated else (f"fstui show {run.id}",)  # a simulated run is not saved
     points = (("next", tuple(filter(None, [next_step(run)]))), ("more", more))
     yield Section(heading, lines=tuple(lines), points=points, style=run.verdict)

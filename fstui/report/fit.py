@@ -13,7 +13,7 @@ from fstui.model.run import Run
 from fstui.report.check import Check, Checked
 from fstui.report.documents import FitDocument, FitOfDirectory
 from fstui.report.sections import Cell, Report, Section, records
-from fstui.report.text import GLYPHS, verdict_words
+from fstui.report.text import GLYPHS, verdict_line
 
 ANSWERS: dict[Fitness, str] = {
     "fits": "✓ fits", "light-load": "~ light load", "within-limit": "✓ within its limit", "does-not-fit": "✗ too slow",
@@ -92,7 +92,7 @@ def _of_row(row: Checked, product_names: Sequence[str]) -> Iterator[Section]:
         return
     run = row.run
     simulated = (f"SIMULATED: {run.simulated}.",) if run.simulated else ()
-    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_words(run.verdict, run.confidence), *simulated))
+    yield Section(f"{GLYPHS[run.verdict]} {row.name}", lines=(verdict_line(run.verdict, run.confidence), *simulated))
     table, without_threshold = sections(run, product_names)
     yield table._replace(title="") if table.rows else Section("", lines=(run.sentence, _why_unanswered(run)))
     yield without_threshold

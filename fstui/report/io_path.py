@@ -22,7 +22,7 @@ from fstui.model.storage import Node, Target
 from fstui.report.figures import failure
 from fstui.report.findings import deciding_step
 from fstui.report.sections import Cell, Section
-from fstui.report.stack import called
+from fstui.report.stack import kind_label
 
 State = Literal["", "arrived", "dropped", "unknown"]
 """What happened to the syncs; empty if a line says nothing about the syncs."""
@@ -153,5 +153,5 @@ def _name(node: Node) -> str:
     if node.layer == "filesystem":
         return f"{node.kind} {node.name}"
     medium = node.medium.class_ if node.medium and node.medium.class_ != "unknown" else ""
-    facts = [called(node), node.model or (node.name if node.name != node.id else ""), medium]
+    facts = [kind_label(node), node.model or (node.name if node.name != node.id else ""), medium]
     return "  ".join(filter(None, [node.id, ", ".join(dict.fromkeys(filter(None, facts)))]))

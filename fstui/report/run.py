@@ -17,7 +17,7 @@ from fstui.report.database_details import notes
 from fstui.report.findings import leading, of_one_step, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import NONE, moment, simulated_words, speed_words, verdict_words
+from fstui.report.text import NONE, moment, simulated_words, speed_line, verdict_line
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 BELOW = "The filesystem below: "
@@ -71,8 +71,8 @@ def _answers(run: Run) -> Iterator[Section]:
         yield from replicas.tables(run)
     finding = leading(run)
     points = (("because", finding.because), ("next", finding.next)) if finding else ()
-    lines = tuple(filter(None, (speed_words(run.speed), run.sentence)))
-    head = f"{BELOW if loss else ''}{verdict_words(run.verdict, run.confidence)}"
+    lines = tuple(filter(None, (speed_line(run.speed), run.sentence)))
+    head = f"{BELOW if loss else ''}{verdict_line(run.verdict, run.confidence)}"
     yield Section(head, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
     speed = run.speed
     if speed.sentence:

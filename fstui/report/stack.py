@@ -16,7 +16,7 @@ _HEALTH = {
 """What a drive reports about its health, with the words for it."""
 
 
-def called(node: Node) -> str:
+def kind_label(node: Node) -> str:
     """Return the kind of a layer in words: ``encrypted`` for dm-crypt; empty for a disk, whose name is enough."""
     label = kind(node.kind).label
     return node.kind if label is None else label
@@ -50,7 +50,7 @@ def health(node: Node) -> str:
 
 
 def in_memory(target: Target) -> bool:
-    """Return whether this type of filesystem always loses its data with the power, as a tmpfs does."""
+    """Return whether this type of filesystem always loses its data when the power fails, as a tmpfs does."""
     return kind(target.fstype).in_memory
 
 

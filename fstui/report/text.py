@@ -28,21 +28,21 @@ _COMMAND = r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)"
 _BEFORE_UNIT = r"(?<=\d) (?=(?:[nµm]?s|[mhB×]|[KMGT]iB|rpm|[a-z]+/s)(?![\w/]))"
 
 
-def verdict_words(verdict: Verdict, confidence: Confidence) -> str:
+def verdict_line(verdict: Verdict, confidence: Confidence) -> str:
     """Return ``! SUSPICIOUS  high confidence``."""
-    return f"{GLYPHS[verdict]} {verdict_word(verdict)}  {confidence} confidence"
+    return f"{GLYPHS[verdict]} {verdict_label(verdict)}  {confidence} confidence"
 
 
-def verdict_word(verdict: Verdict) -> str:
+def verdict_label(verdict: Verdict) -> str:
     """Return ``SUSPICIOUS``, ``NOT DURABLE`` or ``CONSISTENT with durable storage``."""
     return verdict.upper().replace("-", " ") + (" with durable storage" if verdict == "consistent" else "")
 
 
-def speed_words(speed: Speed) -> str:
+def speed_line(speed: Speed) -> str:
     """Return ``▲ STALLS  412 ms for one operation of “fdatasync”``; empty for a document without this answer."""
     if not speed.title:
         return ""
-    return f"{SPEEDS[speed.answer]} {speed_word(speed.answer)}  {speed.title}"
+    return f"{SPEEDS[speed.answer]} {speed_label(speed.answer)}  {speed.title}"
 
 
 def origin(simulated: str | None) -> str:
@@ -59,7 +59,7 @@ def simulated_words(simulated: str) -> str:
     return f"SIMULATED: {simulated}. No real storage was measured."
 
 
-def speed_word(answer: Answer) -> str:
+def speed_label(answer: Answer) -> str:
     return (answer if answer in TOO_SLOW else f"speed {answer}").upper()
 
 

@@ -12,7 +12,7 @@ from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.watch import JournalCommits, LostWrite, Waiting, WatchCounts, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
-from fstui.report.text import NONE, speed_words
+from fstui.report.text import NONE, speed_line
 
 MAX_ROWS = 20
 _ANSWERS: dict[Answer, str] = {"stalls": "Yes, it stalls", "slow": "Yes", "unknown": "Not known", "normal": "No"}
@@ -68,7 +68,7 @@ def two_answers(report: WatchReport) -> Iterator[str]:
 
 
 def closing(report: WatchReport) -> str:
-    return f"{report.sentence} {speed_words(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
+    return f"{report.sentence} {speed_line(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
 
 
 def line(second: WatchCounts) -> str:

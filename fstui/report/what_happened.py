@@ -65,7 +65,7 @@ CHARTS = (
 
 def of_answer(answer: WhatHappened) -> Report:
     """Return the incidents, or a sentence if there are none; then charts and the table."""
-    lines = [line_of(incident) for incident in answer.incidents] or [answer.sentence]
+    lines = [incident_line(incident) for incident in answer.incidents] or [answer.sentence]
     rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
     hint = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
@@ -82,7 +82,7 @@ def of_answer(answer: WhatHappened) -> Report:
     return Report(_title(answer), sections, answer, values)
 
 
-def line_of(incident: Incident) -> str:
+def incident_line(incident: Incident) -> str:
     """Return an incident with its time: ``03:11:40–03:12:25: etcd (pid 812) waited 38 s …``."""
     return f"{span(incident.start, incident.end)}: {incident.sentence}"
 

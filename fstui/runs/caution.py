@@ -24,7 +24,7 @@ BUSY_SHARE = 0.5
 """If a device is busy for at least this share of the time, a run that writes HEAVY_RUN_BYTES delays other programs."""
 HEAVY_RUN_BYTES = 1 << 30
 LIGHT_RUN_BYTES = 8_000_000
-"""A run that writes at most this much, such as a check, is no burden for a busy device or a nearly full filesystem."""
+"""A run that writes at most this much (a check) is not a burden for a busy device or a nearly full filesystem."""
 LITTLE_SPACE_SHARE, LITTLE_SPACE_BYTES = 0.1, 1 << 30
 """The free space during a run is low if it is less than both a tenth of the filesystem and 1 GiB."""
 LITTLE_MEMORY_BYTES = 128 << 20
@@ -44,7 +44,7 @@ async def watch_idle(session: Session, targets: Iterable[Target]) -> Idle:
 
 
 async def check(
-    session: Session, site: Site, room_bytes: int, writes_bytes: int = 0
+    session: Session, site: Site, room_bytes: int, bytes_to_write: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
     """Watch the devices for a second. Return their activity, and reasons not to run there.
 
@@ -54,19 +54,19 @@ async def check(
         return None, ()
     idle = await watch_idle(session, [site.raw_target])
     # of larger runs, the bytes are left out: only the app asks before a run that writes much
-    light_bytes = writes_bytes if writes_bytes <= LIGHT_RUN_BYTES else 0
+    light_bytes = bytes_to_write if bytes_to_write <= LIGHT_RUN_BYTES else 0
     return idle, concerns(session, site, idle.busy_shares, room_bytes, light_bytes)
 
 
 def concerns(
-    session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, writes_bytes: int = 0
+    session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, bytes_to_write: int = 0
 ) -> tuple[str, ...]:
     """Return the reasons not to run there, each with its figure; none in a simulation, or if runs are confirmed."""
     if session.simulated or is_confirmed():
         return ()
-    if 0 < writes_bytes <= LIGHT_RUN_BYTES:
+    if 0 < bytes_to_write <= LIGHT_RUN_BYTES:
         return tuple(_memory())
-    return (*_busy(site.raw_target, busy, writes_bytes), *_space(site, room_bytes), *_memory())
+    return (*_busy(site.raw_target, busy, bytes_to_write), *_space(site, room_bytes), *_memory())
 
 
 def is_confirmed() -> bool:
@@ -79,11 +79,11 @@ def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
     return max(((busy.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
 
 
-def _busy(target: Target, busy: Mapping[str, float], writes_bytes: int) -> Iterator[str]:
+def _busy(target: Target, busy: Mapping[str, float], bytes_to_write: int) -> Iterator[str]:
     share, device = busiest(target, busy)
-    is_heavy = writes_bytes >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
+    is_heavy = bytes_to_write >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
     if share > TOO_BUSY_SHARE or is_heavy:
-        writes = f", and this writes up to {size(writes_bytes)}" if is_heavy else ""
+        writes = f", and this writes up to {size(bytes_to_write)}" if is_heavy else ""
         yield f"its device {device} is {percent(min(share, 1))} busy{writes}"
 
 
@@ -93,13 +93,13 @@ def _space(site: Site, room_bytes: int) -> Iterator[str]:
         return
     left_bytes = space.free_bytes - room_bytes  # if it is below 0, the plan is refused
     if 0 <= left_bytes < LITTLE_SPACE_SHARE * space.total_bytes and left_bytes < LITTLE_SPACE_BYTES:
-        yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stay free during the run"
+        yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stays free during the run"
 
 
 def _memory() -> Iterator[str]:
     available_bytes = proc.meminfo().get("MemAvailable")
     if available_bytes is not None and available_bytes < LITTLE_MEMORY_BYTES:
-        yield f"only {size(available_bytes)} of memory are available"
+        yield f"only {size(available_bytes)} of memory is available"
 
 
 async def other_runs(session: Session, site: Site) -> list[str]:
@@ -109,7 +109,7 @@ async def other_runs(session: Session, site: Site) -> list[str]:
     except (OSError, Refused):
         return []
     return [
-        f"fstui already runs there: {entry.what}, process {entry.pid}. The runs share the disk, which distorts both"
+        f"fstui already runs there: {entry.what}, process {entry.pid}. The shared disk distorts the results of both"
         for entry in entries
         if entry.kind == "directory" and _shares_storage(session, entry, site.raw_target)
     ]

@@ -39,10 +39,10 @@ def plan(
     site: Site,
     installed: Installed = EVERYTHING,
     *,
-    called: str = "",
+    typed_name: str = "",
     rate_limit: RateLimit = UNLIMITED,
 ) -> Plan:
-    """Return the plan. ``called``: the scenario as the user typed it, a name or a file. Raises Refused."""
+    """Return the plan. ``typed_name``: the scenario as the user typed it, a name or a file. Raises Refused."""
     reference, all_steps = scenarios.expand(scenario, settings)
     steps = planning.adapt(all_steps, installed, chosen_by_user="server" in settings)
     if rate_limit.bytes_per_s:
@@ -65,7 +65,7 @@ def plan(
         server_room_bytes=planning.room_bytes(server_settings),
         bytes_per_s=max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None),
         rate_limit=rate_limit,
-        command=_command(called or scenario.name, settings, site, rate_limit),
+        command=_command(typed_name or scenario.name, settings, site, rate_limit),
     )
 
 

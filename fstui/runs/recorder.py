@@ -51,7 +51,7 @@ class StepRecorder:
         self.plan = plan
         self.stack = stack
         self.settings = plan.settings
-        self._syncs_rarely = plan.settings.syncs_rarely
+        self._syncs_some_operations = plan.settings.syncs_some_operations
         self._lowest = {node.id for node in stack if node.lowest}
         self.length_s: float | None = plan.settings.seconds or None
         self.writes, self.sync_parts = Histogram(), Histogram()
@@ -111,7 +111,7 @@ class StepRecorder:
             synced = samples.durations_ns(1)
             self.writes.add(durations)
             # if syncs are rare, most operations have no sync, which is reported as a duration of 0
-            self.sync_parts.add(list(filter(None, synced)) if self._syncs_rarely else synced)
+            self.sync_parts.add(list(filter(None, synced)) if self._syncs_some_operations else synced)
             durations = list(map(add, durations, synced))
         self.intervals.add_operations(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)

@@ -29,7 +29,7 @@ from fstui.runs.machine.base import Servers, StepServer
 from fstui.state.workspace import HeldDirectory
 
 _UNKNOWN_DATA = (0, 0, 0)
-"""``_table_data`` if the tables were only partly filled."""
+"""``_filled_counts`` if the tables were only partly filled."""
 
 
 class DatabaseServers(Servers):
@@ -43,7 +43,7 @@ class DatabaseServers(Servers):
         self._workspace = workspace
         self._server: Throwaway | Existing | None = None
         self._server_settings: Sysbench | None = None
-        self._table_data: tuple[int, ...] | None = None
+        self._filled_counts: tuple[int, ...] | None = None
         """The size of the tables, as ``Sysbench.table_counts``; None if fstui has made no tables."""
         self._start_count = 0
         self._sync_s = 0.0
@@ -53,7 +53,7 @@ class DatabaseServers(Servers):
             settings = planned_step.settings
             if isinstance(settings, Sysbench) and not planned_step.skip and settings.existing_server:
                 await self._prepare(settings)
-                self._table_data = None
+                self._filled_counts = None
                 return _target_elsewhere(self._server.facts) if self._server else None
         return None
 
@@ -84,11 +84,11 @@ class DatabaseServers(Servers):
         return reason
 
     def fill_again(self) -> None:
-        if self._table_data is not None:
-            self._table_data = _UNKNOWN_DATA
+        if self._filled_counts is not None:
+            self._filled_counts = _UNKNOWN_DATA
 
     async def stop(self) -> None:
-        server, self._server, self._server_settings, self._table_data = self._server, None, None, None
+        server, self._server, self._server_settings, self._filled_counts = self._server, None, None, None
         if server is None:
             return
         stop_task = asyncio.ensure_future(server.stop())
@@ -104,10 +104,10 @@ class DatabaseServers(Servers):
         self._server_settings = settings
         extra = {
             **probe_settings(server.sysbench, server.connection, server.facts),
-            "fill": settings.table_counts != self._table_data,
-            "drop": self._table_data is not None,
+            "fill": settings.table_counts != self._filled_counts,
+            "drop": self._filled_counts is not None,
         }
-        self._table_data = settings.table_counts
+        self._filled_counts = settings.table_counts
         processes = (server.pid,) if server.pid else None
         return StepServer(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
 

@@ -51,9 +51,9 @@ class Session:
         self._judgement_cache: JudgementCache | None = None
         self._declarations: dict[str, Declaration] | None = None
         """By target identity; None until they are read."""
-        self.trouble = ""
+        self.declarations_error = ""
         """Why the saved declarations could not be read."""
-        self.home_trouble = ""
+        self.state_directory_error = ""
         """Why the state directory does not answer. Nothing can be saved then."""
         self._declarations_lock = asyncio.Lock()
         self._programs_lock = asyncio.Lock()
@@ -120,15 +120,15 @@ class Session:
         site = await look_up(directory, self.machine)
         return site.with_declaration(self.saved_declaration(site))
 
-    async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], called: str = "") -> Plan:
-        """Return what a run would do there. ``called``: the scenario as the user typed it. Raises Refused."""
+    async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], typed_name: str = "") -> Plan:
+        """Return what a run would do there. ``typed_name``: the scenario as the user typed it. Raises Refused."""
         from fstui.runs import planner  # noqa: PLC0415
 
         if self._programs is None and planner.needs_programs(scenario, settings):
             async with self._programs_lock:
                 self._programs = self._programs or await self.machine.find_programs()
         installed = self._programs or planner.EVERYTHING
-        return planner.plan(scenario, settings, site, installed, called=called, rate_limit=self._rate_limit)
+        return planner.plan(scenario, settings, site, installed, typed_name=typed_name, rate_limit=self._rate_limit)
 
     async def plan_by_name(
         self,
@@ -144,7 +144,7 @@ class Session:
         scenarios.check(scenario, settings or {})  # report a mistake in the settings before accessing the directory
         site = await self.look_up(directory)
         site = site.with_declaration(declaration.combined_with(site.declaration))
-        return site, await self.plan(scenario, site, settings or {}, called=name)
+        return site, await self.plan(scenario, site, settings or {}, typed_name=name)
 
     async def plan_again(self, run: Run, directory: str) -> tuple[Site, Plan]:
         """Plan the scenario of a saved run with its settings and declarations. Raises Refused."""
@@ -200,11 +200,11 @@ class Session:
                 self._declarations = await in_home(user_data.declarations)
             except (OSError, Refused) as trouble:
                 self._declarations = {}
-                self.trouble = f"The saved declarations could not be read: {trouble}"
-                self.home_trouble = str(trouble) if isinstance(trouble, NoAnswer) else ""
+                self.declarations_error = f"The saved declarations could not be read: {trouble}"
+                self.state_directory_error = str(trouble) if isinstance(trouble, NoAnswer) else ""
 
     def _judge(self, inventory: Inventory) -> Survey:
-        from fstui.runs.rules import JudgementCache  # noqa: PLC0415  imports all rules, which takes long
+        from fstui.runs.rules import JudgementCache  # noqa: PLC0415  imports all rules, which takes a long time
 
         declared_inventory = self._with_declarations(inventory)
         self._judgement_cache = self._judgement_cache or JudgementCache()

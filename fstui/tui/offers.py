@@ -240,7 +240,7 @@ class Offers:
             if not isinstance(offer.form, Scenario):
                 command = write_command(site.raw_target.path, settings)
                 return replace(offer, plan=power_cut.plan(site, settings), command=command)
-            plan = await self._session.plan(offer.form, site, settings, called=offer.name)
+            plan = await self._session.plan(offer.form, site, settings, typed_name=offer.name)
         except Refused as refusal:
             return replace(offer, refusal=str(refusal))
         return replace(offer, plan=plan, command=plan.command)

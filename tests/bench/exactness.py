@@ -89,7 +89,7 @@ def measured(case: Case, directory: str) -> Run:
 def ours_per_sync(run: Run) -> float:
     """Return fstui's own flushes at the device below the filesystem; further down, workers request them."""
     (step,) = run.steps
-    return max(seen.asked_by_us or 0 for seen in step.trace or ()) / step.syncs
+    return max(seen.requested_by_us or 0 for seen in step.trace or ()) / step.syncs
 
 
 def as_it_must_be(judged: Run | Judgement, case: Case) -> bool:

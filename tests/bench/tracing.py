@@ -129,7 +129,7 @@ async def traced(place: str, pid: int) -> AsyncIterator[None]:
         trace.begin(time.monotonic_ns(), (pid,))
         yield
         seen = await trace.end(time.monotonic_ns())
-        if not seen or not any(each.asked_by_us for each in seen):
+        if not seen or not any(each.requested_by_us for each in seen):
             sys.exit(f"the trace saw nothing: {seen}")
     finally:
         await trace.stop()

@@ -67,9 +67,9 @@ def traced(device: str = "sda", us: int = 0, kernel: int | None = 0, others: int
     fua = more.pop("fua", 0)
     return DeviceTrace(
         device=device,
-        asked_by_us=us,
-        asked_by_kernel_threads=kernel,
-        asked_by_others=others,
+        requested_by_us=us,
+        requested_by_kernel_threads=kernel,
+        requested_by_others=others,
         fua_writes=more.pop("fua_in_all", fua),
         fua_writes_by_us=fua,
         requests=None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fstui.measure.probes import sysbench_program
-from fstui.measure.probes.sysbench import WAITS
+from fstui.measure.probes.sysbench import WAIT_COLUMNS
 from fstui.measure.wire.frames import BadFrame, Decoder, Samples
 from fstui.measure.wire.frames import encode as encode_frame
 from fstui.model.counters import Counters
@@ -171,9 +171,9 @@ def sysbench_output(data: bytes) -> None:
         reported.note({"histogram": sysbench_program.parse_histogram(text)})
         if totals := sysbench_program.parse_totals(text):
             reported.note(totals)
-        waits = sysbench_program.parse_counters([tuple(line.split("\t")) for line in text], len(WAITS))
+        waits = sysbench_program.parse_counters([tuple(line.split("\t")) for line in text], len(WAIT_COLUMNS))
         reported.note(
-            {"waits": [{"file": name, **dict(zip(WAITS, found, strict=True))} for name, found in waits.items()]}
+            {"waits": [{"file": name, **dict(zip(WAIT_COLUMNS, found, strict=True))} for name, found in waits.items()]}
         )
     assert isinstance(sysbench_program.find_error(text), str)
     if reported.figures:

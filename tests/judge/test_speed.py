@@ -276,7 +276,7 @@ def test_other_reasons_are_named(where: Target, reason: str) -> None:
 
 def test_flushes_of_other_processes_are_named() -> None:
     of_others = DeviceTrace(
-        device="sda", asked_by_us=40, asked_by_kernel_threads=0, asked_by_others=400, fua_writes=0,
+        device="sda", requested_by_us=40, requested_by_kernel_threads=0, requested_by_others=400, fua_writes=0,
         fua_writes_by_us=0, requests=440,
     )  # fmt: skip
     found = answered(SSD, step(rate=20, ops=40, changes={"trace": (of_others,)}))
@@ -288,7 +288,7 @@ def test_flushes_of_other_processes_are_named() -> None:
 def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
     times = DeviceTimes(p50=1_000_000, p99=None, max=ms * 1_000_000)
     seen = DeviceTrace(
-        device="sda", asked_by_us=40, asked_by_kernel_threads=0, asked_by_others=0, fua_writes=0,
+        device="sda", requested_by_us=40, requested_by_kernel_threads=0, requested_by_others=0, fua_writes=0,
         fua_writes_by_us=0, requests=40, device_flush_ns=times,
     )  # fmt: skip
     found = answered(SSD, slowest(400, trace=(seen,)))

@@ -90,8 +90,8 @@ def layers(name: str, step: str) -> tuple[int, str]:
 
 def _requested(trace: DeviceTrace) -> str:
     parts = (
-        (trace.asked_by_us, "by fstui"), (trace.asked_by_kernel_threads, "by the kernel"),
-        (trace.asked_by_others, "by others"), (trace.fua_writes, "FUA"),
+        (trace.requested_by_us, "by fstui"), (trace.requested_by_kernel_threads, "by the kernel"),
+        (trace.requested_by_others, "by others"), (trace.fua_writes, "FUA"),
     )  # fmt: skip
     return " + ".join(f"{number} {who}" for number, who in parts if number) or "0"
 

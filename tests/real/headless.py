@@ -76,7 +76,7 @@ def flushes_per_sync(run: Run, device: str, step: str = "fdatasync") -> float:
 def own_flushes_per_sync(run: Run, device: str) -> float:
     """Return those that fstui requested: a sync of another process adds its own flushes and those of the journal."""
     step = step_named(run, "fdatasync")
-    traced = next((each.asked_by_us for each in step.trace or () if each.device == device), None)
+    traced = next((each.requested_by_us for each in step.trace or () if each.device == device), None)
     counted = flushes_per_sync(run, device)
     return counted if traced is None else min(counted, traced / step.syncs)
 

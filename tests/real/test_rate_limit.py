@@ -58,7 +58,7 @@ def test_low_space_is_refused_until_confirmed(workshop: Path) -> None:
         call = ("run", headless.scenario_file(workshop), directory, "--set", "seconds=0.1")
         refused = headless.call(*call, environment=environment)
         assert refused.returncode == 2
-        assert b"stay free during the run" in refused.stderr and b"--yes" in refused.stderr
+        assert b"stays free during the run" in refused.stderr and b"--yes" in refused.stderr
         assert [path.name for path in directory.iterdir()] == ["others"]
         assert headless.call(*call, "--yes", environment=environment).returncode == 0
 
@@ -68,7 +68,7 @@ def test_low_space_is_refused_for_power_cut_write_too(workshop: Path) -> None:
         call = ("powercut", "write", directory, "--set", "file=131072", "--set", "seconds=0.1")
         refused = headless.call(*call, environment=environment)
         assert refused.returncode == 2
-        assert b"stay free during the run" in refused.stderr and b"--yes" in refused.stderr
+        assert b"stays free during the run" in refused.stderr and b"--yes" in refused.stderr
         assert [path.name for path in directory.iterdir()] == ["others"]
         assert b"ack " in headless.call(*call, "--yes", environment=environment).stdout
 

@@ -62,8 +62,8 @@ async def test_each_own_sync_is_one_own_flush_next_to_four_neighbours(workshop: 
         async with traced("company", storage.device) as trace:
             seen = await during(trace, lambda: rewrite(fd))
         os.close(fd)
-    assert (seen.device, seen.lost, seen.asked_by_us) == (storage.device, 0, SYNCS)
-    assert seen.asked_by_others
+    assert (seen.device, seen.lost, seen.requested_by_us) == (storage.device, 0, SYNCS)
+    assert seen.requested_by_others
 
 
 async def test_few_requests_are_counted_and_timed(workshop: Path) -> None:
@@ -73,7 +73,7 @@ async def test_few_requests_are_counted_and_timed(workshop: Path) -> None:
         async with traced("few", storage.device) as trace:
             seen = await during(trace, lambda: rewrite(fd, 10))
         os.close(fd)
-    assert seen.asked_by_us == 10
+    assert seen.requested_by_us == 10
     assert seen.requests
     assert seen.device_flush_ns and seen.device_write_ns
     assert 0 < seen.device_flush_ns.p50 <= seen.device_flush_ns.max
@@ -116,7 +116,7 @@ async def test_mount_without_barriers_requests_no_flush(workshop: Path) -> None:
         async with traced("nobarrier", storage.device) as trace:
             seen = await during(trace, lambda: rewrite(fd))
         os.close(fd)
-    assert (seen.lost, seen.asked_by_us, seen.fua_writes_by_us) == (0, 0, 0)
+    assert (seen.lost, seen.requested_by_us, seen.fua_writes_by_us) == (0, 0, 0)
     assert not seen.requests
 
 
@@ -127,7 +127,7 @@ async def test_device_without_cache_receives_no_flush_request(workshop: Path) ->
         async with traced("through", storage.device) as trace:
             seen = await during(trace, lambda: rewrite(fd, 50))
         os.close(fd)
-    assert (seen.asked_by_us, seen.requests, seen.lost) == (0, 0, 0)
+    assert (seen.requested_by_us, seen.requests, seen.lost) == (0, 0, 0)
 
 
 async def test_flushes_of_threads_and_children_count_as_own(workshop: Path) -> None:
@@ -140,7 +140,7 @@ async def test_flushes_of_threads_and_children_count_as_own(workshop: Path) -> N
             second = await during(trace, lambda: rewrite(fd, 20))
             nothing = await during(trace, lambda: None)
         os.close(fd)
-    assert [seen.asked_by_us for seen in (first, second, nothing)] == [30, 20, 0]
+    assert [seen.requested_by_us for seen in (first, second, nothing)] == [30, 20, 0]
     assert nothing.device_flush_ns is None
 
 
@@ -164,8 +164,8 @@ async def test_flushes_of_a_layers_threads_are_separate(workshop: Path) -> None:
         async with traced("below", backing.name) as trace:
             seen = await during(trace, lambda: rewrite(fd, 100))
         os.close(fd)
-    assert seen.asked_by_us == 0
-    assert seen.asked_by_kernel_threads is not None and seen.asked_by_kernel_threads >= 100
+    assert seen.requested_by_us == 0
+    assert seen.requested_by_kernel_threads is not None and seen.requested_by_kernel_threads >= 100
 
 
 def test_run_next_to_four_neighbours_attributes_flushes(workshop: Path) -> None:
@@ -178,8 +178,8 @@ def test_run_next_to_four_neighbours_attributes_flushes(workshop: Path) -> None:
         assert seen.lost == 0
         # the process that waits for space in a full journal checkpoints it, and that flush counts as its own, too:
         # jbd2_log_do_checkpoint() in fs/jbd2/checkpoint.c
-        assert step.syncs <= (seen.asked_by_us or 0) <= step.syncs * 1.02, name
-        assert seen.asked_by_others
+        assert step.syncs <= (seen.requested_by_us or 0) <= step.syncs * 1.02, name
+        assert seen.requested_by_others
 
 
 def test_run_without_a_trace_reports_the_reason(workshop: Path) -> None:

@@ -235,8 +235,8 @@ def test_flushes_are_those_of_the_level_that_the_judge_uses() -> None:
 @pytest.mark.parametrize("traced", [False, True], ids=["while idle", "by the trace"])
 def test_flushes_of_other_processes_make_an_upper_bound(traced: bool) -> None:
     step = database("oltp_insert", 100.0, 600, durable=True)
-    trace = DeviceTrace(device="sda", asked_by_us=560, asked_by_kernel_threads=0, asked_by_others=40, fua_writes=0,
-                        fua_writes_by_us=0, requests=600)  # fmt: skip
+    trace = DeviceTrace(device="sda", requested_by_us=560, requested_by_kernel_threads=0, requested_by_others=40,
+                        fua_writes=0, fua_writes_by_us=0, requests=600)  # fmt: skip
     alone = replace(RUN, idle=quiet(), steps=(step,))
     shared = replace(alone, steps=(replace(step, trace=(trace,)),)) if traced else replace(alone, idle=busy("sda", 30))
     assert flushes_of(alone) == "3.00" and flushes_of(shared) == "≤ 3.00"

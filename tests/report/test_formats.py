@@ -48,11 +48,11 @@ def test_every_command_that_prints_a_run_offers_every_format() -> None:
 def test_every_format_prints_any_run(name: str) -> None:
     for shown in (RUN, FAILED_RUN, replace(RUN, steps=(), findings=(), target=None, scenario=None)):
         assert formats.render(name, shown)
-    assert formats.format_of(name).ENDING.isalnum() or name in {formats.PLAIN, "brief", "seconds"}
+    assert formats.format_of(name).EXTENSION.isalnum() or name in {formats.PLAIN, "brief", "seconds"}
 
 
 def test_every_format_has_its_own_file_extension() -> None:
-    endings = [ending for name in formats.names() if (ending := formats.format_of(name).ENDING)]
+    endings = [ending for name in formats.names() if (ending := formats.format_of(name).EXTENSION)]
     assert len(set(endings)) == len(endings)
 
 

@@ -51,12 +51,12 @@ def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
 )
 def test_little_space_is_less_than_a_tenth_and_a_gibibyte(free_mib: int, total_mib: int, expected: bool) -> None:
     found = reasons(free_mib * MIB, total_mib * MIB)
-    assert found == (("only 76.0 MiB of its 1.0 GiB stay free during the run",) if expected else ())
+    assert found == (("only 76.0 MiB of its 1.0 GiB stays free during the run",) if expected else ())
 
 
 def test_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.proc.meminfo", lambda: {"MemAvailable": 100 * MIB})
-    assert reasons() == ("only 100.0 MiB of memory are available",)
+    assert reasons() == ("only 100.0 MiB of memory is available",)
 
 
 def test_yes_in_the_environment_avoids_concerns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,8 @@ async def test_all_plans_for_a_directory_need_one_child_and_survey(calls: Counte
     known = [known for known in scenarios.load_shipped() if known.name not in with_programs]
     for name, scenario in known:
         for settings in ({}, {"seconds": "2"}):
-            plan = await session.plan(scenario, site.with_declaration(Declaration(medium="ssd")), settings, called=name)
+            declared = site.with_declaration(Declaration(medium="ssd"))
+            plan = await session.plan(scenario, declared, settings, typed_name=name)
             assert plan.command.startswith(f"fstui run {name} {site.raw_target.path}")
     assert len(known) >= 4 and calls == {}
 

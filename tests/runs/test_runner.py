@@ -108,9 +108,9 @@ async def test_a_replay_has_the_same_findings(medium: Medium | None) -> None:
 async def test_the_results_of_the_trace_are_replayed() -> None:
     traced = DeviceTrace(
         device="sda",
-        asked_by_us=900,
-        asked_by_kernel_threads=3,
-        asked_by_others=70,
+        requested_by_us=900,
+        requested_by_kernel_threads=3,
+        requested_by_others=70,
         fua_writes=0,
         fua_writes_by_us=0,
         requests=973,

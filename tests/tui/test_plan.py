@@ -121,7 +121,7 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         await pilot.press("down", "down", "down", "enter")
         await pilot.pause()
         assert isinstance(pilot.app.screen, PlanScreen)
-        assert any("of its 2.0 GiB stay free" in line for line in shown(pilot.app))
+        assert any("of its 2.0 GiB stays free" in line for line in shown(pilot.app))
         await pilot.press("escape", "enter")
         await pilot.pause()
         assert isinstance(pilot.app.screen, PlanScreen), "the question was closed, so Enter asks again"

@@ -136,7 +136,7 @@ async def test_export_names_the_directory_before_it_writes(tmp_path: Path, monke
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert any(line.startswith(" Exported") for line in shown(pilot.app))
-    endings = sorted(filter(None, (formats.format_of(name).ENDING for name in formats.names())))
+    endings = sorted(filter(None, (formats.format_of(name).EXTENSION for name in formats.names())))
     assert {"csv", "json", "md"} <= set(endings)
     assert sorted(os.listdir(tmp_path)) == [f"fstui-odirect-truth-k3f9a1.{ending}" for ending in endings]
     with open(tmp_path / "fstui-odirect-truth-k3f9a1.json", "rb") as exported:  # noqa: ASYNC230

@@ -113,7 +113,7 @@ class StepCounts:
         """Return the flushes of other programs at these devices, by the trace or by their rate while fstui was idle."""
         traces = (step.trace if isinstance(step, Step) else None) or ()
         device_ids = {node.id for node in counts.devices}
-        traced = sum(trace.asked_by_others or 0 for trace in traces if trace.device in device_ids)
+        traced = sum(trace.requested_by_others or 0 for trace in traces if trace.device in device_ids)
         other_flushes_per_s = self._case.other_writers.flushes_per_s(counts.devices) or 0.0
         return max(traced, other_flushes_per_s * step.elapsed_s)
 

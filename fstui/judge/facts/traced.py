@@ -70,8 +70,8 @@ def traced_flushes(
         devices=devices,
         expected=expected.plain,
         own=Range(own.arrived_range(quantity).low, possible.arrived_range(quantity).low),
-        others=sum(trace.asked_by_others or 0 for trace in device_traces),
-        kernel_threads=sum(trace.asked_by_kernel_threads or 0 for trace in device_traces),
+        others=sum(trace.requested_by_others or 0 for trace in device_traces),
+        kernel_threads=sum(trace.requested_by_kernel_threads or 0 for trace in device_traces),
     )
 
 
@@ -136,17 +136,17 @@ def _traced_device(stack: Stack, node: Node) -> Node:
 
 def _own_requests(trace: DeviceTrace) -> int:
     """Return the flushes and FUA writes that fstui's threads requested."""
-    return (trace.asked_by_us or 0) + (trace.fua_writes_by_us or 0)
+    return (trace.requested_by_us or 0) + (trace.fua_writes_by_us or 0)
 
 
 def _possibly_own_requests(trace: DeviceTrace) -> int:
-    if trace.asked_by_kernel_threads is None:  # in a pid namespace, kernel threads are counted as other programs
+    if trace.requested_by_kernel_threads is None:  # in a pid namespace, kernel threads are counted as other programs
         return _all_requests(trace)
     # FUA writes of all processes, because a kernel thread such as a journal may send them on behalf of fstui
-    return (trace.asked_by_us or 0) + trace.asked_by_kernel_threads + (trace.fua_writes or 0)
+    return (trace.requested_by_us or 0) + trace.requested_by_kernel_threads + (trace.fua_writes or 0)
 
 
 def _all_requests(trace: DeviceTrace) -> int:
     """Return the flushes and FUA writes of all processes."""
-    requested = (trace.asked_by_us, trace.asked_by_kernel_threads, trace.asked_by_others, trace.fua_writes)
+    requested = (trace.requested_by_us, trace.requested_by_kernel_threads, trace.requested_by_others, trace.fua_writes)
     return sum(number or 0 for number in requested)

@@ -77,7 +77,7 @@ def _busy_devices(case: Case) -> Iterator[Reason]:
 
 def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     """Yield other processes that flushed or wrote during the step, from the kernel's trace if there is one."""
-    most_by_others = max((trace.asked_by_others or 0 for trace in step.trace or ()), default=0)
+    most_by_others = max((trace.requested_by_others or 0 for trace in step.trace or ()), default=0)
     noisy = [account for account in case.flushes.noisy_accounts if account.step is step]
     if most_by_others >= MIN_OTHERS_PER_SYNC * max(step.syncs, 1):
         because = f"{step.name}: {most_by_others} flushes of others"

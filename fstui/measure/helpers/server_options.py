@@ -1,6 +1,6 @@
 """The options with which a database server was started, from its command line and its option files.
 
-Names are written with ``_``. As in the servers, the last value of an option counts:
+Option names use underscores. As in the servers, the last value of an option wins:
 https://dev.mysql.com/doc/refman/8.4/en/option-files.html, https://www.postgresql.org/docs/current/config-setting.html
 """
 

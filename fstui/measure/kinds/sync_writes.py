@@ -29,7 +29,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     """The step ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
 
     @property
-    def syncs_rarely(self) -> bool:
+    def syncs_some_operations(self) -> bool:
         return self.sync_every > 1
 
     @property

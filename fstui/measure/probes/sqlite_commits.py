@@ -19,7 +19,7 @@ from fstui.measure.probes.writers import ENDED, STARTED, Batch, Shared, WriteLoo
 from fstui.measure.wire.stdio import CallError, clock, exit_if_stopped, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
-MAKE_CALL = "make the database"
+CREATING = "make the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
 
@@ -36,14 +36,14 @@ class SqliteError(CallError):
 
 class Committer(WriteLoop):
     parts = 1
-    prepare_call = MAKE_CALL
+    prepare_call = CREATING
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
         try:
             self.connection = connect(settings)
         except sqlite3.Error as error:
-            raise SqliteError(MAKE_CALL, error) from error
+            raise SqliteError(CREATING, error) from error
         self.rows: int = settings["rows"]
         self.row_bytes: int = settings["row_bytes"]
         self.max_bytes = int(settings["max_bytes_per_s"] * settings["seconds"])
@@ -59,7 +59,7 @@ class Committer(WriteLoop):
             make_database(settings)
         except sqlite3.Error as error:
             Committer.clean_up(settings)
-            raise SqliteError(MAKE_CALL, error) from error
+            raise SqliteError(CREATING, error) from error
         except BaseException:
             Committer.clean_up(settings)
             raise

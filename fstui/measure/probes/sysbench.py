@@ -23,12 +23,12 @@ from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, f
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
-FULL_INTERVALS = 2
+MAX_SILENT_INTERVALS = 2
 """Number of intervals without a transaction after which the probe checks whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
 HISTOGRAM_ROWS = 100
 PROGRESS_NS = 250_000_000
-WAITS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
+WAIT_COLUMNS = ("writes", "bytes", "syncs", "write_ns", "sync_ns")
 
 
 def size_flags(settings: dict[str, Any]) -> tuple[str, str]:
@@ -91,7 +91,7 @@ def read_file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
         rows = query(settings, settings["waits"])
     except Trouble:
         return {}
-    return sysbench_program.parse_counters(rows, len(WAITS))
+    return sysbench_program.parse_counters(rows, len(WAIT_COLUMNS))
 
 
 def increase(after: int | None, before: int | None) -> int | None:
@@ -125,12 +125,12 @@ class Measurement:
                 break  # the end of the output
             if commands.stop_requested:
                 program.kill()
-            elif self.silent_intervals >= FULL_INTERVALS and is_full():
+            elif self.silent_intervals >= MAX_SILENT_INTERVALS and is_full():
                 program.kill()
                 raise Trouble(DISK_FULL)
             elif clock() - start_ns > (seconds + END_LIMIT_S) * 1e9:
                 program.kill()
-                raise Trouble(f"sysbench was still running {END_LIMIT_S} s after its time: the server does not answer")
+                raise Trouble(f"sysbench has run {END_LIMIT_S} s longer than planned: the server does not answer")
         status = program.finish()
         if status and not commands.stop_requested:
             raise Trouble(find_error(program.text, status))
@@ -149,7 +149,7 @@ class Measurement:
         for first in range(0, len(histogram), HISTOGRAM_ROWS):
             send("figures", histogram=histogram[first : first + HISTOGRAM_ROWS])
         waits = [
-            {"file": name, **dict(zip(WAITS, map(increase, numbers, self.waits_before[name]), strict=True))}
+            {"file": name, **dict(zip(WAIT_COLUMNS, map(increase, numbers, self.waits_before[name]), strict=True))}
             for name, numbers in read_file_waits(self.settings).items()
             if name in self.waits_before
         ]

@@ -1,7 +1,7 @@
 """The formats of ``--format``, one module each, except ``events`` (``fstui.cli.delivery.EventLines``).
 
-To add a format, add a module with ``render`` and ``ENDING``, the file name extension of exported files (empty: the app
-does not export this format).
+To add a format, add a module with ``render`` and ``EXTENSION``, the extension of exported files (empty: the app does
+not export this format).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _UNSAFE = re.compile(r"[^\w.-]")
 
 
 class ReportFormat(Protocol):
-    ENDING: str
+    EXTENSION: str
 
     def render(self, report: Report, width: int | None = None) -> str | bytes:
         """Return the report, safe to print. ``width`` is that of the terminal, None without one."""
@@ -51,8 +51,8 @@ def render_report(name: str, report: Report, width: int | None = None) -> str | 
 def files(run: Run) -> dict[str, bytes]:
     # a document may come from anywhere, and the name of its scenario must not lead to another directory
     name = _UNSAFE.sub("-", f"fstui-{run.scenario.name if run.scenario else 'run'}-{run.id}")
-    endings = {format_: ending for format_ in names() if (ending := format_of(format_).ENDING)}
-    documents = {f"{name}.{ending}": render(format_, run) for format_, ending in endings.items()}
+    extensions = {format_: extension for format_ in names() if (extension := format_of(format_).EXTENSION)}
+    documents = {f"{name}.{extension}": render(format_, run) for format_, extension in extensions.items()}
     return {file: text.encode() if isinstance(text, str) else text for file, text in documents.items()}
 
 

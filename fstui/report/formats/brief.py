@@ -12,9 +12,9 @@ from fstui.report.findings import deciding_step, leading, next_steps
 from fstui.report.run import BELOW
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
-from fstui.report.text import moment, speed_words, verdict_words
+from fstui.report.text import moment, speed_line, verdict_line
 
-ENDING = ""
+EXTENSION = ""
 
 
 def render(report: Report, width: int | None = None) -> str:
@@ -27,9 +27,9 @@ def _lines(run: Run) -> Iterator[str]:
     loss = replicas.headline(run)
     if loss:
         yield f"{loss.words}: {loss.sentence}"
-    head = verdict_words(run.verdict, run.confidence)
+    head = verdict_line(run.verdict, run.confidence)
     yield f"{BELOW if loss else ''}{head} · {scenario} on {path}{simulated}"
-    if speed := speed_words(run.speed):
+    if speed := speed_line(run.speed):
         yield speed
     if run.sentence:
         yield run.sentence

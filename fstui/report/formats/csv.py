@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from fstui.report.characters import escape_controls
 from fstui.report.sections import Report, value
 
-ENDING = "csv"
+EXTENSION = "csv"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 """A spreadsheet calculates text that starts with one of these characters."""
 

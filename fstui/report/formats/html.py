@@ -16,7 +16,7 @@ from fstui.report.formats import json
 from fstui.report.sections import Cell, Report, Section, style
 from fstui.report.sections import text as cell_text
 
-ENDING = "html"
+EXTENSION = "html"
 _STYLE = Path(__file__).with_name("html.css")
 
 

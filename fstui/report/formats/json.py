@@ -14,7 +14,7 @@ from fstui.model.watch import WatchEvent
 from fstui.report.characters import escape_json
 from fstui.report.sections import Report
 
-ENDING = "json"
+EXTENSION = "json"
 
 
 def render(report: Report, width: int | None = None) -> bytes:

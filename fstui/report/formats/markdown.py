@@ -9,7 +9,7 @@ from fstui.report.characters import escape_controls, page
 from fstui.report.sections import Report, Section, alignment
 from fstui.report.sections import text as cell_text
 
-ENDING = "md"
+EXTENSION = "md"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 
 

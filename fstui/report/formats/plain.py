@@ -12,7 +12,7 @@ from fstui.report.sections import Report, Section, alignment
 from fstui.report.sections import text as cell_text
 from fstui.report.text import GAP, NARROWEST, NONE, WIDTH, because, columns, fold, hanging, labelled, safe_rows, wrap
 
-ENDING = ""
+EXTENSION = ""
 _MIN_COLUMN_WIDTH = 16
 _MAX_LABEL_WIDTH = 28
 

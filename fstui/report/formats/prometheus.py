@@ -18,7 +18,7 @@ from fstui.report.characters import escape_controls, page
 from fstui.report.sections import Report
 from fstui.report.text import SPEEDS
 
-ENDING = "prom"
+EXTENSION = "prom"
 _QUANTILES = (("0.5", "p50"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"), ("0.999", "p99_9"), ("1", "max"))
 
 Labels = dict[str, str]

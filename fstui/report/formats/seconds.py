@@ -9,7 +9,7 @@ from fstui.model.run import Run
 from fstui.report.formats.csv import csv_text
 from fstui.report.sections import Report
 
-ENDING = ""
+EXTENSION = ""
 _FIGURES = ("t_s", "tps", "qps", "p95_ms", "errors_per_s")
 
 

@@ -94,7 +94,7 @@ class ReplayMachine(Machine):
         return self._now_ns
 
     def advance(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
-        """Advance the counters by a share of the saved counters. At the end of a step, both agree exactly."""
+        """Advance the counters by a share of the saved counters, which they equal at the end of a step."""
         for saved_counters in counters:
             device = self._counters.get(saved_counters.device, DeviceCounters(device=saved_counters.device))
             self._counters[saved_counters.device] = DeviceCounters(

@@ -16,7 +16,7 @@ from fstui.model.run import Run
 from fstui.report import history as report
 from fstui.report.findings import leading
 from fstui.report.latency_map import LogScale
-from fstui.report.text import moment, verdict_word
+from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, drawn_width, fit, line, paragraph, rule, shown
@@ -165,7 +165,7 @@ def _summary_lines(summary: Summary, width: int) -> list[Text]:
     if summary.verdict is None:
         return []
     glyph, style = verdict_style(summary.verdict)
-    return [line(" ", (f"{glyph} {verdict_word(summary.verdict)}", style))]
+    return [line(" ", (f"{glyph} {verdict_label(summary.verdict)}", style))]
 
 
 def _path_says_simulated(summary: Summary) -> bool:

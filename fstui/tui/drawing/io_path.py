@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
-from fstui.report.stack import called, health, link, stack_line, unread
+from fstui.report.stack import health, kind_label, link, stack_line, unread
 from fstui.tui.drawing.cells import Run, drawn_width, fit, fit_list, line, paragraph
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
@@ -156,7 +156,7 @@ def _note(node: Node, stopped: bool) -> Run:
 
 def _facts(node: Node, role: str) -> str:
     medium = node.medium
-    kind = called(node)
+    kind = kind_label(node)
     facts = [
         role,
         node.model or (node.name if node.name != _name(node) and node.name != node.id else ""),

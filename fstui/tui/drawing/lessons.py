@@ -15,7 +15,7 @@ from fstui.model.steps import Snapshot, Step
 from fstui.report import latency_map
 from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
-from fstui.report.text import verdict_word
+from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, framed, line, meter, paragraph, rule, shown
@@ -286,7 +286,7 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     if run is not None:
         glyph, style = verdict_style(run.verdict)
         why = next((finding.title for finding in run.findings if finding.verdict == run.verdict != "consistent"), "")
-        lead = f"   {glyph} {verdict_word(run.verdict)}  "
+        lead = f"   {glyph} {verdict_label(run.verdict)}  "
         lines = paragraph(why, width, lead)
         lines[0].stylize(style, 3, len(lead) - 2)
         yield from lines

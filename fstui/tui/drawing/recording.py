@@ -12,7 +12,7 @@ from rich.text import Text
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, DeviceSecond, Incident, RecordedWait, Second, WhatHappened, Window, span
 from fstui.report.text import NONE
-from fstui.report.what_happened import CHARTS, Chart, line_of
+from fstui.report.what_happened import CHARTS, Chart, incident_line
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit_right, headline, line, paragraph, rule, table, title_line
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
@@ -221,7 +221,7 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
     listed, current = view.answer.incidents, _incidents_at(view)[:1]
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
-        words = f"{_times(incident)}: above" if incident in current else line_of(incident)
+        words = f"{_times(incident)}: above" if incident in current else incident_line(incident)
         lines += paragraph(words, width, style=HEAD if incident in current else "")
     return lines if len(listed) > 1 else []
 

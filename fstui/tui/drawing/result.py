@@ -18,7 +18,7 @@ from fstui.report.figures import Counts
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
 from fstui.report.run import BELOW
-from fstui.report.text import NONE, cut_left, origin, speed_word, verdict_word, verdict_words
+from fstui.report.text import NONE, cut_left, origin, speed_label, verdict_label, verdict_line
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     FRAMES_FROM,
@@ -84,7 +84,7 @@ def verdict(run: Run, width: int) -> Text:
         words = f" {loss.words} "
         return line((fit(words, min(drawn_width(words), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
-    badge, confidence = f" {glyph} {verdict_word(run.verdict)} ", f" {run.confidence} confidence"
+    badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
     untested = "   no power-cut test (w)" if run.verdict == "consistent" else ""
     return line((badge, f"reverse {style}"), confidence, untested)
 
@@ -94,12 +94,12 @@ def speed(run: Run, width: int) -> list[Text]:
     lines: list[Text] = []
     if replicas.headline(run):
         room = max(width - len(BELOW) - 1, 0)
-        words = verdict_words(run.verdict, run.confidence)
+        words = verdict_line(run.verdict, run.confidence)
         lines = [line(f" {BELOW}", (fit(words, room).rstrip(), verdict_style(run.verdict)[1]))]
     if not run.speed.title:
         return lines
     glyph, style = speed_style(run.speed.answer)
-    word = f"{glyph} {speed_word(run.speed.answer)}"
+    word = f"{glyph} {speed_label(run.speed.answer)}"
     return [*lines, line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
 
 

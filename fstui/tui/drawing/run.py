@@ -16,7 +16,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import figures
 from fstui.report.findings import leading
 from fstui.report.findings import title as finding_title
-from fstui.report.text import NONE, origin, verdict_word
+from fstui.report.text import NONE, origin, verdict_label
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
@@ -185,7 +185,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
     else:
         glyph, verdict = verdict_style(worst.verdict)
         evidence = f"after {counted(len(progress.done), 'step')}" if progress.done else "so far"
-        badge = f" {glyph} {verdict_word(worst.verdict)} {evidence} "
+        badge = f" {glyph} {verdict_label(worst.verdict)} {evidence} "
         lines = paragraph(finding_title(worst), room, f"{badge} ")
         lines[0].stylize(f"reverse {verdict}", 0, cell_len(badge))
     lines[0].pad_right(room - lines[0].cell_len - 1)

@@ -17,7 +17,7 @@ from tests.factories.storage import block, disk, filesystem, on_disk, readings, 
 
 SYNCS = 2000
 ON_LVM = target(filesystem(below=("dm-0",)), block("dm-0", "dm-linear", "sda"), disk())
-LOST = msgspec.structs.replace(traced(), asked_by_us=None, asked_by_others=None, lost=1)
+LOST = msgspec.structs.replace(traced(), requested_by_us=None, requested_by_others=None, lost=1)
 
 
 def seen(*found: DeviceTrace, flushes: float = 3.0, **more: Any) -> Step:

@@ -157,7 +157,7 @@ def test_trace_sees_fua_writes_that_no_device_counts(trace: dict[str, Any], repo
 
 
 def test_lost_event_shows_nothing() -> None:
-    lost = replace(traced(), asked_by_us=None, asked_by_kernel_threads=None, asked_by_others=None, lost=1)
+    lost = replace(traced(), requested_by_us=None, requested_by_kernel_threads=None, requested_by_others=None, lost=1)
     seen = replace(commits(1.0), trace=(lost,))
     assert RULE not in rules(verdict(None, step(changes={"trace": (traced(us=2000),)}), seen))
 
