@@ -186,8 +186,7 @@ class Throwaway:
 
     async def _answer(self) -> dict[str, Any]:
         line = await self._keeper.child.read_line() or b'{"error": "its helper process ended"}'
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        return dict(json.loads(line))
 
     async def why_ended(self) -> str | None:
         """Return why the server ended by itself, or None if it is still running."""

@@ -124,8 +124,7 @@ def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[Outli
     outliers = [deviation for deviation in largest if deviation.is_outlier]
     usual = _UsualSettings([deviation.host for deviation in largest if not deviation.is_outlier]) if outliers else None
     for deviation in outliers:
-        reasons = "; ".join(usual.reasons(deviation.host)) if usual else ""
-        spread = deviation.spread
+        reasons, spread = "; ".join(usual.reasons(deviation.host)) if usual else "", deviation.spread
         sentence = (
             f"{_factor_text(deviation.ratio)} × the median of its group of {spread.hosts} in {spread.step} "
             f"({rate(deviation.per_s)}/s, median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"

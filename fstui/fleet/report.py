@@ -287,14 +287,13 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
 def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     more = len(change.settings) - MAX_SETTINGS
     words = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
-    factor = change.ratio.factor if change.ratio else None
     return (
         glyph(change.after),
         Cell(change.host, change.host),
         Cell(change.target, change.target),
         verdict(change.before),
         verdict(change.after),
-        Cell(str(change.ratio or NONE), factor, numeric=True),
+        Cell(str(change.ratio or NONE), change.ratio.factor if change.ratio else None, numeric=True),
         Cell(words, "; ".join(change.settings)),
     )
 

@@ -183,9 +183,7 @@ class Comparison:
         """Return the ratio of the fastest side to the next one in a step; None if it was not clearly faster."""
         ranking = self.ranking(name)
         lead = ratio_of(ranking[1].side, ranking[0].side, name) if len(ranking) > 1 else None
-        if lead is None or (lead.factor < _NOISE if lead.low is None else lead.undecided):
-            return None
-        return lead
+        return None if lead is None or (lead.factor < _NOISE if lead.low is None else lead.undecided) else lead
 
     @property
     def widest(self) -> str | None:
