@@ -47,7 +47,7 @@ def of_scenario(scenario: Scenario, plan: Plan) -> Report:
 
 def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
     lasts = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
-    takes = f"{counted(len(cut.ways), 'way')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
+    takes = f"{counted(len(cut.ways), 'combination')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
     return _of_form(power_cut.FORM, takes, list(map(str, cut.ways)), power_cut.write_command("DIR", {}))
 
 

@@ -150,7 +150,7 @@ def test_the_power_cut_test_is_listed_as_a_scenario(fstui: Fstui) -> None:
     assert "'fstui powercut --help'" in printed
     detail = fstui("scenarios", "power-cut").stdout.decode()
     for words in (
-        "3 ways at the same time, until the power goes",
+        "3 combinations at the same time, until the power goes",
         "pace     1000 /s",
         "create-no-dirsync",
         "file     4M",

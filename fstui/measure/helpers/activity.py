@@ -38,9 +38,9 @@ class Mounts:
         for mount in proc.mounts():
             self.points[mount.device].append(mount.mount_point)
 
-    def find(self, pid: int, numbers: set[int]) -> list[str]:
-        """Return this process's mount points for these mount numbers of another process."""
-        devices = {mount.device for mount in proc.mounts(pid) if mount.number in numbers}
+    def find(self, pid: int, mount_ids: set[int]) -> list[str]:
+        """Return this process's mount points for these mount IDs of another process."""
+        devices = {mount.device for mount in proc.mounts(pid) if mount.number in mount_ids}
         return sorted(point for device in devices for point in self.points[device])
 
     def find_containing(self, pid: int, path: str) -> list[str]:
@@ -54,7 +54,7 @@ class Mounts:
 
 
 def mounts_written_to(pid: int) -> set[int]:
-    """Return the numbers of the mounts on which a process has files open for writing."""
+    """Return the IDs of the mounts on which a process has files open for writing."""
     try:
         files = os.listdir(f"/proc/{pid}/fdinfo")[:MAX_FILES]
     except OSError:
