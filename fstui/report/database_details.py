@@ -136,13 +136,13 @@ def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     by_itself = (database for database in databases if not database.figures.crowded)
     limited = [database for database in by_itself if database.figures.limited_by_processor]
     if limited:
-        shares = ", ".join(f"{database.step.name} ({_percent(database.figures.cpu_share)})" for database in limited)
+        shares = ", ".join(f"{database.step.name} ({percent(database.figures.cpu_share or 0)})" for database in limited)
         yield f"The processor, not the storage, limited {shares}."
     crowded = [database for database in databases if database.figures.crowded]
     if crowded:
         shares = ", ".join(
-            f"{database.step.name} (others {_percent(database.figures.others_cpu_share)}, server and clients "
-            f"{_percent((database.figures.host_cpu_share or 0) - (database.figures.others_cpu_share or 0))})"
+            f"{database.step.name} (others {percent(database.figures.others_cpu_share or 0)}, server and clients "
+            f"{percent((database.figures.host_cpu_share or 0) - (database.figures.others_cpu_share or 0))})"
             for database in crowded
         )
         limit = "limited" if all(database.figures.limited_by_processor for database in crowded) else "may have limited"
@@ -153,7 +153,3 @@ def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
             "have sessions of their own. Started from one shell, they would reach a different rate: "
             "--set session=shared runs them in fstui's session."
         )
-
-
-def _percent(share: float | None) -> str:
-    return percent(share or 0)

@@ -52,7 +52,6 @@ class Session:
         self._declarations: dict[str, Declaration] | None = None
         """By target identity; None until they are read."""
         self.declarations_error = ""
-        """Why the saved declarations could not be read."""
         self.state_directory_error = ""
         """Why the state directory does not answer. Nothing can be saved then."""
         self._declarations_lock = asyncio.Lock()

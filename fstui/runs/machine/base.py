@@ -103,7 +103,6 @@ class Servers:
 
     def fill_again(self) -> None:
         """Drop and refill the tables in the next step, because filling them was interrupted."""
-        return
 
     async def stop(self) -> None:
         return
