@@ -102,7 +102,7 @@ class FstuiApp(App[int]):
         self.call_after_refresh(_resume_garbage_collection)
 
     @work(exclusive=True, group="state")
-    async def look_back(self) -> None:
+    async def read_state(self) -> None:
         """Read keys, theme and leftovers of killed runs from the state directory, whose disk may hang."""
         saved = None
         with self.reporting():

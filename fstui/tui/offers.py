@@ -134,7 +134,7 @@ class Offers:
         """``others`` are directories on the same mount, to be tried if this one is refused."""
         self.directory = directory
         self.site: Site | None = None
-        self.every: list[Offer] = []
+        self.all: list[Offer] = []
         self.choices = Choices()
         self._session = session
         self._others = list(others)
@@ -145,11 +145,11 @@ class Offers:
         """For each run that changed the remembered declaration: the new declaration and the earlier one."""
 
     def add(self, forms: Iterable[tuple[str, Form]]) -> None:
-        self.every += [Offer(name, form) for name, form in forms]
+        self.all += [Offer(name, form) for name, form in forms]
 
     def index_of(self, name: str) -> int:
         """Return the index of a scenario, or 0 if there is none of that name."""
-        return next((index for index, offer in enumerate(self.every) if offer.name == name), 0)
+        return next((index for index, offer in enumerate(self.all) if offer.name == name), 0)
 
     async def look_up(self) -> str:
         """Look up the directory, or the first of the others that is not refused, and then return a notice."""
@@ -171,20 +171,20 @@ class Offers:
         """Return the offers that still need a plan; none before the directory has been looked up."""
         if not (self.site or self._refusal):
             return []
-        unplanned = (index for index, offer in enumerate(self.every) if not offer.plan and not offer.refusal)
+        unplanned = (index for index, offer in enumerate(self.all) if not offer.plan and not offer.refusal)
         return [index for index in unplanned if index not in self._being_planned]
 
     async def plan(self, index: int) -> bool:
         """Plan an offer. Return False if the choices changed during planning."""
-        offer = self.every[index]
+        offer = self.all[index]
         self._being_planned.add(index)
         try:
             planned = await self._planned(offer)
         finally:
             self._being_planned.discard(index)
-        if offer is not self.every[index]:
+        if offer is not self.all[index]:
             return False
-        self.every[index] = planned
+        self.all[index] = planned
         return True
 
     def choose(self, choices: Choices) -> None:
@@ -246,4 +246,4 @@ class Offers:
         return replace(offer, plan=plan, command=plan.command)
 
     def _forget_plans(self) -> None:
-        self.every = [Offer(offer.name, offer.form) for offer in self.every]
+        self.all = [Offer(offer.name, offer.form) for offer in self.all]

@@ -91,7 +91,7 @@ class Entries(Provider):
 
         screen = self.screen
         if isinstance(screen, PlanScreen):
-            for at, offer in enumerate(screen.offers.every):
+            for at, offer in enumerate(screen.offers.all):
                 yield PaletteEntry(f"scenario {offer.name}", offer.form.question, partial(screen.choose_scenario, at))
             if screen.offer:
                 form = screen.offer.form

@@ -74,16 +74,16 @@ class Progress:
         return self._counts
 
     @property
-    def shown(self) -> int | None:
+    def shown_step(self) -> int | None:
         """The running step, else the last finished one."""
         return self.current if self.current is not None else max(self.done, default=None)
 
     @property
-    def drawn(self) -> int | None:
+    def map_step(self) -> int | None:
         """The step whose latencies are drawn: the running step as soon as it has any, else the last finished step."""
         snapshot = self.snapshot
         has_some = snapshot is not None and bool(snapshot.timeline or snapshot.figures or snapshot.stall)
-        return self.shown if has_some or not self.done else max(self.done)
+        return self.shown_step if has_some or not self.done else max(self.done)
 
     @property
     def left_s(self) -> float | None:

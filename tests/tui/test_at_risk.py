@@ -84,7 +84,7 @@ def test_programs_of_one_name_without_bytes_share_a_row() -> None:
         ["sh", "(9)", "4", "KiB", "–", "1.0", "s", "0"],
         ["sh", "(2", "processes)", "–", "4", "8.0", "s", "2"],
     ]
-    assert programs(RiskView(screens.DATA, state), 80, 3)[-1].plain == "   … 3 programs with less"
+    assert programs(RiskView(screens.DATA, state), 80, 3)[-1].plain == "   … 3 more programs with less at risk"
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:

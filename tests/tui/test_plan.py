@@ -37,7 +37,7 @@ async def test_the_first_scenario_writes_least() -> None:
         await planned(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, PlanScreen) and screen.offer
-        offers = screen.offers.every
+        offers = screen.offers.all
         assert [offer.name for offer in offers[:3]] == ["check", "latency-watch", "fsync-rate"]
         plans = [offer.plan for offer in offers if isinstance(offer.plan, Plan) and offer.plan.seconds]
         assert screen.offer.plan == min(plans, key=lambda plan: plan.max_bytes) and plans[0].max_bytes < 10 << 20
@@ -107,7 +107,7 @@ async def reached(pilot: Pilot[int], screen: type) -> None:
 
 
 async def planned(pilot: Pilot[int]) -> list[str]:
-    while not (isinstance(pilot.app.screen, PlanScreen) and pilot.app.screen.offers.every):
+    while not (isinstance(pilot.app.screen, PlanScreen) and pilot.app.screen.offers.all):
         await pilot.pause()
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()

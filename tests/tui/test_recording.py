@@ -53,20 +53,20 @@ async def test_keys_move_through_time() -> None:
 async def test_a_calm_moment_shows_the_calm_figures() -> None:
     async with recorded(INCIDENT) as pilot:
         text = "\n".join(await pressed(pilot, "home", "right"))
-    assert "Nothing unusual at this moment. The recording has 1 incident (n, p)." in text
+    assert "Nothing unusual at this moment. The recording has 1 incident (press n or p)." in text
     assert "etcd (pid 812)" in text and "2.0 ms" in text
 
 
-async def test_strips_fill_their_width_after_a_resize() -> None:
+async def test_charts_fill_their_width_after_a_resize() -> None:
     async with recorded(INCIDENT) as pilot:
-        for columns, cells in ((50, 15), (120, 83), (80, 45)):
+        for columns, cells in ((50, 14), (120, 82), (80, 44)):
             await pilot.resize_terminal(columns, 24)
             found = 0
             for _ in range(100):  # another process reads the records
                 await pilot.app.workers.wait_for_complete()
                 lines = await pressed(pilot)
                 name = next(y for y, line in enumerate(lines) if " written " in line)
-                if (found := len(re.findall("[▁-█]", lines[name - 1]))) == cells:  # the track above
+                if (found := len(re.findall("[▁-█]", lines[name - 1]))) == cells:  # the chart above
                     break
                 await pilot.pause()
             assert found == cells

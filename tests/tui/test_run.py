@@ -58,7 +58,7 @@ async def test_other_writers_are_named() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        named = "   other writers before: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
+        named = "   writers before the run: mysqld (2 of them); sda 12 writes/s, 3 flushes/s"
         assert shown(pilot.app)[-2] == named
 
 
@@ -68,7 +68,7 @@ async def test_a_quiet_device_has_no_line_of_other_writers() -> None:
     events = [idle if isinstance(event, IdleMeasured) else event for event in screens.events(until=5)]
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, events)
-        assert not any("other writers" in line for line in shown(pilot.app))
+        assert not any("writers before" in line for line in shown(pilot.app))
 
 
 async def test_counts_of_all_processes_are_no_part_of_fstui() -> None:
@@ -142,7 +142,7 @@ async def test_a_database_shows_what_it_reports_each_second() -> None:
 
 
 @pytest.mark.parametrize(("width", "beside"), [(120, False), (200, True)])
-async def test_both_ends_are_next_to_the_steps_if_there_is_room(width: int, beside: bool) -> None:
+async def test_counts_are_next_to_the_steps_if_there_is_room(width: int, beside: bool) -> None:
     async with PreparedApp().run_test(size=(width, 50)) as pilot:
         await watch(pilot, screens.events(until=5))
         await pilot.pause()  # the panes of a large terminal take a second layout
@@ -159,8 +159,8 @@ async def test_an_operation_that_does_not_return_is_shown() -> None:
 
 
 @pytest.mark.parametrize(("preparing", "expected"), [
-    ({"done": 1 << 20, "total": 4 << 20}, ("preparing its file", "1.0 MiB of 4.0 MiB")),
-    ({"done": 1 << 20, "total": 4 << 20, "silent_s": 12.4}, (" ▲ preparing its file: no answer for 12.4 s",)),
+    ({"done": 1 << 20, "total": 4 << 20}, ("preparing the file", "1.0 MiB of 4.0 MiB")),
+    ({"done": 1 << 20, "total": 4 << 20, "silent_s": 12.4}, (" ▲ preparing the file: no answer for 12.4 s",)),
     ({"done": 0, "total": 0, "server_s": 34.2}, (" · starting the server", "34.2 s")),
 ], ids=["file", "hanging disk", "server"])  # fmt: skip
 async def test_preparation_shows_its_progress(preparing: dict[str, Any], expected: tuple[str, ...]) -> None:

@@ -99,7 +99,7 @@ async def test_a_chosen_theme_stays_until_it_is_saved(monkeypatch: pytest.Monkey
         monkeypatch.setattr(startup, "save_theme", hang)
         app.keep_theme("light")
         await pilot.pause()
-        await app.look_back().wait()  # the first screen does this when the palette closes
+        await app.read_state().wait()  # the first screen does this when the palette closes
         assert app.theme == "light"
 
 

@@ -1,4 +1,4 @@
-"""What a power cut would lose: a table of files and new names, and a table of programs."""
+"""What a power cut would lose: a table of files and new names (directory entries), and a table of programs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _WIDE_SCREEN, _LONG_NAME_WIDTH, _NEVER = 100, 24, 10_000
 class RiskView(msgspec.Struct, frozen=True):
     target: Target
     state: AtRisk | None = None
-    limits: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 def title(view: RiskView, width: int) -> Text:
@@ -58,7 +58,7 @@ def total(view: RiskView, width: int) -> list[Text]:
 
 
 def rows(view: RiskView, width: int) -> list[Text]:
-    """Draw the files at risk of each program and directory, the most bytes first, then new names, then the limits."""
+    """Draw the files at risk of each program and directory, the most bytes first, then new names, then caveats."""
     state, groups = view.state or AtRisk(), defaultdict[object, list[FileAtRisk]](list)
     for file in state.files:
         if file.bytes or file.direct:
@@ -79,8 +79,8 @@ def rows(view: RiskView, width: int) -> list[Text]:
     if view.state and not cells:
         drawn.append(line(("   no file on this filesystem has bytes at risk", FAINT)))
     if unknown := sum(row.count for row in state.names if not row.directory):
-        drawn.append(line((f"   {counted(unknown, 'name')} in directories whose paths are not known", FAINT)))
-    return drawn + [part for words in view.limits for part in paragraph(words, width, style=FAINT)]
+        drawn.append(line((f"   {counted(unknown, 'new name')} in directories whose paths are not known", FAINT)))
+    return drawn + [part for words in view.caveats for part in paragraph(words, width, style=FAINT)]
 
 
 def _bytes(files: Sequence[FileAtRisk]) -> int:
@@ -103,9 +103,9 @@ def _files(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
 
 
 def programs(view: RiskView, width: int, height: int) -> list[Text]:
-    """Draw a row for each program that would lose bytes, the most first, then a row for each name of other programs.
+    """Draw a row for each program that would lose bytes, the most first, then those that would lose only names.
 
-    The last row counts the rows for which there is no room.
+    A row of the latter stands for all processes of one name. The last row says how many programs did not fit.
     """
     groups = defaultdict[str, list[ProgramAtRisk]](list)
     for program in (view.state or AtRisk()).programs:
@@ -117,7 +117,7 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     drawn = [rule(width, "if the power failed now"), *table(PROGRAMS, map(_program, shown), width)]
     if len(exposed) > len(shown):
         hidden = sum(map(len, exposed[len(shown) :]))
-        drawn.append(line((f"   … {counted(hidden, 'program')} with less", FAINT)))
+        drawn.append(line((f"   … {counted(hidden, 'more program')} with less at risk", FAINT)))
     return drawn if exposed else []
 
 

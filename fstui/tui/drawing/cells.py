@@ -20,11 +20,11 @@ from fstui.report.characters import escape_controls
 from fstui.report.text import cut_left, fold
 from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 
-Run = tuple[str, str]
+StyledText = tuple[str, str]
 ROW, ACTION = "row", "act"
 """Marks of a cell that can be clicked: the number of the row to select, or the action to run."""
 FRAMES_FROM = 110
-"""Narrower screens have no cells for frames."""
+"""Narrower screens have no room for frames."""
 _SELECTED_MARGIN = "▌"
 _PART, _MIN_PATH_WIDTH = " · ", 12
 _INSET, _LABEL_WIDTH = 3, 9
@@ -90,14 +90,14 @@ def fit_list(text: str, width: int, separator: str = ", ") -> str:
     return fit(text, width).rstrip()
 
 
-_FITTED: Mapping[str, Callable[[str, int], str]] = {
+_FIT: Mapping[str, Callable[[str, int], str]] = {
     "right": fit,
     "middle": fit_middle,
     "left": lambda text, width: fit(cut_left(text, width), width),
 }
 
 
-def line(*runs: Run | str) -> Text:
+def line(*runs: StyledText | str) -> Text:
     """Join runs to one line that does not wrap."""
     text = Text(end="", no_wrap=True)
     for run in runs:
@@ -106,7 +106,7 @@ def line(*runs: Run | str) -> Text:
     return text
 
 
-def ends(left: Sequence[Run | str], right: str, width: int, right_style: str = "") -> Text:
+def ends(left: Sequence[StyledText | str], right: str, width: int, right_style: str = "") -> Text:
     """Place texts at both ends of a line. The left one is cut if there is too little room."""
     text, right = line(*left), escape_controls(right)
     room = width - cell_len(right) - 3
@@ -137,16 +137,16 @@ def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
     return "".join(words for words, _ in styled_row(columns, values, {}))
 
 
-def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Run]:
+def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[StyledText]:
     return [(cell(column, values.get(column.title, "")), styles.get(column.title, "")) for column in columns]
 
 
 def cell(column: Column, text: str) -> str:
-    fitted = fit_right if column.right else _FITTED[column.cut]
+    fitted = fit_right if column.right else _FIT[column.cut]
     return " " * column.gap + fitted(text, column.width)
 
 
-def meter(share: float | None, cells: int, style: str) -> tuple[Run, Run]:
+def meter(share: float | None, cells: int, style: str) -> tuple[StyledText, StyledText]:
     """Return a bar in steps of half a cell and the rest of its track; blank for an unknown share."""
     if share is None:
         return (" " * cells, ""), ("", "")
@@ -166,7 +166,7 @@ def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
         text.highlight_regex("─+", FAINT)
 
 
-def selectable(runs: Sequence[Run], *, selected: bool, glyph: Run = (" ", "")) -> Text:
+def selectable(runs: Sequence[StyledText], *, selected: bool, glyph: StyledText = (" ", "")) -> Text:
     """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
     sign, style = glyph
     body = [(f"{sign} ", style), *runs]
@@ -188,7 +188,7 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) 
     return [line((" " * _INSET + words, "" if index else FAINT)) for index, words in enumerate(drawn)]
 
 
-def rule(width: int, left: str = "", right: str = "", legend: Sequence[Run] = (), style: str = HEAD) -> Text:
+def rule(width: int, left: str = "", right: str = "", legend: Sequence[StyledText] = (), style: str = HEAD) -> Text:
     """Draw ``── left ──── right ──``, with ``legend`` in place of ``right`` if there is room."""
     if legend and not right and cell_len(left) + sum(cell_len(words) for words, _ in legend) + 12 <= width:
         room = width - sum(cell_len(words) for words, _ in legend) - 4

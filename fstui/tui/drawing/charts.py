@@ -13,7 +13,7 @@ from rich.text import Text
 from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
-from fstui.tui.drawing.cells import Run, fit, fit_right, line, rule
+from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, Recent, Sample
 from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
 
@@ -187,13 +187,13 @@ def areas(
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, room.chart_width) * room.columns, FAINT)))
 
 
-def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: int) -> list[list[Run]]:
+def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: int) -> list[list[StyledText]]:
     values = [None if sample is None else figure.value(sample) for sample in series]
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
     head = f"   {figure.name}"
     peak = f"at most {figure.words(highest)}" if highest else ""
-    drawn: list[list[Run]] = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(head))} ", FAINT)]]
+    drawn = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(head))} ", FAINT)]]
     for row in reversed(range(rows)):
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
         dots = [_dots(value, top, row, rows) for value in values]

@@ -1,4 +1,4 @@
-"""A comparison of runs: who was faster, what each run is, and a table of all steps."""
+"""A comparison of runs: which was faster, what each run is, and a table of all steps."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ STEPS = (
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
-    """Return what each run is, all steps, and maps of the step in which the runs differ most. Maps fill the height."""
+    """Return what each run is, all steps, and maps of the step that differs most. Maps fill the screen's ``height``."""
     legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.STEP]
-    unmeasured = [section for section in sections if section not in steps]
+    other_sections = [section for section in sections if section not in steps]
     return [
         ("runs", lambda width: [*_legend(legend, width), rule(width, "steps"), *_steps(steps, width)]),
         *_maps(Comparison(report.runs), height),
-        *((section.title, partial(section_lines, section._replace(title=""))) for section in unmeasured),
+        *((section.title, partial(section_lines, section._replace(title=""))) for section in other_sections),
     ]
 
 
@@ -61,7 +61,7 @@ def _maps(comparison: Comparison, height: int) -> Iterator[Card]:
 
 
 def _steps(steps: Sequence[Section], width: int) -> list[Text]:
-    """Draw a row for each side of each step, with bars that take the free cells, and below them remarks."""
+    """Draw a row for each side of each step, with bars that fill the free width, and remarks below."""
     names = [step.title for step in steps]
     ratios = [cell_len(text(row[3])) for step in steps for row in step.rows]
     widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
@@ -79,7 +79,7 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
             _, row = table(columns, [tuple(map(text, cells))], width)
             colour_meters([row], AREA if index else f"dim {AREA}")
             drawn.append(row)
-        if rounds := " · ".join(note for note in step.lines if note[0] != "!"):
-            drawn += paragraph(rounds, width, "     ", FAINT)
+        if remarks := " · ".join(note for note in step.lines if note[0] != "!"):
+            drawn += paragraph(remarks, width, "     ", FAINT)
         drawn += [part for note in step.lines if note[0] == "!" for part in paragraph(note, width, "     ", DOUBT)]
     return drawn

@@ -18,7 +18,7 @@ from fstui.model.storage import Target
 from fstui.report.sections import Report, text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Run, fit, fit_list, labelled, line, paragraph, rule
+from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled, line, paragraph, rule
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
 from fstui.tui.iostats import IoStats, Recent, sum_devices, total
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
@@ -165,7 +165,7 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     yield from (part for words in about for part in paragraph(words, width, style=FAINT))
 
 
-def _edge(stats: IoStats) -> Run:
+def _edge(stats: IoStats) -> StyledText:
     parts = [
         "" if stats.busy is None else f"{percent(stats.busy)} busy",
         "flushes not counted"

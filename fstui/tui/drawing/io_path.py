@@ -11,7 +11,7 @@ from rich.text import Text
 from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
 from fstui.report.stack import health, kind_label, link, stack_line, unread
-from fstui.tui.drawing.cells import Run, drawn_width, fit, fit_list, line, paragraph
+from fstui.tui.drawing.cells import StyledText, drawn_width, fit, fit_list, line, paragraph
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ ACTUAL_REACH = "where data is after a call"
 REACH_LEGEND = "✓ kept, ✗ lost in a power cut"
 
 
-def tree(target: Target, width: int, edges: Mapping[str, Run] | None = None) -> list[Text]:
+def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = None) -> list[Text]:
     """Draw each layer with what it does to a flush, topmost first."""
     if not target.stack:
         return []
     visited: set[str] = set()
-    lines: list[Text | tuple[str, Run]] = []
+    lines: list[Text | tuple[str, StyledText]] = []
     """A layer is the text on the left and its note."""
 
     def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
@@ -114,7 +114,7 @@ def reach_lines(
     return drawn
 
 
-def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room: int) -> list[Run]:
+def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room: int) -> list[StyledText]:
     if data is None:
         return [(fit("depends on the program", room).rstrip(), FAINT)]
     survives = places[data.reached].kept
@@ -127,7 +127,7 @@ def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room
     return [(skipped, FAINT), (bar, style), (note, FAINT)]
 
 
-def _layer(left: str, note: Run, widest: int, width: int) -> list[Text]:
+def _layer(left: str, note: StyledText, widest: int, width: int) -> list[Text]:
     # The note about flushes matters more than the end of a list of mount options.
     column = max(min(widest + 3, width * 51 // 80, width - cell_len(note[0])), _MIN_NOTE_COLUMN)
     if width < 70:
@@ -140,7 +140,7 @@ def _name(node: Node) -> str:
     return names.get(node.layer) or node.name
 
 
-def _note(node: Node, stopped: bool) -> Run:
+def _note(node: Node, stopped: bool) -> StyledText:
     if node.sync == "stops" and stopped:
         return f"· {node.because}", ""
     if node.sync == "stops":

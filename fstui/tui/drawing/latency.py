@@ -15,8 +15,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice
-from fstui.tui.drawing.cells import Run as Words
-from fstui.tui.drawing.cells import fit, line
+from fstui.tui.drawing.cells import StyledText, fit, line
 from fstui.tui.drawing.charts import axis_labels
 from fstui.tui.styles import BAD, DOUBT, FAINT, TIME, shades
 
@@ -54,7 +53,7 @@ class MapWindow(msgspec.Struct, frozen=True):
     length_s: float
     columns: int
 
-    def dot(self, at_s: float) -> int:
+    def dot_column(self, at_s: float) -> int:
         """Return the column of dots for a time. A cell has two."""
         return floor((at_s - self.start_s) / self.length_s * 2 * self.columns + 0.5)
 
@@ -92,14 +91,14 @@ def _window(view: LatencyView, columns: int) -> MapWindow:
     return MapWindow(start_s, columns * COLUMN_S, columns)
 
 
-def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> list[list[Words]]:
+def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> list[list[StyledText]]:
     """Return the character and style of each cell, the lowest row first."""
     bits = [[0] * window.columns for _ in range(rows)]
     shares = [[0.0] * window.columns for _ in range(rows)]
-    dot = cache(lambda ns: _row_of(axis, ns, rows * 4))  # all slices share the same few edges
-    for piece in latency_map.slices(view.timeline, window.length_s / window.columns):
-        first_dot, (dots, row_shares) = window.dot(piece.start_s), _lit(piece, dot)
-        for x in range(max(first_dot, 0), min(max(window.dot(piece.end_s), first_dot + 1), 2 * window.columns)):
+    dot_row = cache(lambda ns: _row_of(axis, ns, rows * 4))  # all slices share the same few edges
+    for slice_ in latency_map.slices(view.timeline, window.length_s / window.columns):
+        first_dot, (dots, row_shares) = window.dot_column(slice_.start_s), _dots_and_shares(slice_, dot_row)
+        for x in range(max(first_dot, 0), min(max(window.dot_column(slice_.end_s), first_dot + 1), 2 * window.columns)):
             for y in dots:
                 bits[y // 4][x // 2] |= _DOTS[x % 2][y % 4]
             for row, share in row_shares.items():
@@ -111,20 +110,20 @@ def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> l
         for row in range(rows)
     ]  # fmt: skip
     _draw_marks(drawn, view, axis, rows)
-    _draw_trouble(drawn, view, axis, window, rows)
+    _draw_fault(drawn, view, axis, window, rows)
     return drawn
 
 
-def _lit(piece: Slice, dot: Callable[[float], int]) -> tuple[set[int], dict[int, float]]:
+def _dots_and_shares(slice_: Slice, dot_row: Callable[[float], int]) -> tuple[set[int], dict[int, float]]:
     """Return the dots of one slice, and the share of its operations in each row."""
-    lit: set[int] = set()
+    dots: set[int] = set()
     shares: dict[int, float] = {}
-    for lower, upper, share in piece.cells:
-        dots = range(dot(lower), dot(upper * 0.999) + 1)
-        lit.update(dots)
-        for y in dots:
-            shares[y // 4] = shares.get(y // 4, 0.0) + share / len(dots)
-    return lit, shares
+    for lower, upper, share in slice_.cells:
+        column = range(dot_row(lower), dot_row(upper * 0.999) + 1)
+        dots.update(column)
+        for y in column:
+            shares[y // 4] = shares.get(y // 4, 0.0) + share / len(column)
+    return dots, shares
 
 
 def _row_of(axis: LogScale, ns: float, places: int) -> int:
@@ -144,7 +143,7 @@ def _heat(share: float) -> str:
     return HEAT[0] if share < _SOME_SHARE else HEAT[1] if share < _MANY_SHARE else HEAT[2]
 
 
-def _draw_marks(drawn: list[list[Words]], view: LatencyView, axis: LogScale, rows: int) -> None:
+def _draw_marks(drawn: list[list[StyledText]], view: LatencyView, axis: LogScale, rows: int) -> None:
     """Draw a horizontal line for each reference value, in cells without operations only."""
     for mark in view.marks:
         if axis.holds(mark.ns):
@@ -153,11 +152,11 @@ def _draw_marks(drawn: list[list[Words]], view: LatencyView, axis: LogScale, row
             row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
 
 
-def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> None:
+def _draw_fault(drawn: list[list[StyledText]], view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> None:
     """Draw an operation that has not returned, or the error that ended the step."""
-    column = min(max(window.dot(view.elapsed_s) // 2, 0), window.columns - 1)
+    column = min(max(window.dot_column(view.elapsed_s) // 2, 0), window.columns - 1)
     if view.stall:
-        start = min(max(window.dot(view.elapsed_s - view.stall.elapsed_s) // 2, 0), column)
+        start = min(max(window.dot_column(view.elapsed_s - view.stall.elapsed_s) // 2, 0), column)
         for x in range(start, column + 1):
             drawn[_row_of(axis, view.stall.elapsed_s * 1e9, rows)][x] = ("▲", BAD)
     if view.failed:
@@ -165,9 +164,9 @@ def _draw_trouble(drawn: list[list[Words]], view: LatencyView, axis: LogScale, w
             row[column] = ("✗", BAD)
 
 
-def _runs(cells: Sequence[Words]) -> list[Words]:
+def _runs(cells: Sequence[StyledText]) -> list[StyledText]:
     """Join neighbours of one style into one run; a blank takes any style."""
-    runs: list[Words] = []
+    runs: list[StyledText] = []
     for sign, style in cells:
         if runs and (style == runs[-1][1] or sign == " "):
             runs[-1] = (runs[-1][0] + sign, runs[-1][1])
@@ -188,30 +187,30 @@ def _tick(ns: float) -> str:
     return f"{ns / scale:.0f} {unit}"
 
 
-def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Words]]:
-    """Return percentiles, one label per row, and references by row, each as near to its own as the others allow."""
+def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[StyledText]]:
+    """Return labels by row: percentiles and reference values. A label whose row is taken moves to a row nearby."""
     known = latency_map.percentiles(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
-    percentiles = _grouped(known, axis, rows)
+    percentiles = _group_by_row(known, axis, rows)
     if len(percentiles) + len(marks) > rows:  # the first three matter most
-        percentiles = _grouped(known[:3], axis, rows)
+        percentiles = _group_by_row(known[:3], axis, rows)
     chosen = sorted([*percentiles, *marks][:rows], key=lambda mark: mark.ns)
     places = [_row_of(axis, mark.ns, rows) for mark in chosen]
-    for at in range(1, len(places)):
-        places[at] = max(places[at], places[at - 1] + 1)
-    for at in reversed(range(len(places))):
-        places[at] = min(places[at], rows - len(places) + at)
-    return {row: _rung(mark) for row, mark in zip(places, chosen, strict=True)}
+    for index in range(1, len(places)):
+        places[index] = max(places[index], places[index - 1] + 1)
+    for index in reversed(range(len(places))):
+        places[index] = min(places[index], rows - len(places) + index)
+    return {row: _label(mark) for row, mark in zip(places, chosen, strict=True)}
 
 
-def _grouped(percentiles: Sequence[Mark], axis: LogScale, rows: int) -> list[Mark]:
+def _group_by_row(percentiles: Sequence[Mark], axis: LogScale, rows: int) -> list[Mark]:
     """Join the percentiles that lie in one row: ``p50–p99``, with the time of the highest."""
     rising = sorted(percentiles, key=lambda mark: _RISING.index(mark.name))
     groups = [list(group) for _, group in groupby(rising, lambda mark: _row_of(axis, mark.ns, rows))]
     return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[-1].ns) for group in groups]
 
 
-def _rung(mark: Mark) -> list[Words]:
+def _label(mark: Mark) -> list[StyledText]:
     is_reference = mark.name in _REFERENCES
     sign = ("╌" if mark.name == "limit" else "·") if is_reference else "◂"
     return [(f" {sign}{fit(mark.name, 9)}", FAINT), (f"{duration_ns(mark.ns):>8}", FAINT if is_reference else "")]

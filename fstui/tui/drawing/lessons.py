@@ -39,7 +39,7 @@ _MIN_MAP_WIDTH = 54
 """Narrower heat maps have no percentiles."""
 
 
-def listed(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
+def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
     number, name, *others = COLUMNS
     columns = shown((number, replace(name, width=min(name.width, width - 20)), *others), width - 1)
     rows = {}
@@ -67,7 +67,7 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width:
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (remark, FAINT))
 
 
-def about(lesson: Lesson, width: int) -> list[Text]:
+def introduction(lesson: Lesson, width: int) -> list[Text]:
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
         *prose(lesson.predict.ask, width, HEAD),
@@ -78,7 +78,7 @@ def about(lesson: Lesson, width: int) -> list[Text]:
 
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
-    measured = _measured(lesson, result, width) if result else []
+    measured = _measured_rates(lesson, result, width) if result else []
     return [*reach(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
 
 
@@ -222,12 +222,12 @@ def _view(step: Step | Snapshot) -> latency.LatencyView:
 
 
 def _measured_steps(progress: Progress) -> list[Step | Snapshot]:
-    steps: list[Step | Snapshot] = [*_finished(progress)]
+    steps: list[Step | Snapshot] = [*_finished_steps(progress)]
     steps += [progress.snapshot] if progress.snapshot else []
     return [step for step in steps if step.latency_ns is not None]
 
 
-def _finished(progress: Progress) -> Collection[Step]:
+def _finished_steps(progress: Progress) -> Collection[Step]:
     return progress.run.steps if progress.run else progress.done.values()
 
 
@@ -240,7 +240,7 @@ def prose(text: str, width: int, style: str = "") -> list[Text]:
     return paragraph(" ".join(text.splitlines()), min(width, _PROSE_WIDTH), style=style) if text else []
 
 
-def _measured(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
+def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
     highest = max(result.rates_per_s.values(), default=0.0)
     cells = max(width - _RATE_WIDTH - 23, 8)
     lines = [line(), rule(width, "what was measured", result.day)]
@@ -256,7 +256,7 @@ def _measured(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
 
 def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[Step | Snapshot | None, tuple[str, str]]:
     if progress is not None:
-        if (finished_step := next((step for step in _finished(progress) if step.name == name), None)) is not None:
+        if (finished_step := next((step for step in _finished_steps(progress) if step.name == name), None)) is not None:
             return finished_step, step_style(finished_step.status)
         if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)

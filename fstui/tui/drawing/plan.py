@@ -24,7 +24,7 @@ from fstui.report.text import origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, Run, fit, line, paragraph, rule, shown, title_line
+from fstui.tui.drawing.cells import Column, StyledText, fit, line, paragraph, rule, shown, title_line
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -96,16 +96,16 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
                 values = {"NAME": name, "VALUE": f"{len(setting_values)} of {len(allowed)}"}
                 boxes = _boxes(setting, setting_values, marked[1] if name == marked[0] else None, columns[-1].width)
                 return [*row_cells(columns[:2], values, {}), boxes]
-            value = ", ".join(_shown(setting, text) for text in setting_values) + (" s" if setting.unit == "s" else "")
+            value = ", ".join(_text(setting, text) for text in setting_values) + (" s" if setting.unit == "s" else "")
             value = f"◂ {value} ▸" if name == marked[0] and len(setting_values) == 1 else value
-            words = [(_shown(setting, value), value in setting_values) for value in allowed]
+            words = [(_text(setting, value), value in setting_values) for value in allowed]
             note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
         return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {})
 
     return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
 
 
-def notes(offer: Offer, target: Target | None, busy: Run, setting: str, width: int) -> list[Text]:
+def notes(offer: Offer, target: Target | None, busy: StyledText, setting: str, width: int) -> list[Text]:
     """Return why the run is refused, or what it writes and its command; then what the scenario measures and how."""
     room = min(width, _MAX_PROSE_WIDTH)
     reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
@@ -171,14 +171,14 @@ def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
     return [*title, *reach, rule(width, "I/O path"), *io_path.tree(target, width)]
 
 
-def _shown(setting: Setting, text: str) -> str:
+def _text(setting: Setting, text: str) -> str:
     return size(int(text)) if setting.unit == "bytes" and text.isdigit() else text
 
 
 def _boxes(setting: Setting, values: Sequence[str], marked: int | None, width: int) -> Text:
     """Return a box for each allowed value, in columns, on as many lines as they need."""
     boxes = [
-        f"{'▸' if index == marked else ' '}[{'x' if value in values else ' '}] {_shown(setting, value)}"
+        f"{'▸' if index == marked else ' '}[{'x' if value in values else ' '}] {_text(setting, value)}"
         for index, value in enumerate(offers.options(setting))
     ]
     box_width = max(map(cell_len, boxes)) + 1

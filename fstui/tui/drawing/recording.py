@@ -1,4 +1,4 @@
-"""The recording: strips of figures over time, and what programs and devices did at one moment."""
+"""The recording: charts over time, and what programs and devices did at one moment."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fstui.tui.drawing.cells import Column, fit_right, headline, line, paragraph
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
 
 ZOOMS = (10, 60, 600, 3600)
-"""Seconds of one cell."""
-_LABEL_WIDTH, _PEAK_WIDTH = 17, 16
-_MAX_TRACK_ROWS = 16
+"""Seconds per cell."""
+_LABEL_WIDTH, _PEAK_WIDTH = 17, 17
+_MAX_CHART_ROWS = 16
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
 WAITS = (
     Column("PROGRAM", 18, gap=0),
@@ -68,23 +68,23 @@ def title(view: RecordingView, width: int) -> Text:
     return title_line("recording", view.answer.host, moment, width)
 
 
-def strips(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw a track for each figure, and below them the times and the chosen moment.
+def timeline(view: RecordingView, width: int, height: int) -> list[Text]:
+    """Draw the charts, and below them the times and the chosen moment.
 
-    A figure that does not change takes one line, or none if there is little room.
+    A chart that does not change takes one line, or none if there is little room.
     """
     number, room = cells(width), max(height - 2, 1)
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
-    tracks = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in CHARTS]
-    changing = [chart for chart, values in tracks if len({value for value in values if value is not None}) > 1]
+    series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in CHARTS]
+    changing = [chart for chart, values in series if len({value for value in values if value is not None}) > 1]
     if changing and room < len(changing) + len(CHARTS):
-        tracks = [(chart, values) for chart, values in tracks if chart in changing]
-    rows, extra = divmod(max(room - len(tracks), 0), max(len(changing), 1))
-    lines = [rule(width, f"one column is {_length(view.cell_s)}")]
-    for chart, values in tracks[:room]:
+        series = [(chart, values) for chart, values in series if chart in changing]
+    rows, extra = divmod(max(room - len(series), 0), max(len(changing), 1))
+    lines = [rule(width, f"one column is {_duration(view.cell_s)}")]
+    for chart, values in series[:room]:
         wanted = 1 + rows + (changing.index(chart) < extra) if chart in changing else 0
-        lines += _track(chart, values, cursor, min(wanted, _MAX_TRACK_ROWS))
+        lines += _chart(chart, values, cursor, min(wanted, _MAX_CHART_ROWS))
     start, time, end = (
         f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.time, view.start + number * view.cell_s)
     )
@@ -95,21 +95,20 @@ def strips(view: RecordingView, width: int, height: int) -> list[Text]:
     return lines
 
 
-def _track(chart: Chart, values: Sequence[float | None], cursor: int, rows: int) -> list[Text]:
-    """Draw one figure over time, with its name, its value at the chosen moment, and its highest value.
+def _chart(chart: Chart, values: Sequence[float | None], cursor: int, rows: int) -> list[Text]:
+    """Draw a chart with its name, its value at the chosen moment, and its highest value.
 
     Without rows, draw a thin line, because the value never changes.
     """
     known = [value for value in values if value is not None]
     highest = chart.words(max(known)) if known else NONE
     figure = NONE if (value := values[cursor]) is None else chart.words(value)
-    whole = f" of {chart.words(chart.whole)}" if chart.whole else ""
-    peak = f"≤ {highest}{whole}" if whole or figure != highest or rows == 1 else ""
+    peak = f"peak {highest}" if figure != highest or rows == 1 else ""
     shares, styles = chart.heights(values), shades(TIME if chart.logarithmic else AREA)
     if not rows:
         rows, peak, styles = 1, highest, (FAINT, FAINT, FAINT)
         shares = [None if value is None else 0.0 for value in values]
-    # the uppermost eighth stays blank, so that full tracks do not touch
+    # the uppermost eighth stays blank, so that full charts do not touch
     eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in shares]
     labels = {rows - 2: (figure, HEAD), rows - 1: (chart.name, FAINT)}
     lines = []
@@ -130,7 +129,7 @@ def _track(chart: Chart, values: Sequence[float | None], cursor: int, rows: int)
 
 
 def waits(view: RecordingView, width: int) -> list[Text]:
-    """Draw the programs that waited in the ten seconds of the moment, and the processes that moved most."""
+    """Draw the programs that waited in the window of the moment, and those that read and wrote the most."""
     window = view.window
     if window is None:
         return [rule(width, "programs that waited"), line(("   the programs of this moment were not recorded", FAINT))]
@@ -142,7 +141,7 @@ def waits(view: RecordingView, width: int) -> list[Text]:
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         rows = table((program, *WAITS[1:]), map(_wait, window.waits), width)
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
-    return [top, *rows, *_movers(window)]
+    return [top, *rows, *_busiest_processes(window)]
 
 
 def _wait(wait: RecordedWait) -> tuple[str, ...]:
@@ -158,7 +157,7 @@ def _wait(wait: RecordedWait) -> tuple[str, ...]:
     )
 
 
-def _movers(window: Window) -> list[Text]:
+def _busiest_processes(window: Window) -> list[Text]:
     lines = []
     for process in window.processes or ():
         moved = [
@@ -208,7 +207,8 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
     current = _incidents_at(view)
     gaps = [gap for gap in view.answer.gaps if gap.start <= view.time < gap.end]
     number = len(view.answer.incidents)
-    words = f"Nothing unusual at this moment. The recording has {number} incident{'' if number == 1 else 's'} (n, p)."
+    words = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
+    words += " (press n or p)." if number else "."
     if current:
         words = f"{_times(current[0])}: {current[0].sentence}"
     elif gaps:
@@ -221,7 +221,7 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
     listed, current = view.answer.incidents, _incidents_at(view)[:1]
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
-        words = f"{_times(incident)}: above" if incident in current else incident_line(incident)
+        words = f"{_times(incident)}: see above" if incident in current else incident_line(incident)
         lines += paragraph(words, width, style=HEAD if incident in current else "")
     return lines if len(listed) > 1 else []
 
@@ -235,9 +235,9 @@ def _incidents_at(view: RecordingView) -> list[Incident]:
     return [incident for incident in view.answer.incidents if incident.start <= end and incident.end >= begin]
 
 
-def _length(seconds: int) -> str:
+def _duration(seconds: int) -> str:
     return f"{seconds} s" if seconds < 60 else f"{seconds // 60} min" if seconds < 3600 else f"{seconds // 3600} h"
 
 
-def numbered(buckets: Sequence[Bucket], start: float, cell_s: int) -> dict[int, Bucket]:
+def buckets_by_cell(buckets: Sequence[Bucket], start: float, cell_s: int) -> dict[int, Bucket]:
     return {round((bucket.start - start) / cell_s): bucket for bucket in buckets}

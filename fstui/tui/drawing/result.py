@@ -90,7 +90,7 @@ def verdict(run: Run, width: int) -> Text:
 
 
 def speed(run: Run, width: int) -> list[Text]:
-    """Draw the answer to "is it slow?", below the verdict if the headline is what a primary and its replica lost."""
+    """Draw the answer to "is it slow?". If the headline is the loss of a replica, draw the verdict above it."""
     lines: list[Text] = []
     if replicas.headline(run):
         room = max(width - len(BELOW) - 1, 0)
@@ -222,7 +222,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
 
 
 def _cells(finding: Finding) -> dict[str, str]:
-    of_step = finding.scope == "step"  # its verdict is not one on the storage
+    of_step = finding.scope == "step"  # then the verdict is not about the storage
     return {
         "RULE": finding.rule,
         "VERDICT": "note" if of_step else finding.verdict or "note",

@@ -20,6 +20,7 @@ from fstui.report.text import NONE, origin, verdict_label
 from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
+    StyledText,
     distinct,
     fit,
     fit_middle,
@@ -34,7 +35,6 @@ from fstui.tui.drawing.cells import (
     top,
     window,
 )
-from fstui.tui.drawing.cells import Run as Words
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
 from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, TIME, speed_style, step_style, verdict_style
@@ -49,7 +49,7 @@ STEPS = (
     Column("MAX", 8, right=True, from_width=70),
     Column("FLUSH/SYNC", 10, right=True, gap=2),
 )
-ENDS = (
+LAYERS = (
     Column("LAYER", gap=0),
     Column("WRITES", 9, right=True),
     Column("BYTES", 12, right=True, from_width=66),
@@ -78,7 +78,7 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     def draw(index: int) -> Text:
         return _step(progress, index, names[index], columns)
 
-    return [top(columns, width), *window(len(names), draw, progress.shown or 0, height - 1)]
+    return [top(columns, width), *window(len(names), draw, progress.shown_step or 0, height - 1)]
 
 
 def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
@@ -91,7 +91,7 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
 
 def map_rule(progress: Progress, paused: bool, width: int) -> Text:
     """Say which step the map shows, what its signs mean, how far the step is, and what is done before the next step."""
-    index = progress.drawn
+    index = progress.map_step
     pause = "" if not paused else "paused: Space shows the result" if progress.run else "paused: Space continues"
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
@@ -102,7 +102,7 @@ def map_rule(progress: Progress, paused: bool, width: int) -> Text:
     planned = progress.plan.steps[index]
     sign = " · p95 of each second" if planned.settings.reports_itself else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
-    # The elapsed time is on the left, because a line is sent up to its last changed cell.
+    # What changes often is on the left, because Textual sends a line again up to its last changed cell.
     words = f"{planned.name} · {_elapsed(progress, index)}{sign}{limit}"
     return rule(width, words, pause or preparing, latency.LEGEND)
 
@@ -116,16 +116,16 @@ def _preparing(progress: Progress) -> str:
     if preparing.server_s:
         return f"{name} · starting the server {seconds(preparing.server_s)}"
     share = f" {size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
-    return f"{name} · preparing its file{share}"
+    return f"{name} · preparing the file{share}"
 
 
-def both_ends(progress: Progress, width: int, height: int) -> list[Text]:
+def requested_and_counted(progress: Progress, width: int, height: int) -> list[Text]:
     """Draw what fstui requested, what each layer counted (always a row each), and what others did before the start."""
-    columns = shown(ENDS, width - 5)
+    columns = shown(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
     if step is None and progress.current is None and progress.done:
         step = progress.done[max(progress.done)]
-    settings = progress.plan.steps[progress.shown].settings if progress.shown is not None else Settings()
+    settings = progress.plan.steps[progress.shown_step].settings if progress.shown_step is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width)
     room = max(height - 2 - len(idle_lines), 1)
@@ -171,7 +171,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
         words = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
         return [line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))]
     if progress.preparing and progress.preparing.silent_s:
-        words = f" ▲ preparing its file: no answer for {seconds(progress.preparing.silent_s)}"
+        words = f" ▲ preparing the file: no answer for {seconds(progress.preparing.silent_s)}"
         return [line((fit(words, width).rstrip(), BAD))]
     if progress.judgement is None:
         return [line((" not judged yet", FAINT))]
@@ -206,10 +206,10 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
     if not did:
         return []
     parts = filter(None, [figures.names_of(idle.writers), *did])
-    return paragraph(f"other writers before: {'; '.join(parts)}", width, style=FAINT)
+    return paragraph(f"writers before the run: {'; '.join(parts)}", width, style=FAINT)
 
 
-def busy(stats: dict[str, IoStats], target: Target) -> Words:
+def busy(stats: dict[str, IoStats], target: Target) -> StyledText:
     """Return what other processes do to the lowest devices now, and its style; empty if they do nothing."""
     parts, style = [], FAINT
     for node in target.lowest:

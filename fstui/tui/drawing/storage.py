@@ -24,7 +24,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import (
     ACTION,
     Column,
-    Run,
+    StyledText,
     cell,
     clickable,
     drawn_width,
@@ -351,7 +351,7 @@ def _row(
     if repeated or entry.in_memory or entry.guest:
         values |= dict.fromkeys((*_IO_COLUMNS, "FREE", "ON DEVICE") if entry.guest else _IO_COLUMNS, "")
         styles["ON DEVICE"] = FAINT
-    runs: list[Run] = []
+    runs: list[StyledText] = []
     for column in columns:
         if column.title in bars:
             share, limit = bars[column.title]

@@ -53,7 +53,7 @@ class LessonsScreen(BaseScreen):
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
-        self.table = DrawnTable(lambda width: drawing.listed(lessons.lessons(), self.taken or {}, width), id="lessons")
+        self.table = DrawnTable(lambda width: drawing.table(lessons.lessons(), self.taken or {}, width), id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
         self.planned: dict[str, list[PlannedRun]] = {}
         self._heading = f"{len(lessons.lessons())} lessons"
@@ -122,7 +122,7 @@ class LessonsScreen(BaseScreen):
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         pictures = [] if self.has_class("-huge") else self._pictures(width)
         meanings = drawing.meanings(self.chosen, width) if self._result else []  # they may give away the answer
-        return [*drawing.about(self.chosen, width), *pictures, *meanings]
+        return [*drawing.introduction(self.chosen, width), *pictures, *meanings]
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
         chosen, planned = self.chosen, self.planned.get(self.chosen.name, [])

@@ -23,10 +23,10 @@ from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
 NAMES_FROM = 97
-"""A frame on a screen of 100 columns leaves this width. A narrower help has no cells for the names of commands."""
+"""A frame on a screen of 100 columns leaves this width. A narrower help has no room for the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 TWO_COLUMNS_FROM = 150
-"""A narrower screen has no cells for two cards side by side."""
+"""A narrower screen has no room for two cards side by side."""
 
 
 class Cards(VerticalScroll):

@@ -85,13 +85,13 @@ class PlanScreen(BaseScreen):
         self.choose_pane(self.scenarios)
         self.scenarios.refill()
         self.choose_scenario(self.offers.index_of(self._wanted))
-        self.look_up()
+        self.inspect_directory()
         self.offer_own()
         self.set_interval(COUNTERS_INTERVAL_S, self.read_counters)
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        self.activity = DeviceActivity()  # a run of fstui itself is no activity of other processes
+        self.activity = DeviceActivity()  # fstui's own run is not activity of other processes
         self.plan_all()
 
     @work(exclusive=True, group="own")
@@ -106,10 +106,10 @@ class PlanScreen(BaseScreen):
 
     @property
     def offer(self) -> Offer | None:
-        return self.offers.every[self.scenario] if self.offers.every else None
+        return self.offers.all[self.scenario] if self.offers.all else None
 
     @work(exclusive=True, group="look up")
-    async def look_up(self) -> None:
+    async def inspect_directory(self) -> None:
         if notice := await self.offers.look_up():
             self.say(notice)
         self.plan_all()
@@ -128,7 +128,7 @@ class PlanScreen(BaseScreen):
             self.scenarios.refill()
             if index == self.scenario:
                 self._show_selected()
-            self._start_if_wanted(offers.every[index])
+            self._start_if_wanted(offers.all[index])
 
     def _start_if_wanted(self, offer: Offer) -> None:
         """Start the scenario if Enter was pressed before its plan was made and nothing else was selected since."""
@@ -186,7 +186,7 @@ class PlanScreen(BaseScreen):
         if self.pane is self.settings:
             self.settings.move(offset)
         else:
-            self.choose_scenario(max(0, min(self.scenario + offset, len(self.offers.every) - 1)))
+            self.choose_scenario(max(0, min(self.scenario + offset, len(self.offers.all) - 1)))
 
     def action_other_pane(self) -> None:
         self.choose_pane(self.scenarios if self.pane is self.settings else self.settings)
@@ -220,18 +220,18 @@ class PlanScreen(BaseScreen):
 
     def _go_to(self, directory: str) -> None:
         if directory:
-            forms = [(offer.name, offer.form) for offer in self.offers.every]
+            forms = [(offer.name, offer.form) for offer in self.offers.all]
             expanded = os.path.expanduser(directory)  # noqa: PTH111  pathlib would also normalise the name
             self.offers, self.activity = Offers(self.fstui.session, expanded), DeviceActivity()
             self.offers.add(forms)
             self._plan_again()
-            self.look_up()
+            self.inspect_directory()
 
     async def action_type_value(self) -> None:
         if not self.setting:
             self.say("Press Tab and select the setting first.")
         elif self.offer and self.setting in self.offer.form.settings:
-            await self.ask_for(f"{self.setting}: a value, or several with commas for a matrix", self._enter_value)
+            await self.ask_for(f"{self.setting}: a value, or several separated by commas", self._enter_value)
 
     def _enter_value(self, text: str) -> None:
         if self.offer and self.setting:
@@ -296,7 +296,7 @@ class PlanScreen(BaseScreen):
 
     def _draw_scenarios(self, width: int) -> TableContent:
         space = self._target.space if self._target else None
-        return drawing.scenarios(self.offers.every, self.offers.choices, width, space.free_bytes if space else None)
+        return drawing.scenarios(self.offers.all, self.offers.choices, width, space.free_bytes if space else None)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         if (offer := self.offer) is None:
@@ -312,6 +312,6 @@ class PlanScreen(BaseScreen):
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
             return []
-        users = busy(self.activity.stats, self._target) if self._target else ("", "")
-        notes = drawing.notes(self.offer, self._target, users, self.setting, width)
+        other_activity = busy(self.activity.stats, self._target) if self._target else ("", "")
+        notes = drawing.notes(self.offer, self._target, other_activity, self.setting, width)
         return [rule(width, "what it does"), *notes]

@@ -22,7 +22,7 @@ from fstui.tui.screens.base_screen import BaseScreen
 
 
 class RecordingScreen(BaseScreen):
-    """Strips over time, and the programs and devices of the chosen moment."""
+    """Charts over time, and the programs and devices of the chosen moment."""
 
     KEYS = (
         Command("recording.next", "n", "incident(1)", "next incident", "To the next incident."),
@@ -42,11 +42,11 @@ class RecordingScreen(BaseScreen):
     )
     HELP_TEXT = (
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
-        "strip is a figure over time: how long the longest sync and a write took, how much was written and was not yet "
-        "written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
-        "moment, whose figures are on the left; ≤ is the highest figure. The tables show the programs that waited "
-        "in its ten seconds, the processes that wrote and read most, and the devices in its second. On the command "
-        "line: fstui what-happened."
+        "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
+        "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
+        "moment, whose figures are on the left; the highest figure is on the right. The tables show the programs that "
+        "waited in its ten seconds, the processes that wrote and read most, and the devices in its second. On the "
+        "command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class RecordingScreen(BaseScreen):
         yield self.lines("title", self._draw_title, classes="line")
         yield self.lines("sentence", partial(self._draw, drawing.sentence))
         with Container(id="both"):
-            yield self.lines("strips", self._draw_strips, classes="rest", frame=True)
+            yield self.lines("timeline", self._draw_timeline, classes="rest", frame=True)
             with Container(id="moment"):
                 for draw in (drawing.waits, drawing.devices, drawing.incidents):
                     yield self.lines(draw.__name__, partial(self._draw, draw), frame=True)
@@ -80,7 +80,7 @@ class RecordingScreen(BaseScreen):
             self._empty = str(trouble)
             self.redraw()
             return
-        await self.wait_for_refresh()  # the strips have a width then
+        await self.wait_for_refresh()  # the timeline has a width then
         worst = answer.incidents[0] if answer.incidents else None
         time = (worst.start + worst.end) / 2 if worst else answer.end - 2 * ZOOMS[0]
         self.view = drawing.RecordingView(answer, time, 0.0)
@@ -90,7 +90,7 @@ class RecordingScreen(BaseScreen):
         assert self.view is not None
         begin, end = self.view.answer.start, self.view.answer.end
         view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None)
-        number = drawing.cells(self.part("strips").size.width - 2 * self.part("strips").has_frame)
+        number = drawing.cells(self.part("timeline").size.width - 2 * self.part("timeline").has_frame)
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
             earliest, latest = (time // cell_s * cell_s for time in (begin, end - (number - 1) * cell_s))
@@ -102,7 +102,7 @@ class RecordingScreen(BaseScreen):
             if not view.buckets:
                 end = view.start + number * view.cell_s
                 rows = await recordings.read_overview(view.start, end, view.cell_s)
-                view = replace(view, buckets=drawing.numbered(rows, view.start, view.cell_s))
+                view = replace(view, buckets=drawing.buckets_by_cell(rows, view.start, view.cell_s))
             second, window = await recordings.read_moment(view.time)
             self.view = replace(view, second=second, window=window)
         self.redraw()
@@ -142,10 +142,10 @@ class RecordingScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.view, width) if self.view else title_line("recording", "", "", width)]
 
-    def _draw_strips(self, width: int, height: int) -> list[Text]:
+    def _draw_timeline(self, width: int, height: int) -> list[Text]:
         if self.view is None:
             return [rule(width), *paragraph(self._empty, width, " ")]
-        return drawing.strips(self.view, width, height)
+        return drawing.timeline(self.view, width, height)
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []

@@ -31,15 +31,15 @@ class ResultScreen(BaseScreen):
     """The verdict, the findings and the steps. The selected row is explained at the top."""
 
     KEYS = (
-        replace(COPY, help="Copy a short summary (OSC 52). Y copies all of it."),
+        replace(COPY, help="Copy a short summary (OSC 52). Y copies the whole result."),
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected or the first finding."),
-        Command("result.powercut", "w", "power_cut", "power cut", "Test it with a power cut."),
-        Command("result.export", "e", "export", "export", "Write one file per format, after naming the directory."),
+        Command("result.powercut", "w", "power_cut", "power cut", "Test this storage with a power cut."),
+        Command("result.export", "e", "export", "export", "Show the directory, then write one file per format."),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
-        Command("result.open", "enter", "open", "", "Show the row on a page of its own; press twice the first time."),
+        Command("result.open", "enter", "open", "", "Show the row on its own page; the first time, press it twice."),
         HISTORY,
         HELP,
         BACK,
@@ -67,7 +67,7 @@ class ResultScreen(BaseScreen):
         *,
         is_saved: bool = False,
     ) -> None:
-        """``before`` is the run that this run repeats. ``is_saved``: the run was not made now, as the title says."""
+        """``before`` is the run that this run repeats. ``is_saved``: an earlier run is shown, and the title says so."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
@@ -78,8 +78,8 @@ class ResultScreen(BaseScreen):
         self.is_saved = is_saved
         self.more = details(run, before)
         tables = {section.title for section in replicas.tables(run)}
-        answers = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
-        self.selected = next(answers, 0)
+        table_rows = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
+        self.selected = next(table_rows, 0)
         self.set_class(self.selected > 0, "-table")
         self.whole = False
         """Show all of the evidence, for scrolling."""

@@ -47,7 +47,7 @@ class RunScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
-    SCROLLED = "ends"
+    SCROLLED = "layers"
     HELP_TEXT = (
         "At the top is the verdict so far. Below is each step with its operations per second, the latency of a whole "
         "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
@@ -74,10 +74,10 @@ class RunScreen(BaseScreen):
         with Horizontal(id="top"):
             yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height), frame=True)
             heads_and_steps = len(self.progress.plan.steps) + 1
-            yield self.lines("beside", self._draw_ends, classes="huge", lines=lambda: heads_and_steps, frame=True)
+            yield self.lines("beside", self._draw_layers, classes="huge", lines=lambda: heads_and_steps, frame=True)
         yield self.lines("rule", self._draw_rule, classes="line", frame=True)
         yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
-        yield self.lines("ends", self._draw_ends, frame=True)
+        yield self.lines("layers", self._draw_layers, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -173,12 +173,12 @@ class RunScreen(BaseScreen):
     def _draw_rule(self, width: int, height: int) -> list[Text]:
         return [drawing.map_rule(self.progress, self.paused, width)]
 
-    def _draw_ends(self, width: int, height: int) -> list[Text]:
-        return drawing.both_ends(self.progress, width, height)
+    def _draw_layers(self, width: int, height: int) -> list[Text]:
+        return drawing.requested_and_counted(self.progress, width, height)
 
     def _view(self) -> LatencyView:
         progress = self.progress
-        index = progress.drawn
+        index = progress.map_step
         if index is None:
             return LatencyView()
         planned = progress.plan.steps[index]

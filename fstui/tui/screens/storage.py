@@ -58,14 +58,13 @@ class StorageScreen(BaseScreen):
     DOUBLE_CLICK = "run_here"
     SCROLLED = "detail"
     HELP_TEXT = (
-        "All mounted filesystems that can hold files, the worst first. A flag is a fault in the configuration, "
-        "with its evidence below, or says that a filesystem is full or read-only. To test "
-        "the storage itself, run a scenario. The numbers are what the lowest devices do now, shown once for each "
-        "device: writes and flushes per second, and the time of one write and one flush, if counted. "
-        "Below is the I/O path of the selected filesystem, from the mount point down, with what passes to each "
-        "layer, and whether it passes a flush on. A running virtual machine has a row of its own, with what each of "
-        "its disks does with a guest's flush. A large terminal also shows charts of the last minutes. This screen "
-        "writes nothing."
+        "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, with "
+        "its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a scenario. "
+        "The numbers are what the lowest devices do now, shown once for each device: writes and flushes per second, "
+        "and the time of one write and one flush, if counted. Below is the I/O path of the selected filesystem, from "
+        "the mount point down, with what passes to each layer, and whether it passes a flush on. A running virtual "
+        "machine has a row of its own, with what each of its disks does with a guest's flush. A large terminal also "
+        "shows charts of the last minutes. This screen writes nothing."
     )
 
     def __init__(self) -> None:
@@ -76,7 +75,7 @@ class StorageScreen(BaseScreen):
         self.activity = DeviceActivity()
         self.rows: list[storage.StorageEntry] = []
         self.selected = 0
-        self.pseudo = False
+        self.shows_pseudo = False
         self.words = ""
         self.sort = next(iter(storage.SORTS))
         self.host_activity = HostActivity()
@@ -102,7 +101,7 @@ class StorageScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         self.call_after_refresh(self.tick)
-        self.call_after_refresh(self.fstui.look_back)
+        self.call_after_refresh(self.fstui.read_state)
         self.call_after_refresh(self.follow_activity)
         self.call_after_refresh(self.read_saved_runs)
 
@@ -179,7 +178,7 @@ class StorageScreen(BaseScreen):
     def refresh_rows(self) -> None:
         key = self.rows[self.selected].key if self.row else None
         self.rows = storage.entries(
-            self.inventory, self.flags, self.activity.stats, pseudo=self.pseudo, words=self.words, sort=self.sort
+            self.inventory, self.flags, self.activity.stats, pseudo=self.shows_pseudo, words=self.words, sort=self.sort
         )
         keys = [row.key for row in self.rows]
         if not self._moved:
@@ -233,7 +232,7 @@ class StorageScreen(BaseScreen):
             self.app.push_screen(WatchScreen(self.row.target))
 
     def action_toggle_pseudo(self) -> None:
-        self.pseudo = not self.pseudo
+        self.shows_pseudo = not self.shows_pseudo
         self.refresh_rows()
 
     def action_sort(self) -> None:
@@ -259,7 +258,7 @@ class StorageScreen(BaseScreen):
     async def action_clean(self) -> None:
         if self.fstui.left_behind:
             self.say(await self.fstui.clean())
-            self.fstui.look_back()
+            self.fstui.read_state()
 
     def action_copy(self) -> None:
         text = "\n".join(text.plain.rstrip() for text in self._draw_detail(COPIED_WIDTH, 0))
@@ -268,7 +267,7 @@ class StorageScreen(BaseScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         rows = self.rows
         if self.words:  # the title counts what the filter hides as well
-            rows = storage.entries(self.inventory, self.flags, self.activity.stats, pseudo=self.pseudo)
+            rows = storage.entries(self.inventory, self.flags, self.activity.stats, pseudo=self.shows_pseudo)
         return [storage.title(self.inventory, rows, self.fstui.session.simulated, width)]
 
     def _table_lines(self) -> int:
@@ -297,11 +296,11 @@ class StorageScreen(BaseScreen):
         if count := len(self.fstui.left_behind):
             words = f" ! A killed run left {counted(count, 'thing')} behind. Press c to clean up."
             return [line((words, DOUBT))]
-        return [line(storage.hint(self.inventory, self.pseudo, self.sort, self.words))]
+        return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.words))]
 
 
 def _with_known_space(inventory: Inventory, targets: Mapping[str, Target]) -> Inventory:
-    """Fill in the space that was measured last, because it is measured less often."""
+    """Fill in the most recently measured space, because it is measured less often."""
 
     def filled(target: Target) -> Target:
         earlier = targets.get(target.mount_point)

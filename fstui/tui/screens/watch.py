@@ -114,7 +114,7 @@ class WatchScreen(FollowingScreen):
     HELP_TEXT = (
         "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
         "and io_uring. P50, P99 and MAX are the times of a whole sync. DEVICE MEAN is the part that the devices take, "
-        "on average; CPU WAIT ≤ is the part that can have been a wait for a CPU. WAITING is the share of the time in "
+        "on average; CPU WAIT ≤ is the part that may have been a wait for a CPU. WAITING is the share of the time in "
         "which a program waits. Charts show the last minutes of all programs together. Below are the devices with "
         "their own times. fstui writes nothing. Without root, the screen shows only what /proc reports: the devices' "
         "counters and the processes that write. A narrow terminal leaves out some columns."

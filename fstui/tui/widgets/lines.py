@@ -154,7 +154,7 @@ class DrawnLines(DrawnText):
 
     @property
     def allow_select(self) -> bool:
-        """Allow to select text with the mouse where a click does not select a row, as in Textual's own widgets."""
+        """Allow selecting text with the mouse where a click does not select a row, as in Textual's own widgets."""
         return super().allow_select and not self._has_rows
 
     @property
@@ -179,12 +179,12 @@ class DrawnLines(DrawnText):
         return ""
 
     async def on_mouse_scroll_down(self) -> None:
-        await self._turn(_WHEEL_LINES)
+        await self._scroll_or_move(_WHEEL_LINES)
 
     async def on_mouse_scroll_up(self) -> None:
-        await self._turn(-_WHEEL_LINES)
+        await self._scroll_or_move(-_WHEEL_LINES)
 
-    async def _turn(self, lines: int) -> None:
+    async def _scroll_or_move(self, lines: int) -> None:
         """Move the selection of rows that can be selected, as the keys do; scroll other lines."""
         if self._has_rows:
             await self.app.run_action(f"move({lines})", default_namespace=self.screen)
