@@ -102,7 +102,7 @@ class Settings:
     """Whether all operations are of one kind, so that a rate, percentiles and flushes per sync make sense."""
     operations: ClassVar[str | None] = None
     """The name of its operations, if each is more than one write."""
-    reports_itself: ClassVar[bool] = False
+    reports_own_figures: ClassVar[bool] = False
     """Whether an external program reports the operations once a second. Then the devices' counters are newer than the
     number of operations."""
     program: ClassVar[str | None] = None

@@ -171,7 +171,7 @@ class ServerSettings(StepSettings, frozen=True, kw_only=True):
     operations: ClassVar[str | None] = "transactions"
     program: ClassVar[str | None] = "sysbench"
     needs_server: ClassVar[bool] = True
-    reports_itself: ClassVar[bool] = True
+    reports_own_figures: ClassVar[bool] = True
 
 
 class Server(Base, frozen=True, kw_only=True):

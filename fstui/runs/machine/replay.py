@@ -171,7 +171,7 @@ class ReplayProbe(RunningProbe):
 
 def _reported_histogram(step: Step) -> dict[str, list[tuple[float, int]]]:
     """Return the histogram (ms, count) of a program that reported a histogram instead of samples."""
-    if not step.settings.reports_itself:
+    if not step.settings.reports_own_figures:
         return {}
     return {"histogram": [(ns / 1e6, count) for ns, count in step.histogram]}
 

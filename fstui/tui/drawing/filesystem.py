@@ -105,17 +105,17 @@ def disk(simulated: Simulated, width: int) -> list[Text]:
         column = min(columns, key=len)
         column += [line(), *drawn] if column else drawn
     changing = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
-    left = [rule(card_width, simulated.title, "simulated"), *_beside(columns, _NAME_WIDTH + _VALUE_WIDTH)]
+    left = [rule(card_width, simulated.title, "simulated"), *_side_by_side(columns, _NAME_WIDTH + _VALUE_WIDTH)]
     left += [line(), *paragraph(changing, card_width, style=FAINT)]
     right = [rule(card_width, "simulated disks")]
-    disks, starting = _every_disk().sections
+    disks, starting = _all_disks().sections
     right += [*section_lines(disks, card_width), line(), *paragraph(starting.lines[0], card_width, style=FAINT)]
     for listed in right:
         listed.stylize(AREA if listed.plain.split()[:1] == [simulated.name] else "")
-    return _beside([left, right], card_width) if card_width < width else [*left, *right]
+    return _side_by_side([left, right], card_width) if card_width < width else [*left, *right]
 
 
-def _beside(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
+def _side_by_side(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
     rows = [[part.copy() for part in row] for row in zip_longest(*columns, fillvalue=line())]
     for part in chain.from_iterable(rows):
         part.truncate(width, overflow="ellipsis", pad=True)
@@ -134,7 +134,7 @@ def _parameter(key: str, value: str) -> tuple[str, str]:
 
 
 @cache
-def _every_disk() -> Report:
+def _all_disks() -> Report:
     from fstui.report import teaching  # noqa: PLC0415
     from fstui.runs import simulation  # noqa: PLC0415
 

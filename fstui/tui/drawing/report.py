@@ -35,7 +35,7 @@ class Detail(NamedTuple):
 
 def report_cards(report: Report) -> list[Card]:
     sections = (section for section in report.shown_as_text if not section.only_in_documents)
-    return [(section.title, _drawn(section._replace(title=""))) for section in sections]
+    return [(section.title, _drawing_of(section._replace(title=""))) for section in sections]
 
 
 def section_lines(section: Section, width: int) -> list[Text]:
@@ -77,26 +77,26 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     extras = []
     if earlier:
         changes = comparison.since(earlier, run)
-        extras.append(Detail(changes.title, _drawn(changes._replace(title=""))))
+        extras.append(Detail(changes.title, _drawing_of(changes._replace(title=""))))
     if run.speed.sentence:
         points = (("because", run.speed.because), ("next", run.speed.next))
         why = Section(lines=(run.speed.sentence,), points=points)
-        extras.append(Detail("is it slow?", _drawn(why), IS_IT_SLOW))
+        extras.append(Detail("is it slow?", _drawing_of(why), IS_IT_SLOW))
     if run.fit:
         with_threshold, without_threshold = products.sections(run)
         if not with_threshold.empty:
-            extras.append(Detail(with_threshold.title, _drawn(with_threshold._replace(title=""))))
+            extras.append(Detail(with_threshold.title, _drawing_of(with_threshold._replace(title=""))))
         if not without_threshold.empty:
-            extras.append(Detail("commits per second per product", _drawn(without_threshold)))
+            extras.append(Detail("commits per second per product", _drawing_of(without_threshold)))
     servers = Section("about these servers", lines=notes(run))
     named = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
     named += [(servers.title, servers), ("published rates", references.of_run(run))]
-    return extras + [Detail(name, _drawn(section)) for name, section in named if not section.empty]
+    return extras + [Detail(name, _drawing_of(section)) for name, section in named if not section.empty]
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:
     return selectable([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))
 
 
-def _drawn(section: Section) -> Callable[[int], list[Text]]:
+def _drawing_of(section: Section) -> Callable[[int], list[Text]]:
     return lambda width: section_lines(section, width)

@@ -100,7 +100,7 @@ def map_rule(progress: Progress, paused: bool, width: int) -> Text:
     if preparing and not progress.done:
         return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
-    sign = " · p95 of each second" if planned.settings.reports_itself else ""
+    sign = " · p95 of each second" if planned.settings.reports_own_figures else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
     # What changes often is on the left, because Textual sends a line again up to its last changed cell.
     words = f"{planned.name} · {_elapsed(progress, index)}{sign}{limit}"
@@ -131,12 +131,12 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     room = max(height - 2 - len(idle_lines), 1)
     while len(layers) > room and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
-    syncs = 0 if step is None or (settings.reports_itself and progress.snapshot is step) else step.syncs
+    syncs = 0 if step is None or (settings.reports_own_figures and progress.snapshot is step) else step.syncs
     shared = bool(syncs) and settings.uniform and _is_shared(progress, step, settings)
     requested = {"LAYER": settings.operations or "requested"}
     if step is not None:
         requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
-        requested |= {} if settings.reports_itself else {"BYTES": size(step.bytes)}
+        requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}
     lines = [top(columns, width), line("   " + row(columns, requested))]
     for node in layers[:room]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
@@ -246,7 +246,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         glyph, style = "▸", HEAD
         if progress.snapshot and not planned.settings.uniform:
             return line(" ", (glyph, style), " " + words_row(columns, name, figures.words(progress.snapshot)))
-        if progress.snapshot and planned.settings.reports_itself:
+        if progress.snapshot and planned.settings.reports_own_figures:
             return line(" ", (glyph, style), " " + _reported_row(columns, name, progress.snapshot))
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:

@@ -59,7 +59,7 @@ COLUMNS = (
     Column("FLAG", gap=2),
 )
 _EXPENDABLE = ("READ/S", "MB/S", "W_AWAIT", _TREND, "WRITE/S", "TYPE", "BUSY", "USED", "ON DEVICE", "F_AWAIT", "FREE")
-"""What a narrow screen leaves out, the first one first."""
+"""The columns that a narrow screen leaves out, in this order."""
 _IO_COLUMNS = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BUSY", _TREND)
 _MEASURED_ROWS = 100
 """The columns are as wide as the texts of this many rows, because there may be thousands of rows."""

@@ -87,7 +87,7 @@ class LessonsScreen(BaseScreen):
         self.redraw()
 
     def _select_next(self) -> None:
-        """Select the first lesson after this one that was not taken, if this one was."""
+        """If this lesson was taken, select the next one that was not."""
         names = [lesson.name for lesson in lessons.lessons()]
         taken = self.taken or {}
         index = names.index(self.chosen.name)
@@ -208,7 +208,7 @@ class LessonScreen(BaseScreen):
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
-        """Name the digits only if they choose something, and Enter only if it leads on."""
+        """Show the digits only if they choose something, and Enter only if it leads to a next page."""
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
         for command in super().footer_commands():
             if command.id == "lesson.next" and not self._requirement:

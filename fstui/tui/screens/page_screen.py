@@ -102,7 +102,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_keys, group, widths)) for title, group in rows.items() if group]
     about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
-    return HelpScreen("help", [*cards, ("this screen", about), *_terms("its words", _words_of(screen))])
+    return HelpScreen("help", [*cards, ("this screen", about), *_terms("words of this screen", _words_of(screen))])
 
 
 def _keys(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
