@@ -28,14 +28,14 @@ class Chart(NamedTuple):
     value: Callable[[Bucket], float | None]
     words: Callable[[float], str]
     logarithmic: bool = False
-    whole: float | None = None
-    """The upper end of the scale; None: the highest value."""
+    full_scale: float | None = None
+    """None: the highest value."""
 
     def heights(self, values: Iterable[float | None]) -> list[float | None]:
         """Return each value as a share of the height of the chart."""
         values = list(values)
         nonzero = [value for value in values if value]
-        top = self.whole or max(nonzero, default=1.0)
+        top = self.full_scale or max(nonzero, default=1.0)
         scale = LogScale(min(*nonzero, top / 10) / 2, top) if self.logarithmic and nonzero else None
         return [value and (scale.position(value) if scale else min(value / top, 1.0)) for value in values]
 
@@ -57,9 +57,9 @@ CHARTS = (
     Chart("a write takes", lambda bucket: bucket.latency_ms, _ms, logarithmic=True),
     Chart("written", _written_per_s, _per_s),
     Chart("dirty memory", lambda bucket: bucket.dirty_bytes, size),
-    Chart("CPU pressure", lambda bucket: bucket.cpu, percent, whole=1.0),
-    Chart("I/O pressure", lambda bucket: bucket.io, percent, whole=1.0),
-    Chart("memory pressure", lambda bucket: bucket.memory, percent, whole=1.0),
+    Chart("CPU pressure", lambda bucket: bucket.cpu, percent, full_scale=1.0),
+    Chart("I/O pressure", lambda bucket: bucket.io, percent, full_scale=1.0),
+    Chart("memory pressure", lambda bucket: bucket.memory, percent, full_scale=1.0),
 )
 
 
@@ -109,7 +109,7 @@ def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
         values = [chart.value(bucket) for bucket in buckets]
         highest = max((value for value in values if value is not None), default=0.0)
         if highest:
-            yield f"{chart.name:>15} {sparkline(values, chart.whole)} peak {chart.words(highest)}"
+            yield f"{chart.name:>15} {sparkline(values, chart.full_scale)} peak {chart.words(highest)}"
     first, last = (f"{datetime.fromtimestamp(time):%H:%M:%S}" for time in (buckets[0].start, buckets[-1].end))
     room = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
     yield f"{'':>15} {first}{last:>{room}}"
@@ -133,7 +133,7 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
     values = [chart.value(bucket) for bucket in buckets]
     if not any(values):
         return ""
-    highest = chart.whole or max(filter(None, values))
+    highest = chart.full_scale or max(filter(None, values))
     width_s = max(end - start, 1e-9)
     shapes = []
     for bucket, share in zip(buckets, chart.heights(values), strict=True):

@@ -184,7 +184,7 @@ def test_pid_namespace_of_a_container_is_reported_without_names() -> None:
         "watch", "--seconds", "1", "--format", "json", within=(unshare, "--pid", "--fork", "--mount-proc")
     )
     report = report_of(json.loads(done.stdout))
-    assert report.untraced and "pid namespace" in report.untraced
+    assert report.untraced and "in a container" in report.untraced
     assert report.whole.waits == ()
     assert report.sentence.startswith("fstui cannot see who waits:")
 
