@@ -60,7 +60,7 @@ def detail(
     """Draw everything but the charts. ``runs``: all saved runs that are known."""
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
-    lines = [rule(width, entry.name, "looked at only")]
+    lines = [rule(width, entry.name, "observed only")]
     edges = {device: _edge(stat) for device, stat in stats.items()}
     target = entry.target
     if target:

@@ -120,7 +120,7 @@ def _preparing(progress: Progress) -> str:
 
 
 def requested_and_counted(progress: Progress, width: int, height: int) -> list[Text]:
-    """Draw what fstui requested, what each layer counted (always a row each), and what others did before the start."""
+    """Draw what fstui requested, what each layer counted (a row each), and what others wrote before the run."""
     columns = shown(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
     if step is None and progress.current is None and progress.done:
@@ -193,7 +193,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
 
 
 def _other_writers(progress: Progress, width: int) -> list[Text]:
-    """Say what other processes did to the lowest devices while fstui did nothing, and which processes wrote most."""
+    """Say what other processes did to the lowest devices before the run, and which processes wrote the most."""
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return []
