@@ -295,7 +295,7 @@ def test_pattern_that_the_host_refuses_is_left_out(host: MadeUpHost, tmp_path: P
 @pytest.mark.parametrize("answer", ["no document", '{"schema": "fstui.run/2", "id": 7}', "[" * 10_000])
 def test_answer_of_the_host_is_not_trusted(answer: str, host: MadeUpHost, tmp_path: Path) -> None:
     (host.home / "answer.json").write_text(answer)
-    with pytest.raises(CampaignStop, match="no run document"):
+    with pytest.raises(CampaignStop, match="not a run document"):
         host.campaign(tmp_path / "into", host.settings()).run()
 
 

@@ -30,7 +30,7 @@ REQUIRED = sorted(set(PowerCutHeader.__struct_fields__) - {"fstui"})
 def test_header_with_a_missing_field_is_refused(written: PowerCutHeader, missing: str) -> None:
     less = fields(written)
     del less[missing]
-    with pytest.raises(Refused, match="no header"):
+    with pytest.raises(Refused, match="not the header"):
         decode_header(less)
 
 
@@ -59,5 +59,5 @@ STREAM = [0, "fsync", "append", 4096, 8, 2]
     ids=str,
 )
 def test_impossible_header_is_refused(written: PowerCutHeader, changed: dict[str, Any]) -> None:
-    with pytest.raises(Refused, match="no header"):
+    with pytest.raises(Refused, match="not the header"):
         decode_header(fields(written, **changed))
