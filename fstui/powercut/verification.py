@@ -163,7 +163,7 @@ def read_log(data: bytes) -> WitnessLog:
 def _check_complete(log: Log, header: PowerCutHeader) -> None:
     for number, writer in log.writers.items():
         if number >= len(header.streams):
-            raise BadLog(f"writer {number} is not in its header: it is not the log of one test")
+            raise BadLog(f"the header does not list writer {number}: this is not the log of a single test")
         if writer.first_sequence != header.streams[number].first_sequence:
             raise BadLog(f"writer {number} begins with record {writer.first_sequence}: lines are missing")
 

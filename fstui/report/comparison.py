@@ -168,7 +168,7 @@ class Comparison:
         intervals = [rank.ratio for rank in ranks if rank.ratio.low is not None]
         if not intervals:
             note = "Without several rounds (--rounds), the ratios have no interval: a difference may be chance."
-            return Trust("Possibly by chance, ", note)
+            return Trust("In one run each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (
                 "(low–high): the ratios of the rounds. They did not alternate (--rounds with several directories), so "
