@@ -202,7 +202,7 @@ async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:
 
 def _read_moment(time_s: float) -> tuple[Second | None, Window | None]:
     records = incidents.collect_records(recording.read(time_s, time_s + MAX_WINDOW_S).records)
-    second = next((second for second in records.seconds if second.at - second.elapsed_s <= time_s), None)
+    second = next((second for second in records.seconds if second.at - second.elapsed_s <= time_s < second.at), None)
     return second, next((window for window in records.windows if window.at - window.elapsed_s <= time_s), None)
 
 

@@ -59,17 +59,31 @@ async def test_a_calm_moment_shows_the_calm_figures() -> None:
 
 async def test_charts_fill_their_width_after_a_resize() -> None:
     async with recorded(INCIDENT) as pilot:
-        for columns, cells in ((50, 14), (120, 82), (80, 44)):
+        for columns, cells in ((50, 13), (120, 81), (80, 43)):
             await pilot.resize_terminal(columns, 24)
             found = 0
             for _ in range(100):  # another process reads the records
                 await pilot.app.workers.wait_for_complete()
                 lines = await pressed(pilot)
                 name = next(y for y, line in enumerate(lines) if " written " in line)
-                if (found := len(re.findall("[▁-█]", lines[name - 1]))) == cells:  # the chart above
+                if (found := len(re.findall("[⠁-⣿]", lines[name - 1]))) == cells:  # the chart above
                     break
                 await pilot.pause()
             assert found == cells
+
+
+async def test_a_huge_screen_draws_the_seconds_around_the_moment() -> None:
+    async with recorded(INCIDENT, (200, 50)) as pilot:
+        text = "\n".join(shown(pilot.app))
+    assert "one column is 10 s" in text and "one column is 1 s" in text
+    assert "vda · 10 s, 13:43:20–13:43:30" in text and "vda · 1 s, 13:43:21–13:43:22" in text
+
+
+async def test_columns_of_a_short_recording_are_wider() -> None:
+    async with recorded(INCIDENT) as pilot:
+        lines = await pressed(pilot, "down")
+    name = next(y for y, line in enumerate(lines) if " written " in line)
+    assert len(re.findall("[⠁-⣿]", lines[name - 1])) == 32, "two cells for each of 16 minutes"
 
 
 async def test_a_gap_is_named() -> None:

@@ -75,6 +75,12 @@ def block(eighths: int, row: int) -> str:
     return _BLOCKS[min(max(eighths - 8 * row, 0), 8)]
 
 
+def column(dots: int, row: int) -> str:
+    """Return the cell of a column of that many dots in a row, four dots in each; row 0 is the lowest."""
+    filled = min(max(dots - 4 * row, 0), 4)
+    return chr(0x2800 + _BRAILLE[0][filled] + _BRAILLE[1][filled]) if filled else " "
+
+
 def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
     """Place each label below its column. The first label starts there, the last ends there, the others are centred."""
     text = ""

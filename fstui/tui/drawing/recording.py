@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import groupby
+from math import ceil
 
 import msgspec
 from msgspec.structs import replace
@@ -14,22 +16,22 @@ from fstui.model.recording import Bucket, DeviceSecond, Incident, RecordedWait, 
 from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, incident_line
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, fit_right, headline, line, paragraph, rule, table, title_line
-from fstui.tui.styles import AREA, FAINT, HEAD, TIME, shades
+from fstui.tui.drawing.cells import Column, fit, fit_right, headline, line, paragraph, rule, table, title_line
+from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""
-_LABEL_WIDTH, _PEAK_WIDTH = 17, 17
+_LABEL_WIDTH, _PEAK_WIDTH = 18, 17
 _MAX_CHART_ROWS = 16
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
 WAITS = (
     Column("PROGRAM", 18, gap=0),
     Column("SYNCS", 6, right=True, gap=2),
-    Column("P50", 7, right=True, gap=2),
+    Column("P50", 7, right=True, gap=2, from_width=82),
     Column("MAX", 7, right=True, gap=2),
     Column("WAITED", 7, right=True, gap=2, from_width=60),
-    Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
-    Column("CGROUP", 20, gap=2, cut="left", from_width=110),
+    Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=110),
+    Column("CGROUP", 20, gap=2, cut="left", from_width=130),
     Column("FILE", gap=2, cut="middle"),
 )
 DEVICES = (
@@ -59,8 +61,12 @@ class RecordingView(msgspec.Struct, frozen=True):
         return int((self.time - self.start) // self.cell_s)
 
 
-def cells(width: int) -> int:
-    return max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
+def columns(view: RecordingView, width: int) -> tuple[int, int]:
+    """Return how many columns a chart has, and how many cells wide each is: a short recording fills the chart, too."""
+    cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
+    recorded = ceil((view.answer.end - view.answer.start) / view.cell_s) + 1
+    column_width = max(cells // recorded, 1)
+    return cells // column_width, column_width
 
 
 def title(view: RecordingView, width: int) -> Text:
@@ -68,64 +74,89 @@ def title(view: RecordingView, width: int) -> Text:
     return title_line("recording", view.answer.host, moment, width)
 
 
-def timeline(view: RecordingView, width: int, height: int) -> list[Text]:
-    """Draw the charts, and below them the times and the chosen moment.
+def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
+    """Draw the charts, below them the times and the chosen moment, and the figures that do not change if they fit.
 
-    A chart that does not change takes one line, or none if there is little room.
+    The columns of the incident at the moment have the colour of doubt.
     """
-    number, room = cells(width), max(height - 2, 1)
+    number, column_width = columns(view, width)
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
-    series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in CHARTS]
-    changing = [chart for chart, values in series if len({value for value in values if value is not None}) > 1]
+    series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
+    known = [(chart, values, {value for value in values if value is not None}) for chart, values in series]
+    changing = [(chart, values) for chart, values, distinct in known if len(distinct) > 1]
+    constant = [f"{chart.name} {chart.words(*distinct)}" for chart, _, distinct in known if len(distinct) == 1]
+    unchanged = paragraph(f"unchanged: {', '.join(constant)}", width, style=FAINT) if constant else []
+    room = max(height - 2, 1)
     if changing and room < len(changing) + len(CHARTS):
-        series = [(chart, values) for chart, values in series if chart in changing]
-    rows, extra = divmod(max(room - len(series), 0), max(len(changing), 1))
-    lines = [rule(width, f"one column is {_duration(view.cell_s)}")]
-    for chart, values in series[:room]:
-        wanted = 1 + rows + (changing.index(chart) < extra) if chart in changing else 0
-        lines += _chart(chart, values, cursor, min(wanted, _MAX_CHART_ROWS))
+        unchanged = []
+    rows, extra = divmod(max(room - len(unchanged), 0), max(len(changing), 1))
+    remark = _covers(view.start + cursor * view.cell_s, view.cell_s)
+    device = bucket.device if (bucket := buckets[cursor]) else ""
+    lines = [rule(width, f"one column is {_duration(view.cell_s)}", " · ".join(filter(None, ("▲", device, remark))))]
+    incidents_now = _incidents_at(view)[:1]
+    begins = [view.start + cell * view.cell_s for cell in range(number)]
+    unusual = [any(now.start < at + view.cell_s and now.end > at for now in incidents_now) for at in begins]
+    for index, (chart, values) in enumerate(changing[:room]):
+        chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
+        lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, column_width=column_width)
+    pattern = "%H:%M" if view.cell_s >= ZOOMS[0] else "%H:%M:%S"
     start, time, end = (
-        f"{datetime.fromtimestamp(when):%H:%M}" for when in (view.start, view.time, view.start + number * view.cell_s)
+        f"{datetime.fromtimestamp(when):{pattern}}"
+        for when in (view.start, view.time, view.start + number * view.cell_s)
     )
-    axis = f"{start}{end:>{number - len(start)}}"
-    right = axis[cursor + 1 :]
+    axis = f"{start}{end:>{number * column_width - len(start)}}"
+    place = cursor * column_width
+    right = axis[place + 1 :]
     marked = f" {time}" if not right[: len(time) + 2].strip() else ""
-    lines.append(line(" " * _LABEL_WIDTH, (axis[:cursor], FAINT), (f"▲{marked}", HEAD), (right[len(marked) :], FAINT)))
-    return lines
+    lines.append(line(" " * _LABEL_WIDTH, (axis[:place], FAINT), (f"▲{marked}", HEAD), (right[len(marked) :], FAINT)))
+    return [*lines, *unchanged]
 
 
-def _chart(chart: Chart, values: Sequence[float | None], cursor: int, rows: int) -> list[Text]:
-    """Draw a chart with its name, its value at the chosen moment, and its highest value.
+def seconds(view: RecordingView, width: int, height: int) -> list[Text]:
+    """Draw the charts of the figures that are recorded every second."""
+    return timeline(view, width, height, CHARTS[1:]) if view.buckets else []
 
-    Without rows, draw a thin line, because the value never changes.
-    """
-    known = [value for value in values if value is not None]
-    highest = chart.words(max(known)) if known else NONE
+
+def _chart(
+    chart: Chart,
+    values: Sequence[float | None],
+    cursor: int,
+    rows: int,
+    *,
+    unusual: Sequence[bool],
+    column_width: int,
+) -> list[Text]:
+    """Draw a chart with its name on the left, and its value at the chosen moment and its highest value on the right."""
+    highest = chart.words(max(value for value in values if value is not None))
     figure = NONE if (value := values[cursor]) is None else chart.words(value)
-    peak = f"peak {highest}" if figure != highest or rows == 1 else ""
-    shares, styles = chart.heights(values), shades(TIME if chart.logarithmic else AREA)
-    if not rows:
-        rows, peak, styles = 1, highest, (FAINT, FAINT, FAINT)
-        shares = [None if value is None else 0.0 for value in values]
-    # the uppermost eighth stays blank, so that full charts do not touch
-    eighths = [None if share is None else max(round(share * (8 * rows - 1)), 1) for share in shares]
-    labels = {rows - 2: (figure, HEAD), rows - 1: (chart.name, FAINT)}
+    shades_of_rows = shades(TIME if chart.logarithmic else AREA)
+    # the uppermost dot stays blank, so that full charts do not touch
+    dots = [0 if share is None else max(round(share * (4 * rows - 1)), 1) for share in chart.heights(values)]
+    remarks = {rows - 1: (figure, HEAD), rows - 2: (f"peak {highest}" if figure != highest else "", FAINT)}
     lines = []
     for row in reversed(range(rows)):
-        label, style_of_label = labels.get(row, ("", ""))
-        blocks = "".join(" " if full is None else charts.block(full, row) for full in eighths)
-        style = styles[rows < 3 or row * 4 >= rows]
+        style = shades_of_rows[rows < 3 or row * 4 >= rows]
+        signs = [
+            (charts.column(filled, row) * column_width, DOUBT if is_unusual else style)
+            for filled, is_unusual in zip(dots, unusual, strict=True)
+        ]
+        signs[cursor] = (f"│{signs[cursor][0][1:]}", HEAD) if signs[cursor][0].isspace() else signs[cursor]
+        remark, style_of_remark = remarks.get(row, ("", ""))
         lines.append(
             line(
-                (f"{label:>{_LABEL_WIDTH - 1}} ", style_of_label),
-                (blocks[:cursor], style),
-                (blocks[cursor].replace(" ", "│"), HEAD),
-                (blocks[cursor + 1 :], style),
-                (fit_right(peak if row == rows - 1 else "", _PEAK_WIDTH), FAINT),
+                (f"{chart.name if row == rows - 1 else '':>{_LABEL_WIDTH - 2}} │", FAINT),
+                *(("".join(sign for sign, _ in run), style) for style, run in groupby(signs, lambda sign: sign[1])),
+                (fit_right(remark, _PEAK_WIDTH), style_of_remark),
             )
         )
     return lines
+
+
+def _covers(start: float, elapsed_s: float) -> str:
+    """Return ``10 s, 13:43:20–13:43:30``, because figures of different times differ."""
+    times = "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (start, start + elapsed_s))
+    return f"{elapsed_s:.0f} s, {times}"
 
 
 def waits(view: RecordingView, width: int) -> list[Text]:
@@ -133,8 +164,7 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     window = view.window
     if window is None:
         return [rule(width, "programs that waited"), line(("   the programs of this moment were not recorded", FAINT))]
-    remark = f"{window.elapsed_s:.0f} s until {datetime.fromtimestamp(window.at):%H:%M:%S}"
-    top = rule(width, "programs that waited", remark)
+    top = rule(width, "programs that waited", _covers(window.at - window.elapsed_s, window.elapsed_s))
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
@@ -185,7 +215,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         f"   pressure: {', '.join(shares) or 'not counted'} · {size(sum(second.memory_kib) * 1024)} not written back"
     )
     drawn = table(DEVICES, rows, width) if rows else []
-    remark = f"{second.elapsed_s:.0f} s until {datetime.fromtimestamp(second.at):%H:%M:%S}" if rows else "idle"
+    remark = _covers(second.at - second.elapsed_s, second.elapsed_s) if rows else "idle"
     return [rule(width, "devices", remark), *drawn, line((words, FAINT))]
 
 
@@ -217,17 +247,17 @@ def sentence(view: RecordingView, width: int) -> list[Text]:
 
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
-    """Draw all incidents of the recording if there are several. The one at the chosen moment has its sentence above."""
+    """Draw the beginning of each sentence if there are several incidents. The one at the chosen moment is bold."""
     listed, current = view.answer.incidents, _incidents_at(view)[:1]
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
-        words = f"{_times(incident)}: see above" if incident in current else incident_line(incident)
-        lines += paragraph(words, width, style=HEAD if incident in current else "")
+        words = incident_line(incident).partition(";")[0]
+        lines.append(line((f"   {fit(words, width - 4)}", HEAD if incident in current else "")))
     return lines if len(listed) > 1 else []
 
 
 def _times(incident: Incident) -> str:
-    return "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (incident.start, incident.end))
+    return _covers(incident.start, incident.end - incident.start)
 
 
 def _incidents_at(view: RecordingView) -> list[Incident]:

@@ -44,14 +44,17 @@ class RecordingScreen(BaseScreen):
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
         "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
         "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
-        "moment, whose figures are on the left; the highest figure is on the right. The tables show the programs that "
-        "waited in its ten seconds, the processes that wrote and read most, and the devices in its second. On the "
-        "command line: fstui what-happened."
+        "moment, whose figures are on the right, of the device that answered slowest. Columns of incidents are yellow. "
+        "The tables show the programs that waited in its ten seconds, the processes that wrote and read most, and the "
+        "devices in its second; each title names the time that its figures cover. A process writes into memory first, "
+        "so its rate may differ from that of the device. On the command line: fstui what-happened."
     )
 
     def __init__(self) -> None:
         super().__init__()
-        self.view: drawing.RecordingView | None = None
+        self.view: RecordingView | None = None
+        self.around: RecordingView | None = None
+        """The seconds around the moment, if the screen has room for them."""
         self._empty = "Reading the recording …"
 
     def compose(self) -> ComposeResult:
@@ -62,6 +65,7 @@ class RecordingScreen(BaseScreen):
             with Container(id="moment"):
                 for draw in (drawing.waits, drawing.devices, drawing.incidents):
                     yield self.lines(draw.__name__, partial(self._draw, draw), frame=True)
+                yield self.lines("seconds", self._draw_seconds, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -83,14 +87,14 @@ class RecordingScreen(BaseScreen):
         await self.wait_for_refresh()  # the timeline has a width then
         worst = answer.incidents[0] if answer.incidents else None
         time = (worst.start + worst.end) / 2 if worst else answer.end - 2 * ZOOMS[0]
-        self.view = drawing.RecordingView(answer, time, 0.0)
+        self.view = RecordingView(answer, time, 0.0)
         await self._show(time)
 
     async def _show(self, time: float) -> None:
         assert self.view is not None
         begin, end = self.view.answer.start, self.view.answer.end
         view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None)
-        number = drawing.cells(self.part("timeline").size.width - 2 * self.part("timeline").has_frame)
+        number = self._columns("timeline", view)
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
             earliest, latest = (time // cell_s * cell_s for time in (begin, end - (number - 1) * cell_s))
@@ -100,12 +104,17 @@ class RecordingScreen(BaseScreen):
         self.redraw()
         with self.fstui.reporting():
             if not view.buckets:
-                end = view.start + number * view.cell_s
-                rows = await recordings.read_overview(view.start, end, view.cell_s)
-                view = replace(view, buckets=drawing.buckets_by_cell(rows, view.start, view.cell_s))
+                view = await _with_buckets(view, number)
             second, window = await recordings.read_moment(view.time)
-            self.view = replace(view, second=second, window=window)
+            self.view = view = replace(view, second=second, window=window)
+            if self.part("seconds").display:
+                around = replace(view, cell_s=1)
+                number = self._columns("seconds", around)
+                self.around = await _with_buckets(replace(around, start=view.time // 1 - number // 2), number)
         self.redraw()
+
+    def _columns(self, part: str, view: RecordingView) -> int:
+        return drawing.columns(view, self.part(part).size.width - 2 * self.part(part).has_frame)[0]
 
     @work(exclusive=True, group="read")
     async def action_move(self, offset: int) -> None:
@@ -137,7 +146,8 @@ class RecordingScreen(BaseScreen):
             self.copy(f"{self.view.answer.host}, {day} {words}")
 
     def action_scroll(self, lines: int) -> None:
-        self.part("waits").scroll_lines(lines)
+        for part in ("waits", "devices", "incidents"):
+            self.part(part).scroll_lines(lines)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         return [drawing.title(self.view, width) if self.view else title_line("recording", "", "", width)]
@@ -147,5 +157,13 @@ class RecordingScreen(BaseScreen):
             return [rule(width), *paragraph(self._empty, width, " ")]
         return drawing.timeline(self.view, width, height)
 
+    def _draw_seconds(self, width: int, height: int) -> list[Text]:
+        return drawing.seconds(self.around, width, height) if self.around else []
+
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []
+
+
+async def _with_buckets(view: RecordingView, number: int) -> RecordingView:
+    rows = await recordings.read_overview(view.start, view.start + number * view.cell_s, view.cell_s)
+    return replace(view, buckets=drawing.buckets_by_cell(rows, view.start, view.cell_s))
