@@ -22,6 +22,7 @@ from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
 
 STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR_WIDTH = 16
+NOTES = "about this comparison"
 _LEGEND = ("", "RUN", "VERDICT", "STARTED")
 _SIDE_FIELDS = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
@@ -36,6 +37,7 @@ def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyTyp
         Section("", lines=(comparison.answer,) if comparison.answer else ()),
         _legend(comparison),
         *(_step(comparison, name) for name in comparison.step_names),
+        Section(NOTES, lines=tuple(_notes(comparison))),
         databases.workloads_compared(comparison),
         _prices(runs, per_hour),
         *(_io_path(side) for side in comparison.sides),
@@ -45,33 +47,43 @@ def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyTyp
 
 
 def _legend(comparison: Comparison) -> Section:
-    """Return a row for each side. Facts that all sides have in common are in a sentence below, not in the rows."""
-    runs = [side.run for side in comparison.sides]
-    facts = {title: [value(side) for side in comparison.sides] for title, value in _FACTS.items()}
-    chosen = [run.scenario.settings if run.scenario else {} for run in runs]
-    for key in dict.fromkeys(key for settings in chosen for key in settings):
-        values = [_words(settings.get(key, NONE)) for settings in chosen]
-        if len(set(values)) > 1 and all(key in settings for settings in chosen):
-            facts[key] = values
-    equal = {title: values[0] for title, values in facts.items() if len(runs) > 1 and len(set(values)) == 1}
-    differing = {title: values for title, values in facts.items() if title not in equal and any(values)}
+    """Return a row for each side, with the facts in which the sides differ."""
+    differing = {title: values for title, values in _facts(comparison).items() if not _equal(values) and any(values)}
     rows: list[tuple[Cell | str, ...]] = []
-    for index, (side, run) in enumerate(zip(comparison.sides, runs, strict=True)):
+    for index, side in enumerate(comparison.sides):
+        run = side.run
         limited = ["rate limited by fstui"] * bool(run.rate_limit)
         word = verdict(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
         cell = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
         rows.append((side.letter, side.name, cell, started, *(values[index] or NONE for values in differing.values())))
-    common = any(sum(side.step(name) is not None for side in comparison.sides) > 1 for name in comparison.step_names)
-    note = "" if common else "The runs have no step in common, so nothing is compared."
-    text = " · ".join(f"{title} {value}" for title, value in equal.items() if value)
-    shared = f"{'both' if len(runs) == 2 else 'all'}: {text}" if text else ""
-    return Section(
-        "",
-        (*_LEGEND, *(title.upper() for title in differing)),
-        tuple(rows),
-        tuple(filter(None, (shared, comparison.trust.note, note))),
-    )
+    return Section("", (*_LEGEND, *(title.upper() for title in differing)), tuple(rows))
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    """Yield the facts that all sides have in common, and how far the ratios can be trusted."""
+    equal = {title: values[0] for title, values in _facts(comparison).items() if _equal(values)}
+    if text := " · ".join(f"{title} {value}" for title, value in equal.items() if value):
+        yield f"{'both' if len(comparison.sides) == 2 else 'all'}: {text}"
+    if comparison.trust.note:
+        yield comparison.trust.note
+    if all(sum(side.step(name) is not None for side in comparison.sides) < 2 for name in comparison.step_names):
+        yield "The runs have no step in common, so nothing is compared."
+
+
+def _facts(comparison: Comparison) -> dict[str, list[str]]:
+    """Return a value for each side, by the name of the fact. Settings that are equal are left out."""
+    facts = {title: [value(side) for side in comparison.sides] for title, value in _FACTS.items()}
+    chosen = [side.run.scenario.settings if side.run.scenario else {} for side in comparison.sides]
+    for key in dict.fromkeys(key for settings in chosen for key in settings):
+        values = [_words(settings.get(key, NONE)) for settings in chosen]
+        if len(set(values)) > 1 and all(key in settings for settings in chosen):
+            facts[key] = values
+    return facts
+
+
+def _equal(values: Sequence[str]) -> bool:
+    return len(values) > 1 and len(set(values)) == 1
 
 
 def _step(comparison: Comparison, name: str) -> Section:

@@ -97,8 +97,11 @@ class Side(NamedTuple):
         return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
 
 
-_MAX_WITH_DECIMALS = 1000
-"""Larger ratios are shown without decimals."""
+_MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
+"""Larger ratios are shown without decimals, smaller ones with two significant digits."""
+
+
+NOT_DURABLE_WORDS = "not durable"
 
 
 class Ratio(msgspec.Struct, frozen=True):
@@ -116,9 +119,14 @@ class Ratio(msgspec.Struct, frozen=True):
         return self.low is not None and self.high is not None and self.low <= 1 <= self.high
 
     def __str__(self) -> str:
-        interval = "" if self.low is None else f" ({self.low:.2f}–{self.high:.2f})"
-        factor = f"{self.factor:.2f}" if self.factor < _MAX_WITH_DECIMALS else count(self.factor)
-        return f"{factor} ×{interval}"
+        interval = "" if self.low is None or self.high is None else f" ({_digits(self.low)}–{_digits(self.high)})"
+        return f"{_digits(self.factor)} ×{interval}"
+
+
+def _digits(factor: float) -> str:
+    if factor >= _MAX_WITH_DECIMALS:
+        return count(factor)
+    return f"{factor:.2f}" if factor >= _MIN_WITH_TWO_DECIMALS else f"{factor:.2g}"
 
 
 class Ranked(NamedTuple):
@@ -130,7 +138,7 @@ class Ranked(NamedTuple):
 
     @property
     def words(self) -> str:
-        return "not durable" if self.not_durable else str(self.ratio)
+        return NOT_DURABLE_WORDS if self.not_durable else str(self.ratio)
 
 
 class Trust(NamedTuple):
@@ -283,7 +291,7 @@ def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
             faster = "the fastest," if rank is ranked[0] else "faster than some,"
             durable = next(other for other in reversed(ranked) if other.side.durable)
             times = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
-            yield f"! {rank.side.letter}, {faster} is not durable: it does not wait for the storage ({times})"
+            yield f"! {rank.side.letter}, {faster} is not durable: it does not wait for syncs ({times})"
         elif rank.ratio.undecided:
             yield f"= {rank.side.letter}: no difference in {rank.ratio.rounds} rounds, as the interval contains 1"
 

@@ -10,7 +10,7 @@ from fstui.model.judgement import Verdict
 from fstui.model.quantities import rate
 from fstui.model.run import Round, Run
 from fstui.report import comparison, formats
-from fstui.report.compare import of_runs
+from fstui.report.compare import NOTES, of_runs
 from fstui.report.comparison import Comparison, Ratio, ratio_of
 from fstui.report.figures import Counts
 from fstui.report.sections import text
@@ -157,10 +157,12 @@ def test_the_answer_says_that_the_faster_side_is_not_durable() -> None:
 
 
 def test_what_is_equal_in_all_runs_is_said_once() -> None:
-    legend = of_runs([run("a", 1.0), replace(run("b", 1.0), confidence="low", status="stopped")]).sections[1]
+    report = of_runs([run("a", 1.0), replace(run("b", 1.0), confidence="low", status="stopped")])
+    legend = report.sections[1]
     assert legend.header[4:] == ("CONFIDENCE", "STATUS")
     assert [tuple(map(text, row))[4:] for row in legend.rows] == [("high", "–"), ("low", "stopped")]
-    assert legend.lines[0].startswith("both: scenario odirect-truth · host db7 · ")
+    (notes,) = [section for section in report.sections if section.title == NOTES]
+    assert notes.lines[0].startswith("both: scenario odirect-truth · host db7 · ")
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -285,6 +287,7 @@ def test_another_verdict_and_other_rates_are_named() -> None:
 
 def test_large_ratios_have_no_decimals() -> None:
     assert str(Ratio(1100.56)) == "1\xa0101 ×"
+    assert str(Ratio(0.0027, 0.002, 0.5)) == "0.0027 × (0.002–0.50)"
 
 
 def test_single_runs_say_that_they_have_no_interval() -> None:

@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 
 from fstui.report import compare, explanation
 from fstui.tui.drawing.compare import blocks
-from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen
+from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, in_two
 from fstui.tui.styles import DOUBT
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
@@ -52,10 +52,24 @@ async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) ->
         explained = await page(pilot, explain_screen("barriers-off"))
         assert explained[0].strip().endswith("barriers-off")
         assert explained[1].startswith(" The filesystem is configured to send no flushes (nobarrier, barrier=0;")
-        first = next(row for row in explained if "── How it was measured ──" in row)
-        assert first.count("── ") == abreast
+        first = next(row for row in explained if "── What to do next ──" in row)
+        assert first.count("── ") == abreast and not any("──" in row for row in explained[: explained.index(first)])
         assert any("╭" in row for row in explained) == (width > 80)
         assert any(re.search("   fsync  ", row) for row in explained)
+
+
+def test_two_columns_have_about_the_same_length() -> None:
+    cards = explain_screen("flushes-missing").cards
+    left, right = ([text.plain for card in column for text in card_lines(card, 98)] for column in in_two(cards, 98))
+    assert abs(len(left) - len(right)) < 20
+    whole = [text.plain for card in cards for text in card_lines(card, 98) if text.plain.strip()]
+    assert [text for text in left + right if text.strip() and "continued" not in text] == whole
+
+
+async def test_maps_of_a_comparison_are_side_by_side() -> None:
+    async with PreparedApp().run_test(size=(120, 60)) as pilot:
+        lines = await page(pilot, comparison_screen(RUNS[:2], 60))
+    assert any("── A " in text and "── B " in text for text in lines)
 
 
 @pytest.mark.parametrize("width", range(50, 90, 3))

@@ -9,16 +9,28 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.report import compare, latency_map
+from fstui.report import compare
+from fstui.report.comparison import NOT_DURABLE_WORDS as NOT_DURABLE
 from fstui.report.comparison import Comparison
 from fstui.report.sections import Report, Section, text, value
 from fstui.tui.drawing import latency
-from fstui.tui.drawing.cells import Card, Column, colour_meters, distinct, paragraph, plain_meter, rule, shown, table
+from fstui.tui.drawing.cells import (
+    FRAMES_FROM,
+    Card,
+    Column,
+    colour_meters,
+    distinct,
+    paragraph,
+    plain_meter,
+    rule,
+    shown,
+    table,
+)
 from fstui.tui.drawing.report import section_lines
-from fstui.tui.styles import AREA, DOUBT, FAINT
+from fstui.tui.styles import AREA, BAD, FAINT
 
-_BAR, _RATIO = " ", 8
-_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 18, 2, 4
+_BAR, _MIN_BAR, _RATIO = " ", 5, 8
+_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 11, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
@@ -35,29 +47,37 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return what each run is, all steps, and maps of the step that differs most. Maps fill the screen's ``height``."""
     legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.STEP]
-    other_sections = [section for section in sections if section not in steps]
-    return [
-        ("runs", lambda width: [*_legend(legend, width), rule(width, "steps"), *_steps(steps, width)]),
-        *_maps(Comparison(report.runs), height),
-        *((section.title, partial(section_lines, section._replace(title=""))) for section in other_sections),
-    ]
+    notes = [note for section in sections if section.title == compare.NOTES for note in section.lines]
+    other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES]
+
+    def draw(width: int) -> list[Text]:
+        faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
+        return [*section_lines(legend, width), rule(width, "steps"), *_steps(steps, width), *faint]
+
+    cards: list[Card] = [("runs", draw)]
+    cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
+
+    def draw_maps(width: int) -> list[Text]:
+        lines_above = sum(len(lines(width)) + _FRAME_LINES for _, lines in cards)
+        return _maps(views, width, height - _OTHER_LINES - lines_above)
+
+    return [*cards, ("", draw_maps)] if (views := list(_views(Comparison(report.runs)))) else cards
 
 
-def _legend(runs: Section, width: int) -> list[Text]:
-    common = (part for words in runs.lines for part in paragraph(words, width, style=FAINT))
-    return [*section_lines(runs._replace(lines=()), width), *common]
+def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
+    """Yield a name and a view for each side of the step that differs most."""
+    if (name := comparison.widest) is not None:
+        for side in comparison.sides:
+            if median := side.step(name):
+                yield f"{side.letter} {side.name}: {name}", latency.step_view(median.run, median.measured)
 
 
-def _maps(comparison: Comparison, height: int) -> Iterator[Card]:
-    """Yield a heat map for each side, all with the same axis."""
-    if (name := comparison.widest) is None:
-        return
-    medians = [(side, median) for side in comparison.sides if (median := side.step(name))]
-    views = [latency.step_view(median.run, median.measured) for _, median in medians]
-    axis = latency_map.axis([point for view in views for point in view.timeline])
-    lines = max((height - _OTHER_LINES) // len(views) - _FRAME_LINES, _MIN_MAP_LINES)
-    for (side, _), view in zip(medians, views, strict=True):
-        yield f"{side.letter} {side.name}: {name}", partial(latency.heat_map, view, height=lines, axis=axis)
+def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
+    """Draw as many maps side by side as there is room for, and the others below them."""
+    abreast = min(max(width // latency.LADDER_FROM, 1), len(views))
+    rows = [views[start : start + abreast] for start in range(0, len(views), abreast)]
+    lines = max(height // len(rows), _MIN_MAP_LINES)
+    return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= FRAMES_FROM)]
 
 
 def _steps(steps: Sequence[Section], width: int) -> list[Text]:
@@ -71,15 +91,18 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
         for head in STEPS
     ]
     room = next((column.width for column in shown(columns, width - 4) if column.title == _BAR), 0)
+    if room < _MIN_BAR:
+        columns = [replace(head, from_width=width) if head.title == _BAR else head for head in columns]
     drawn = table(columns, (), width)
     for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
         for index, (letter, per_s, share, times, *figures) in enumerate(step.rows):
             drawn_bar = plain_meter(float(value(share) or 0), room) if text(share) else ""
-            cells = ("" if index else name, letter, per_s, drawn_bar, times if index else "", *figures)
+            known = times if index or text(times) == NOT_DURABLE else ""  # the first side is always 1.00 ×
+            cells = ("" if index else name, letter, per_s, drawn_bar, known, *figures)
             _, row = table(columns, [tuple(map(text, cells))], width)
             colour_meters([row], AREA if index else f"dim {AREA}")
+            row.highlight_words([f" {NOT_DURABLE} "], BAD)
             drawn.append(row)
         if remarks := " · ".join(note for note in step.lines if note[0] != "!"):
             drawn += paragraph(remarks, width, "     ", FAINT)
-        drawn += [part for note in step.lines if note[0] == "!" for part in paragraph(note, width, "     ", DOUBT)]
     return drawn

@@ -15,7 +15,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice
-from fstui.tui.drawing.cells import StyledText, fit, line
+from fstui.tui.drawing.cells import StyledText, fit, framed, line, rule
 from fstui.tui.drawing.charts import axis_labels
 from fstui.tui.styles import BAD, DOUBT, FAINT, TIME, shades
 
@@ -62,6 +62,16 @@ def step_view(run: Run, step: Step) -> LatencyView:
     marks = latency_map.marks(run, step.name, step.settings)
     failed = step.error is not None
     return LatencyView(step.timeline, step.elapsed_s, max(step.elapsed_s, 1e-3), marks, step.latency_ns, None, failed)
+
+
+def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int, *, frame: bool) -> list[Text]:
+    """Draw named maps side by side, with one axis."""
+    axis = latency_map.axis([point for _, view in views for point in view.timeline])
+    maps, room = [], width // len(views) - 2 * frame
+    for name, view in views:
+        drawn = [rule(room, name), *heat_map(view, room, height - 1 - frame, axis)]
+        maps.append(framed(drawn, room + 2, height) if frame else drawn)
+    return [line().join(parts) for parts in zip(*maps, strict=True)]
 
 
 def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:

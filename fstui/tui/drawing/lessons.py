@@ -12,13 +12,12 @@ from rich.text import Text
 
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Snapshot, Step
-from fstui.report import latency_map
 from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, framed, line, meter, paragraph, rule, shown
+from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, line, meter, paragraph, rule, shown
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
@@ -35,8 +34,6 @@ COLUMNS = (
     Column("TIME, RESULT", 12, gap=2),
     Column("WORDS", gap=2, from_width=80),
 )
-_MIN_MAP_WIDTH = 54
-"""Narrower heat maps have no percentiles."""
 
 
 def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
@@ -205,15 +202,8 @@ def heat_maps(started: Mapping[str, Progress], width: int, height: int, *, frame
         (f"{label}: {step.name}", _view(step))
         for label, progress in started.items()
         for step in _measured_steps(progress)
-    ][-max(width // _MIN_MAP_WIDTH, 1) :]
-    if not views:
-        return []
-    axis = latency_map.axis([point for _, view in views for point in view.timeline])
-    maps, room = [], width // len(views) - 2 * frame
-    for name, view in views:
-        drawn = [rule(room, name), *latency.heat_map(view, room, height - 1 - frame, axis)]
-        maps.append(framed(drawn, room + 2, height) if frame else drawn)
-    return [line().join(parts) for parts in zip(*maps, strict=True)]
+    ][-max(width // latency.LADDER_FROM, 1) :]
+    return latency.heat_maps(views, width, height, frame=frame) if views else []
 
 
 def _view(step: Step | Snapshot) -> latency.LatencyView:

@@ -18,13 +18,14 @@ from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT
 from fstui.tui.drawing.cells import Card, headline, line, paragraph, rule, title_line
 from fstui.tui.drawing.report import report_cards, section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import FAINT, KEY
+from fstui.tui.styles import FAINT, HEAD, KEY
 from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
 NAMES_FROM = 97
 """A frame on a screen of 100 columns leaves this width. A narrower help has no room for the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
+NEXT = "What to do next"
 TWO_COLUMNS_FROM = 150
 """A narrower screen has no room for two cards side by side."""
 
@@ -32,19 +33,16 @@ TWO_COLUMNS_FROM = 150
 class Cards(VerticalScroll):
     """Cards below each other, on a very wide screen in two columns: the second one continues the first one."""
 
-    def __init__(self, cards: Sequence[Card]) -> None:
+    def __init__(self, cards: Sequence[Card], max_columns: int = 2) -> None:
         super().__init__(id="page")
         self._cards = cards
+        self._max_columns = max_columns
 
     def compose(self) -> ComposeResult:
-        width = self.app.size.width // self._columns
-        lengths = [len(card_lines(card, width)) for card in self._cards]
-        middles = [sum(lengths[:index]) + length / 2 for index, length in enumerate(lengths)]
-        for column in range(self._columns):
+        columns = in_two(self._cards, self.app.size.width // 2 - 2) if self._columns == 2 else [self._cards]
+        for cards in columns:
             with Vertical():
-                for card, middle in zip(self._cards, middles, strict=True):
-                    if int(middle / sum(lengths) * self._columns) == column:
-                        yield DrawnLines(partial(card_lines, card), frame=True)
+                yield from (DrawnLines(partial(card_lines, card), frame=bool(card[0])) for card in cards)
 
     def on_resize(self) -> None:
         if len(self.children) != self._columns:
@@ -52,12 +50,43 @@ class Cards(VerticalScroll):
 
     @property
     def _columns(self) -> int:
-        return 2 if self.app.size.width >= TWO_COLUMNS_FROM else 1
+        return min(2 if self.app.size.width >= TWO_COLUMNS_FROM else 1, self._max_columns)
+
+
+def in_two(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
+    """Distribute cards to two columns of about the same height. A card may continue in the second column."""
+    columns: tuple[list[Card], list[Card]] = ([], [])
+    lengths = [len(card_lines(card, width)) + 1 for card in cards]
+    room = sum(lengths) // 2
+    for card, length in zip(cards, lengths, strict=True):
+        cut = _blank_line(card, width, room) if 0 < room < length else 0
+        if cut:
+            columns[0].append((card[0], partial(_first_lines, card, cut)))
+            columns[1].append((f"{card[0]}, continued", partial(_other_lines, card, cut)))
+        else:
+            columns[room < length // 2].append(card)
+        room -= length
+    return columns
+
+
+def _blank_line(card: Card, width: int, limit: int) -> int:
+    """Return the number of lines before the last blank line within the limit; 0 if there is none."""
+    return max((index for index, text in enumerate(card[1](width)[:limit]) if not text.plain.strip()), default=0)
+
+
+def _first_lines(card: Card, count: int, width: int) -> Sequence[Text]:
+    return card[1](width)[:count]
+
+
+def _other_lines(card: Card, count: int, width: int) -> Sequence[Text]:
+    lines = card[1](width)[count:]
+    return lines[not lines[0].plain.strip() :] if lines else lines
 
 
 def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
     title, draw = card
-    return [rule(width, title), *draw(width)]
+    head = [rule(width, title, style=KEY if title == NEXT else HEAD)] if title else []
+    return [*head, *draw(width)]
 
 
 class PageScreen(BaseScreen):
@@ -65,9 +94,12 @@ class PageScreen(BaseScreen):
     SCROLLED = "page"
     HELP_TEXT = "A page of text: move through it with the keys below, or with the mouse wheel."
 
-    def __init__(self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "") -> None:
+    def __init__(
+        self, name: str, cards: Sequence[Card], subject: str = "", answer: str = "", *, max_columns: int = 2
+    ) -> None:
         super().__init__(name)
         self.cards = cards
+        self._max_columns = max_columns
         self._subject = subject
         self._answer = answer
 
@@ -76,7 +108,7 @@ class PageScreen(BaseScreen):
         yield self.lines("title", lambda width, height: [title_line(*title, width)], classes="line")
         if self._answer:
             yield self.lines("answer", lambda width, height: headline(self._answer, width, ". "))
-        yield Cards(self.cards)
+        yield Cards(self.cards, self._max_columns)
         yield self.footer_lines()
 
     def action_move(self, offset: int) -> None:
@@ -145,7 +177,8 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
     report = compare.of_runs(oldest_first)
-    return PageScreen("compare", drawing.blocks(report, height), answer=" ".join(report.sections[0].lines))
+    answer = " ".join(report.sections[0].lines)
+    return PageScreen("compare", drawing.blocks(report, height), answer=answer, max_columns=1)
 
 
 def explain_screen(rule_name: str) -> PageScreen:
@@ -162,6 +195,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     answer, _, more = meaning.partition("\n")[2].strip().partition("\n\n")
     cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
+    cards.sort(key=lambda card: card[0] != NEXT)
     answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
     related = (other for word in words for other in glossary.entries()[word].see)
     return PageScreen("explain", [*cards, *_terms("Words", tuple(dict.fromkeys((*words, *related))))], name, answer)
