@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.real import disks, silent_fuse
+from tests.real import disks, hanging_fuse
 from tests.real.processes import eventually
 
 OURS = f"fstui{os.getpid()}"
@@ -97,7 +97,7 @@ class Hosts(NamedTuple):
         ).stdout.split()
         commands = [_command(pid) for pid in processes if not _is_ending(pid)]
         found = [
-            command for command in commands if "fstui" in command and "sshd" not in command and "silent" not in command
+            command for command in commands if "fstui" in command and "sshd" not in command and "hanging" not in command
         ]
         return found + [str(path) for path in self.private(name).glob("place/**/*") if path.is_file()]
 
@@ -232,8 +232,11 @@ def _command(pid: str) -> str:
 
 
 def hung(workshop: Path) -> str:
+    """Return the commands that mount storage that never answers at the target."""
     until = f"until grep -q ' {workshop}/target ' /proc/self/mountinfo; do sleep 0.1; done"
-    return f"sleep infinity | {sys.executable} {silent_fuse.__file__} {workshop}/target >/dev/null &\n{until}"
+    (workshop / "command").write_text("all")
+    server = f"{sys.executable} {hanging_fuse.__file__} {workshop}/target / {workshop}/command"
+    return f"FUSE_LIBRARY_NAME=fuse3 {server} >/dev/null &\n{until}"
 
 
 def carried(workshop: Path) -> Path:

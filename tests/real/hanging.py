@@ -74,6 +74,14 @@ def hanging_mount(workshop: Path, server_program: str = hanging_fuse.__file__) -
         server.communicate()
 
 
+@contextmanager
+def silent_mount(workshop: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Make a mount that never answers; yield it with the words that start a command that sees it."""
+    with hanging_mount(workshop) as mount:
+        mount.hang("all")
+        yield mount.point, mount.within
+
+
 class Row(NamedTuple):
     """How a command ended."""
 

@@ -1,8 +1,8 @@
 """A FUSE mount that passes every call to a directory, until it is set to hang at a kind of call.
 
 ``unshare --mount python hanging_fuse.py MOUNT_POINT DIRECTORY COMMAND_FILE``: hangs at the calls that COMMAND_FILE
-names, until it is empty again; with ``direct`` it refuses writes with O_DIRECT. Prints ``mounted`` and stays until it
-is killed; then all waiting calls fail.
+names, until it is empty again; ``all``: at every call. With ``direct`` it refuses writes with O_DIRECT. Prints
+``mounted`` and stays until it is killed; then all waiting calls fail.
 """
 
 import errno
@@ -32,7 +32,7 @@ def gated(command: Path, name: str, call: Callable[..., Any]) -> Callable[..., A
 
     @functools.wraps(call)
     def answer(*arguments: Any) -> Any:
-        while command.read_text().strip() == KIND.get(name, name):
+        while command.read_text().strip() in ("all", KIND.get(name, name)):
             time.sleep(COMMAND_S)
         return call(*arguments)
 

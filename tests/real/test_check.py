@@ -6,7 +6,7 @@ from pathlib import Path
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.run import Run
 from tests.real import disks, headless
-from tests.real.silent import silent_mount
+from tests.real.hanging import silent_mount
 
 
 def runs_of(printed: bytes) -> list[Run]:
@@ -56,12 +56,12 @@ def test_read_only_filesystem_is_refused_by_name(workshop: Path) -> None:
 
 def test_silent_and_duplicate_mounts_are_left_out_and_named(workshop: Path) -> None:
     twin = room(workshop, "twin")
-    with disks.on_loop(workshop, size_bytes=64 << 20) as storage, silent_mount(workshop / "silent") as within:
+    with disks.on_loop(workshop, size_bytes=64 << 20) as storage, silent_mount(workshop) as (silent, within):
         bind = ("sh", "-c", f'mount --bind {storage.directory} {twin} && exec "$@"', "sh")
         done = headless.call("check", "--yes", within=(*within, *bind))
     said = done.stdout.decode()
     assert done.returncode == 1, done.stderr.decode()
-    assert "does not answer" in said and str(workshop / "silent") in said
+    assert "does not answer" in said and str(silent) in said
     assert "the same filesystem as" in said
     assert "consistent" in said
 

@@ -10,7 +10,7 @@ from fstui.model.quantities import duration_ns
 from fstui.state import ledger
 from fstui.state import runs as saved
 from tests.real import disks, headless
-from tests.real.silent import silent_mount
+from tests.real.hanging import silent_mount
 
 APPEND = 'offsets = "append"\nprefill = "none"\nmax_bytes_per_s = 4194304\nops_per_s = 20'
 
@@ -125,8 +125,7 @@ def test_hanging_operation_is_displayed_and_the_run_can_be_quit(workshop: Path) 
 
 
 def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:
-    point = workshop / "silent"
-    with silent_mount(point) as within:
+    with silent_mount(workshop) as (point, within):
         listed = headless.call("list", within=within)
         described = headless.call("list", "--format", "json", within=within)
     assert (listed.returncode, described.returncode) == (0, 0)
@@ -138,8 +137,7 @@ def test_silent_mount_is_a_row_with_a_note(workshop: Path) -> None:
 
 
 def test_run_on_a_silent_mount_is_refused(workshop: Path, own_user: Path) -> None:
-    point = workshop / "silent"
-    with silent_mount(point) as within:
+    with silent_mount(workshop) as (point, within):
         refused = headless.call("run", "fsync-rate", point, within=within)
     assert (refused.returncode, refused.stdout) == (2, b"")
     (sentence,) = refused.stderr.decode().splitlines()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.real import hanging
+from tests.real import hanging, headless
 
 SILENT = "did not answer within"
 
@@ -41,3 +41,17 @@ def test_run_can_be_stopped_when_storage_starts_to_hang(workshop: Path, place: s
         assert (row.status, row.signals) == (143, 1), row
         assert "Traceback" not in row.said and ("did not answer" in row.said or "does not answer" in row.said), row
         assert hanging.cleaned(mount) == []
+
+
+def test_every_command_reports_a_silent_home_and_ends(workshop: Path) -> None:
+    target = workshop / "target"
+    target.mkdir()
+    with hanging.silent_mount(workshop) as (home, within):
+        words = (*within, "env", "-u", "XDG_STATE_HOME", "-u", "XDG_CONFIG_HOME", f"HOME={home}")
+        for command in (["history"], ["show", "last"], ["clean"], ["run", "fsync-rate", str(target)]):
+            done = headless.call(*command, within=words)
+            assert (done.returncode, done.stdout) == (2, b""), command
+            assert SILENT in done.stderr.decode(), command
+        listed = headless.call("scenarios", within=words)
+        assert listed.returncode == 0 and b"fsync-rate" in listed.stdout and SILENT in listed.stderr.decode()
+    assert list(target.iterdir()) == []

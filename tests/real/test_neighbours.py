@@ -1,41 +1,15 @@
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.bench import exactness
 from tests.real import disks, headless
-
-NEIGHBOUR = """
-import os, select, sys
-fd = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY, 0o600)
-print("syncing", flush=True)
-while not select.select([0], [], [], 0)[0]:
-    os.pwrite(fd, os.urandom(4096), 0)
-    os.fsync(fd)
-"""
-
-
-@contextmanager
-def neighbour(directory: Path) -> Iterator[None]:
-    file = directory / "neighbour"
-    process = subprocess.Popen(
-        [sys.executable, "-c", NEIGHBOUR, file], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout and process.stdout.readline() == "syncing\n"
-        yield
-        assert process.poll() is None, "the neighbour ended before the run did"
-    finally:
-        process.communicate()
-        file.unlink()
+from tests.real.neighbours import neighbours
 
 
 def test_noisy_neighbour_without_trace_gives_cannot_tell(workshop: Path) -> None:
-    with disks.on_loop(workshop) as storage, neighbour(storage.directory):
+    with disks.on_loop(workshop) as storage, neighbours(storage.directory, 1):
         run = headless.measure(headless.scenario_file(workshop), storage, "--trace", "off")
         assert storage.device
         assert headless.flushes_per_sync(run, storage.device) >= 1.1
@@ -57,7 +31,7 @@ def test_trace_separates_own_flushes_from_four_neighbours(workshop: Path, name: 
 
 def test_busy_neighbour_does_not_hide_missing_flushes(workshop: Path) -> None:
     """An ext4 without barriers on a buffered loop device, next to a file that is synced on the disk below."""
-    with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbour(workshop):
+    with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbours(workshop, 1):
         run = headless.measure("check", storage)
         assert run.verdict == "not-durable", run.sentence
         assert headless.accused_of(run) == {"barriers-off"}
