@@ -234,31 +234,30 @@ def zram(workshop: Path) -> Iterator[Storage]:
 @contextmanager
 def overlay(workshop: Path, options: str = "") -> Iterator[Storage]:
     """Make an overlay whose upper directory is on an ext4 on a loop device."""
-    kernel_has("overlay")
-    with on_loop(workshop) as below:
-        layers = {name: below.directory / name for name in ("lower", "upper", "work")}
-        for layer in layers.values():
-            layer.mkdir()
-        stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
-        with mounted("overlay", workshop / "merged", "overlay", f"{stated}{options}") as point:
-            yield Storage(point, below.device)
+    with on_loop(workshop) as below, _overlay_on(below, workshop / "merged", options) as point:
+        yield Storage(point, below.device)
 
 
 @contextmanager
 def overlay_on_hidden_memory(workshop: Path) -> Iterator[Storage]:
     """Make an overlay as in a container: its upper directory is in memory and not visible."""
+    with tmpfs(workshop) as memory, _overlay_on(memory, workshop / "merged") as point:
+        sh("mount", "-t", "tmpfs", "fstui-tests", memory.directory)
+        try:
+            yield Storage(point, None)
+        finally:
+            unmount(memory.directory)
+
+
+@contextmanager
+def _overlay_on(below: Storage, point: Path, options: str = "") -> Iterator[Path]:
     kernel_has("overlay")
-    with tmpfs(workshop) as memory:
-        layers = {name: memory.directory / name for name in ("lower", "upper", "work")}
-        for layer in layers.values():
-            layer.mkdir()
-        stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
-        with mounted("overlay", workshop / "merged", "overlay", stated) as point:
-            sh("mount", "-t", "tmpfs", "fstui-tests", memory.directory)
-            try:
-                yield Storage(point, None)
-            finally:
-                unmount(memory.directory)
+    layers = {name: below.directory / name for name in ("lower", "upper", "work")}
+    for layer in layers.values():
+        layer.mkdir()
+    stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
+    with mounted("overlay", point, "overlay", f"{stated}{options}") as merged:
+        yield merged
 
 
 def device_under(directory: Path) -> str:

@@ -1,12 +1,42 @@
-"""The processes of a run, found through their parents and not by name alone."""
+"""Programs that tests start, and the processes of a run, found through their parents and not by name alone."""
 
+import pwd
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 import psutil
 
 PATIENCE_S = 20.0
+
+
+def nobody(*capabilities: str) -> tuple[str, ...]:
+    """Return the words that start a command as another user who has only these capabilities."""
+    given = ",".join(f"+{capability}" for capability in capabilities)
+    return "setpriv", f"--reuid={pwd.getpwnam('nobody').pw_uid}", f"--inh-caps={given}", f"--ambient-caps={given}"
+
+
+@contextmanager
+def program(text: str, *arguments: object, within: tuple[str, ...] = ()) -> Iterator[subprocess.Popen[str]]:
+    """Run a Python program that prints a line when it is ready. Kill it at the end."""
+    words = [*within, sys.executable, "-c", text, *map(str, arguments)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout and process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def say(process: subprocess.Popen[str], words: str = "") -> str:
+    """Send a line to a program and return its next line, without the end of the line."""
+    assert process.stdin and process.stdout
+    process.stdin.write(f"{words}\n")
+    process.stdin.flush()
+    return process.stdout.readline().removesuffix("\n")
 
 
 def descendants(pid: int) -> list[psutil.Process]:

@@ -18,6 +18,7 @@ import pytest
 from fstui.model.at_risk import AtRisk
 from tests.real import disks, forgetful_fuse
 from tests.real.disks import MIB
+from tests.real.processes import program, say
 from tests.real.test_at_risk import watch
 
 SIZE_BYTES = 320 * MIB
@@ -117,22 +118,16 @@ def test_a_power_cut_takes_what_is_reported(workshop: Path, fstype: str, options
     ):
         maker, *quiet = disks.MKFS[fstype]
         disks.sh(disks.tool(maker), *quiet, device)
-        with disks.mounted(device, workshop / "mnt", fstype, options) as point:
-            writer = subprocess.Popen(
-                [sys.executable, "-c", WRITE, point], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-            try:
-                assert writer.stdin and writer.stdout and writer.stdout.readline() == "prepared\n"
-                with watch("--mount", point) as watching:
-                    for words in ("written", "in the cache"):
-                        writer.stdin.write("\n")
-                        writer.stdin.flush()
-                        assert writer.stdout.readline() == f"{words}\n"
-                        watching.second()
-                        state = watching.second()
-                    shutil.copy(medium, copy)
-            finally:
-                writer.communicate("\n\n\n")
+        with (
+            disks.mounted(device, workshop / "mnt", fstype, options) as point,
+            program(WRITE, point) as writer,
+            watch("--mount", point) as watching,
+        ):
+            for words in ("written", "in the cache"):
+                assert say(writer) == words
+                watching.second()
+                state = watching.second()
+            shutil.copy(medium, copy)
     with attached(copy) as device, disks.mounted(device, workshop / "mnt", fstype) as point:
         survived = json.loads(disks.sh(sys.executable, "-c", READ, point))
     compare(state, survived)

@@ -1,13 +1,11 @@
 """Power cuts on real filesystems. Instead of cutting the power, the filesystem is shut down at once without writing
-anything more (the ioctl GOINGDOWN with NOLOGFLUSH). Then it is mounted again, and its journal is replayed as after a
+anything more. Then it is mounted again, and its journal is replayed as after a
 power cut. The disk below keeps its power, so a lie of the disk shows only in the laboratory."""
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
-import struct
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from fstui.measure.probes import own_filesystem
 from fstui.model.run import Run
 from tests import prefork
 from tests.powercut.test_writer import each_writer, lines_until, probe_of
@@ -22,15 +21,13 @@ from tests.real import headless
 from tests.real.disks import Storage, eatmydata, frozen, kernel_has, on_loop, sh
 from tests.real.headless import FSTUI
 
-GOINGDOWN = 0x8004587D  # _IOR('X', 125, __u32), the same for ext4 and XFS
-NOLOGFLUSH = 2
-
 
 class Writing:
     """A writer on real storage and the lines that its witness received."""
 
     def __init__(self, storage: Storage, *settings: str, environment: Mapping[str, str] | None = None) -> None:
         self.storage = storage
+        settings = ("file=131072", *settings)
         words = [word for setting in settings for word in ("--set", setting)]
         self.process = headless.start(
             "powercut", "write", storage.directory, *words, environment=environment, stderr=subprocess.DEVNULL
@@ -40,22 +37,15 @@ class Writing:
     def until(self, records: int) -> None:
         _, self.heard = lines_until(self.process, each_writer(records))
 
-    def on_for(self, lines: int) -> None:
-        assert self.process.stdout
-        self.heard += b"".join(self.process.stdout.readline() for _ in range(lines))
-
     def cut(self) -> bytes:
         """Stop everything at once and mount the filesystem again. Return the witness's log."""
         probe = probe_of(self.process)
         os.killpg(probe, signal.SIGSTOP)
-        shut_down(self.storage.directory)
+        own_filesystem.cut_power(str(self.storage.directory))
         os.killpg(probe, signal.SIGKILL)
         rest, _ = self.process.communicate()
-        self.come_back()
-        return self.heard + rest
-
-    def come_back(self) -> None:
         remount(self.storage)
+        return self.heard + rest
 
 
 @contextlib.contextmanager
@@ -74,15 +64,6 @@ def writing(storage: Storage, *settings: str, **how: Any) -> Iterator[Writing]:
 def remount(storage: Storage, options: str = "rw") -> None:
     sh("umount", storage.directory)
     sh("mount", "-o", options, f"/dev/{storage.device}", storage.directory)
-
-
-def shut_down(directory: Path) -> None:
-    """Shut the filesystem down: neither data nor journal are written any more."""
-    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.ioctl(fd, GOINGDOWN, struct.pack("I", NOLOGFLUSH))
-    finally:
-        os.close(fd)
 
 
 def verify(storage: Storage, log: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
@@ -108,7 +89,7 @@ def libeatmydata() -> dict[str, str]:
 
 SELDOM = "commit=300"
 """On a busy host, five seconds pass before the cut, and the journal would commit what no sync has written."""
-ALL_WAYS = ("sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "writes=overwrite,append,create", "file=131072")
+ALL_WAYS = ("sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "writes=overwrite,append,create")
 
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs"])
@@ -127,7 +108,7 @@ def test_cuts_add_up_until_a_setting_changes(workshop: Path) -> None:
         titles = []
         for options in ("rw", "rw", "rw,noatime"):
             remount(storage, options)
-            with writing(storage, "file=131072") as writer:
+            with writing(storage) as writer:
                 writer.until(20)
                 log = writer.cut()
                 titles += [verified(storage, log)["findings"][0]["title"] for _ in range(2)]
@@ -137,7 +118,7 @@ def test_cuts_add_up_until_a_setting_changes(workshop: Path) -> None:
 def test_stubbed_syncs_lose_everything_even_the_directory(workshop: Path) -> None:
     with (
         on_loop(workshop, options=SELDOM) as storage,
-        writing(storage, "file=131072", environment=libeatmydata()) as writer,
+        writing(storage, environment=libeatmydata()) as writer,
     ):
         writer.until(20)
         run = verified(storage, writer.cut())
@@ -148,11 +129,12 @@ def test_stubbed_syncs_lose_everything_even_the_directory(workshop: Path) -> Non
 def test_unsynced_records_are_counted_one_by_one(workshop: Path) -> None:
     with (
         on_loop(workshop, options=SELDOM) as storage,
-        writing(storage, "file=131072", environment=libeatmydata()) as writer,
+        writing(storage, environment=libeatmydata()) as writer,
     ):
         writer.until(40)
         sh("sync", "-f", storage.directory)  # other processes may sync the records by then
-        writer.on_for(300)
+        assert writer.process.stdout
+        writer.heard += b"".join(writer.process.stdout.readline() for _ in range(300))
         run = verified(storage, writer.cut())
     found = figures(run)
     assert run["verdict"] == "lost"
@@ -175,7 +157,7 @@ def test_end_of_a_process_is_no_power_cut(workshop: Path) -> None:
 
 
 def test_read_only_filesystem_can_be_verified(workshop: Path) -> None:
-    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+    with on_loop(workshop) as storage, writing(storage) as writer:
         writer.until(20)
         log = writer.cut()
         remount(storage, "ro")
@@ -187,7 +169,7 @@ def test_read_only_filesystem_can_be_verified(workshop: Path) -> None:
 
 
 def test_unmounted_filesystem_is_not_taken_for_an_empty_one(workshop: Path) -> None:
-    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+    with on_loop(workshop) as storage, writing(storage) as writer:
         writer.until(20)
         log = writer.cut()
         sh("umount", storage.directory)
@@ -204,7 +186,7 @@ def test_records_on_an_unmounted_filesystem_are_not_forgotten(workshop: Path) ->
     def clean() -> subprocess.CompletedProcess[bytes]:
         return prefork.run("clean", "--pending")
 
-    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+    with on_loop(workshop) as storage, writing(storage) as writer:
         writer.until(20)
         writer.cut()
         sh("umount", storage.directory)
@@ -218,7 +200,7 @@ def test_records_on_an_unmounted_filesystem_are_not_forgotten(workshop: Path) ->
 
 
 def test_empty_filesystem_after_a_cut_has_lost_everything(workshop: Path) -> None:
-    with on_loop(workshop) as storage, writing(storage, "file=131072") as writer:
+    with on_loop(workshop) as storage, writing(storage) as writer:
         writer.until(20)
         log = writer.cut()
         for path in storage.directory.iterdir():

@@ -1,10 +1,9 @@
 import os
-import pwd
 import shutil
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,17 @@ from fstui.trace.child import RunTrace
 from fstui.trace.reader import flush_counter as flush_counter_module
 from fstui.trace.reader.flush_counter import FlushCounter, find_device
 from tests.real import disks, headless
+from tests.real.disks import Storage
 from tests.real.neighbours import neighbours
+from tests.real.processes import nobody
 
 SYNCS = 400
 BLOCK = bytes(4096)
 
 
 @asynccontextmanager
-async def traced(run_id: str, device: str) -> AsyncIterator[RunTrace]:
+async def traced(run_id: str, device: str | None) -> AsyncIterator[RunTrace]:
+    assert device
     trace = await RunTrace.start(run_id, [device])
     try:
         yield trace
@@ -41,12 +43,20 @@ async def during(trace: RunTrace, work: Callable[[], None]) -> DeviceTrace:
     return device
 
 
-def written_file(directory: Path, flags: int = 0) -> int:
-    fd = os.open(directory / "ours", os.O_RDWR | os.O_CREAT | flags, 0o600)
-    for number in range(64):
-        os.pwrite(fd, BLOCK, number * len(BLOCK))
-    os.fsync(fd)
-    return fd
+async def rewritten(storage: Storage, count: int = SYNCS, device: str | None = None) -> DeviceTrace:
+    """Return the traced flushes of the device, or of that of the storage, while a file is rewritten and synced."""
+    with written_file(storage.directory) as fd:
+        async with traced("rewritten", device or storage.device) as trace:
+            return await during(trace, lambda: rewrite(fd, count))
+
+
+@contextmanager
+def written_file(directory: Path) -> Iterator[int]:
+    with (directory / "ours").open("w+b") as file:
+        file.write(64 * BLOCK)
+        file.flush()
+        os.fsync(file.fileno())
+        yield file.fileno()
 
 
 def rewrite(fd: int, count: int = SYNCS) -> None:
@@ -57,22 +67,14 @@ def rewrite(fd: int, count: int = SYNCS) -> None:
 
 async def test_each_own_sync_is_one_own_flush_next_to_four_neighbours(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, neighbours(storage.directory, 4):
-        assert storage.device
-        fd = written_file(storage.directory)
-        async with traced("company", storage.device) as trace:
-            seen = await during(trace, lambda: rewrite(fd))
-        os.close(fd)
+        seen = await rewritten(storage)
     assert (seen.device, seen.lost, seen.requested_by_us) == (storage.device, 0, SYNCS)
     assert seen.requested_by_others
 
 
 async def test_few_requests_are_counted_and_timed(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage:
-        assert storage.device
-        fd = written_file(storage.directory)
-        async with traced("few", storage.device) as trace:
-            seen = await during(trace, lambda: rewrite(fd, 10))
-        os.close(fd)
+        seen = await rewritten(storage, 10)
     assert seen.requested_by_us == 10
     assert seen.requests
     assert seen.device_flush_ns and seen.device_write_ns
@@ -81,9 +83,8 @@ async def test_few_requests_are_counted_and_timed(workshop: Path) -> None:
 
 def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Recording every request would slow the step down."""
-    with disks.on_loop(workshop) as storage:
-        assert storage.device
-        device, fd = find_device(storage.device), written_file(storage.directory)
+    with disks.on_loop(workshop) as storage, written_file(storage.directory) as fd:
+        device = find_device(str(storage.device))
         assert device
         witness = FlushCounter("fstui-many", [os.getpid()], [device])
         try:
@@ -93,7 +94,6 @@ def test_of_many_requests_only_flushes_are_recorded(workshop: Path, monkeypatch:
             few = during_two_reads(witness, lambda: rewrite(fd, 10))
         finally:
             witness.remove()
-        os.close(fd)
     assert (many["asked_by_us"], many["requests"], many["device_flush_ns"]) == (20, None, None)
     assert few["asked_by_us"] == 20
     assert few["requests"] and few["device_flush_ns"]
@@ -111,35 +111,24 @@ def during_two_reads(witness: FlushCounter, work: Callable[[], None]) -> dict[st
 
 async def test_mount_without_barriers_requests_no_flush(workshop: Path) -> None:
     with disks.on_loop(workshop, options="barrier=0", direct_io=False) as storage, neighbours(storage.directory, 4):
-        assert storage.device
-        fd = written_file(storage.directory)
-        async with traced("nobarrier", storage.device) as trace:
-            seen = await during(trace, lambda: rewrite(fd))
-        os.close(fd)
+        seen = await rewritten(storage)
     assert (seen.lost, seen.requested_by_us, seen.fua_writes_by_us) == (0, 0, 0)
     assert not seen.requests
 
 
 async def test_device_without_cache_receives_no_flush_request(workshop: Path) -> None:
     with disks.write_through(workshop) as storage:
-        assert storage.device
-        fd = written_file(storage.directory)
-        async with traced("through", storage.device) as trace:
-            seen = await during(trace, lambda: rewrite(fd, 50))
-        os.close(fd)
+        seen = await rewritten(storage, 50)
     assert (seen.requested_by_us, seen.requests, seen.lost) == (0, 0, 0)
 
 
 async def test_flushes_of_threads_and_children_count_as_own(workshop: Path) -> None:
-    with disks.on_loop(workshop) as storage:
-        assert storage.device
-        fd = written_file(storage.directory)
+    with disks.on_loop(workshop) as storage, written_file(storage.directory) as fd:
         async with traced("family", storage.device) as trace:
             first = await during(trace, lambda: in_a_thread_of_a_child(lambda: rewrite(fd, 30)))
             rewrite(fd, 10)
             second = await during(trace, lambda: rewrite(fd, 20))
             nothing = await during(trace, lambda: None)
-        os.close(fd)
     assert [seen.requested_by_us for seen in (first, second, nothing)] == [30, 20, 0]
     assert nothing.device_flush_ns is None
 
@@ -156,14 +145,12 @@ def in_a_thread_of_a_child(work: Callable[[], None]) -> None:
 
 async def test_flushes_of_a_layers_threads_are_separate(workshop: Path) -> None:
     """Below a loop device its worker requests flushes, and their origin is unknown."""
-    backing = Path(os.path.realpath(f"/sys/dev/block/{os.major(d := workshop.stat().st_dev)}:{os.minor(d)}"))
-    if not (backing / "partition").exists() and not (backing / "queue").exists():
+    number = workshop.stat().st_dev
+    backing = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
+    if backing not in os.listdir("/sys/class/block"):
         pytest.skip("the tests' own directory is on no block device")
     with disks.on_loop(workshop) as storage:
-        fd = written_file(storage.directory)
-        async with traced("below", backing.name) as trace:
-            seen = await during(trace, lambda: rewrite(fd, 100))
-        os.close(fd)
+        seen = await rewritten(storage, 100, backing)
     assert seen.requested_by_us == 0
     assert seen.requested_by_kernel_threads is not None and seen.requested_by_kernel_threads >= 100
 
@@ -183,12 +170,11 @@ def test_run_next_to_four_neighbours_attributes_flushes(workshop: Path) -> None:
 
 
 def test_run_without_a_trace_reports_the_reason(workshop: Path) -> None:
-    nobody = str(pwd.getpwnam("nobody").pw_uid)
-    become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     place = workshop / "nobody's"
     place.mkdir()
     shutil.chown(place, "nobody")
-    done = headless.call("run", headless.scenario_file(workshop), place, "--format", "json", within=become)
+    words = ("run", headless.scenario_file(workshop), place, "--format", "json")
+    done = headless.call(*words, within=nobody("dac_override"))
     assert done.returncode == 0, done.stderr.decode()
     assert "not traced by the kernel: only root may trace the kernel" in done.stderr.decode()
     run = decode_run(done.stdout)
