@@ -5,22 +5,18 @@ writes to 200 of them every second. Then the writes per second of programs with 
 All on an ext4 on a loop device. Needs root. Budgets: 3 % of a core, and a rate of at least 0.98.
 """
 
-import json
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
 from tests.bench.pairs import parser, rotated, row
-from tests.bench.watch import FSTUI, PROGRAM, cpu_s
+from tests.bench.watch import cpu_s, shared, syncing, watching
 from tests.real import disks
+from tests.real.processes import program
 
 SYNCS_PER_S, FILES = 5_000, 2_000
 BUDGET, RATE = 0.03, 0.98
@@ -63,15 +59,14 @@ def main(argv: list[str]) -> int:
 def cost(directory: Path, rounds: int) -> bool:
     shares, syncs = [], []
     with (
-        running(PROGRAM, directory / "synced", SYNCS_PER_S),
-        running(HOLDER, directory, FILES),
-        watching() as watch,
+        syncing(directory / "synced", SYNCS_PER_S),
+        program(HOLDER, directory, FILES),
+        watching("--at-risk") as watch,
     ):
-        family = [psutil.Process(watch.pid), *psutil.Process(watch.pid).children()]
         for _ in range(rounds):
-            before, since = sum(map(cpu_s, family)), time.monotonic()
-            syncs.append(second(watch))
-            shares.append((sum(map(cpu_s, family)) - before) / (time.monotonic() - since))
+            share, event = shared(watch)
+            shares.append(share)
+            syncs.append(sum(each["syncs"] for each in event["second"]["programs"]))
             print(f"  {shares[-1]:5.1%}  {syncs[-1] - syncs[max(0, len(syncs) - 2)]} syncs", flush=True)
     kept = statistics.mean(shares) <= BUDGET
     print(
@@ -83,7 +78,7 @@ def cost(directory: Path, rounds: int) -> bool:
 
 def effect(file: Path, how: str, rounds: int, seconds: float) -> bool:
     rates, costs = [], []
-    with running(WRITER, file, how) as writer:
+    with program(WRITER, file, how) as writer:
         for turn in range(rounds):
             seen = {who: window(who, writer.pid, seconds) for who in rotated([WATCHED, ALONE], turn)}
             rates.append(seen[WATCHED].per_s / seen[ALONE].per_s)
@@ -106,48 +101,13 @@ class Seen(NamedTuple):
 def window(who: str, pid: int, seconds: float) -> Seen:
     if who == ALONE:
         return seen_in(pid, seconds)
-    with watching():
+    with watching("--at-risk"):
         return seen_in(pid, seconds)
 
 
 def seen_in(pid: int, seconds: float) -> Seen:
-    program = psutil.Process(pid)
-    writes, cpu, since = program.io_counters().write_count, cpu_s(program), time.monotonic()
+    writer = psutil.Process(pid)
+    writes, cpu, since = writer.io_counters().write_count, cpu_s(writer), time.monotonic()
     time.sleep(seconds)
-    done = program.io_counters().write_count - writes
-    return Seen(done / (time.monotonic() - since), (cpu_s(program) - cpu) / done)
-
-
-@contextmanager
-def running(program: str, *words: object) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a program, and end it afterwards."""
-    process = subprocess.Popen([sys.executable, "-c", program, *map(str, words)], stdout=subprocess.PIPE)
-    try:
-        assert process.stdout and process.stdout.readline()
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@contextmanager
-def watching() -> Iterator[subprocess.Popen[bytes]]:
-    """Start a watch and return after its first second."""
-    process = subprocess.Popen([FSTUI, "watch", "--at-risk", "--format", "events"], stdout=subprocess.PIPE)
-    try:
-        second(process)
-        second(process)
-        yield process
-    finally:
-        process.terminate()
-        process.communicate()
-
-
-def second(watch: subprocess.Popen[bytes]) -> int:
-    """Wait for its next event. Return the syncs that it has seen so far."""
-    assert watch.stdout
-    line = watch.stdout.readline()
-    if not line:
-        sys.exit("the watch has ended")
-    state = json.loads(line).get("second", {})
-    return sum(program["syncs"] for program in state.get("programs", ()))
+    done = writer.io_counters().write_count - writes
+    return Seen(done / (time.monotonic() - since), (cpu_s(writer) - cpu) / done)

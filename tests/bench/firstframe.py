@@ -36,8 +36,7 @@ def main(argv: list[str]) -> int:
 
 def _once(name: str) -> float:
     with tempfile.TemporaryDirectory() as state:
-        environment = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
-        environment["PYTHONDONTWRITEBYTECODE"] = ""  # an installed fstui is compiled, like Textual
+        compiled = {"PYTHONDONTWRITEBYTECODE": ""}  # as an installed fstui is, and Textual
         began = time.monotonic()
-        with PtyApp(environment=environment, command=_COMMANDS[name]) as app:
+        with PtyApp(state=state, environment=compiled, command=_COMMANDS[name]) as app:
             return app.read_until("F_AWAIT", 30) - began

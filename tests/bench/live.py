@@ -97,10 +97,8 @@ def _watched(step: Watched, target: Path, seconds: int) -> tuple[list[float], fl
     with tempfile.TemporaryDirectory() as state:
         scenario = Path(state) / "live.toml"
         scenario.write_text(_SCENARIO.format(per_s=step.per_s, sync_every=step.sync_every, seconds=planned_s))
-        environment = {"TERM": "xterm-256color", "COLORTERM": "", "LC_ALL": "C.UTF-8"}
-        environment |= {"XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
         command = [sys.executable, "-c", _APP, str(scenario), str(target)]
-        with PtyApp(command=command, environment=environment) as app:
+        with PtyApp(command=command, state=state) as app:
             app.read_until(f" of {planned_s} s", 60)
             app.read_for(1)
             shares = [_share(app) for _ in range(seconds)]

@@ -16,7 +16,6 @@ import asyncio
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,6 +46,7 @@ from tests.bench.work import (
     step_of,
 )
 from tests.real import disks
+from tests.real.processes import program
 
 LOW, HIGH = 0.97, 1.03
 QUIET_LOW, QUIET_HIGH = 0.9, 1.1
@@ -248,7 +248,7 @@ def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Benc
             assert storage.device
             if name != "loop":
                 within = opened.enter_context(disks.write_limit(storage.device, LIMIT_PER_S))
-                like = opened.enter_context(_process(within))
+                like = opened.enter_context(program("print(flush=True); input()", within=within)).pid
         machine = LocalMachine(like=like)
         machine.survey()
         stack = machine.target(str(place)).stack
@@ -257,14 +257,3 @@ def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Benc
         if trace.untraced and name != "memory":
             sys.exit(f"not traced: {trace.untraced}")
         yield Bench(name, str(place), machine, stack, trace, within, runner)
-
-
-@contextmanager
-def _process(within: Sequence[str]) -> Iterator[int]:
-    """Run a process in the cgroup, and yield its number once it is there."""
-    with subprocess.Popen([*within, "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as running:
-        assert running.stdin and running.stdout
-        running.stdin.write(b"x")
-        running.stdout.read(1)
-        yield running.pid
-        running.stdin.close()

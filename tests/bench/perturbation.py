@@ -57,12 +57,8 @@ def _headless(target: str, state: str) -> Run:
 
 
 def _live(target: str, state: str) -> Run:
-    environment = {"TERM": "xterm-256color", "COLORTERM": "", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}
-    with PtyApp(target, environment=environment) as app:
-        app.read_until("$ fstui run check", 30)
-        app.press("jjj")
-        app.read_until("$ fstui run odirect-truth", 10)
-        app.press("\r")
+    with PtyApp(target, state=state) as app:
+        app.begin_odirect_truth()
         app.read_until("findings", 120)
     (saved,) = (Path(state) / "fstui" / "runs").glob("*.json")
     return decode_run(saved.read_bytes())

@@ -12,10 +12,10 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from statistics import mean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import psutil
@@ -24,6 +24,7 @@ from fstui.model.watch import WatchCounts, WatchReport
 from tests.bench.pairs import arguments
 from tests.real import disks
 from tests.real.disks import MIB
+from tests.real.processes import program
 
 FSTUI = str(Path(sys.executable).parent / "fstui")
 PER_S = 20_000
@@ -51,7 +52,7 @@ def main(argv: list[str]) -> int:
     with (
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=options.dir) as place,
         disks.on_loop(Path(place), options="barrier=0") as storage,
-        syncing(storage.directory / "file"),
+        syncing(storage.directory / "file", PER_S),
         watching() as watch,
     ):
         seconds = [told(second(watch)) for _ in range(options.rounds)]
@@ -89,22 +90,15 @@ def told(second: Second) -> Second:
     return second
 
 
-@contextmanager
-def syncing(file: Path) -> Iterator[None]:
-    """Start the program, ended by the caller."""
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, file, str(PER_S)], stdout=subprocess.PIPE)
-    try:
-        assert process.stdout and process.stdout.readline()
-        yield
-    finally:
-        process.kill()
-        process.communicate()
+def syncing(file: Path, per_s: int) -> AbstractContextManager[subprocess.Popen[str]]:
+    """Run the program that syncs this many times per second."""
+    return program(PROGRAM, file, per_s)
 
 
 @contextmanager
-def watching() -> Iterator[subprocess.Popen[bytes]]:
+def watching(*options: str) -> Iterator[subprocess.Popen[bytes]]:
     """Start a watch and return in its second second; the first one resolves names."""
-    process = subprocess.Popen([FSTUI, "watch", "--format", "events"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([FSTUI, "watch", *options, "--format", "events"], stdout=subprocess.PIPE)
     try:
         assert process.stdout
         began = json.loads(process.stdout.readline())
@@ -126,13 +120,27 @@ def report_of(watch: subprocess.Popen[bytes]) -> WatchReport:
 
 def second(watch: subprocess.Popen[bytes]) -> Second:
     """Return its next event."""
-    family = [psutil.Process(watch.pid), *psutil.Process(watch.pid).children()]
-    before, since = sum(map(cpu_s, family)), time.monotonic()
-    assert watch.stdout
-    seen = msgspec.convert(json.loads(watch.stdout.readline())["second"], WatchCounts, strict=False)
-    share = (sum(map(cpu_s, family)) - before) / (time.monotonic() - since)
-    resident = sum(process.memory_info().rss for process in family)
+    share, event = shared(watch)
+    seen = msgspec.convert(event["second"], WatchCounts, strict=False)
+    resident = sum(process.memory_info().rss for process in family(watch))
     return Second(sum(row.syncs for row in seen.waits) / seen.elapsed_s, seen.lost, share, resident)
+
+
+def shared(watch: subprocess.Popen[bytes]) -> tuple[float, dict[str, Any]]:
+    """Return the share of a core that a watch uses up to its next event, and the event."""
+    both = family(watch)
+    before, since = sum(map(cpu_s, both)), time.monotonic()
+    assert watch.stdout
+    line = watch.stdout.readline()
+    share = (sum(map(cpu_s, both)) - before) / (time.monotonic() - since)
+    if not line:
+        sys.exit("the watch has ended")
+    return share, json.loads(line)
+
+
+def family(watch: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """Return the watch and its child."""
+    return [psutil.Process(watch.pid), *psutil.Process(watch.pid).children()]
 
 
 def cpu_s(process: psutil.Process) -> float:

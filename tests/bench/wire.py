@@ -10,14 +10,7 @@ from tests.bench.pairs import arguments
 from tests.terminal.pty_app import PtyApp
 
 BUDGET_KIB = 6.0
-_ENVIRONMENT = {
-    "TERM": "xterm-256color",
-    "COLORTERM": "",
-    "LANG": "C.UTF-8",
-    "LC_ALL": "C.UTF-8",
-    "TMUX": "",
-    "STY": "",
-}
+_NO_MULTIPLEXER = {"TMUX": "", "STY": ""}
 
 
 def main(argv: list[str]) -> int:
@@ -39,12 +32,9 @@ def _round(directory: str) -> list[float]:
     with (
         tempfile.TemporaryDirectory(dir=directory) as target,
         tempfile.TemporaryDirectory() as state,
-        PtyApp(target, environment={**_ENVIRONMENT, "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state}) as app,
+        PtyApp(target, state=state, environment=_NO_MULTIPLEXER) as app,
     ):
-        app.read_until("$ fstui run check", 30)
-        app.press("jjj")
-        app.read_until("$ fstui run odirect-truth", 10)
-        app.press("\r")
+        app.begin_odirect_truth()
         began = app.read_until("LAYER", 10)
         ended = app.read_until(" finding", 120)
         return _per_second([chunk for chunk in app.chunks if chunk[0] < ended], began)

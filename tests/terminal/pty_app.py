@@ -20,25 +20,30 @@ COMMAND = (sys.executable, "-c", "from fstui.cli import main; main()")
 _ANSWERS = ((b"\x1b[c", b"\x1b[?62;22c"), (b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[?2026$p", b"\x1b[?2026;2$y"))
 
 
+_TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "", "LC_ALL": "C.UTF-8"}
+
+
 class PtyApp:
-    """Start ``fstui ARGUMENTS`` on a terminal of that size. Leaving the block ends it."""
+    """Start ``fstui ARGUMENTS`` on a terminal of that size with 256 colours. Leaving the block ends it."""
 
     def __init__(
         self,
         *arguments: str,
-        environment: Mapping[str, str],
+        state: str | Path,
+        environment: Mapping[str, str] | None = None,
         command: Sequence[str] = COMMAND,
         columns: int = 80,
         rows: int = 24,
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        directories = {name: str(state) for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME")}
         self.process = subprocess.Popen(
             [*command, *arguments],
             stdin=slave,
             stdout=slave,
             stderr=slave,
-            env={**os.environ, **environment},
+            env={**os.environ, **_TERMINAL, **directories, **(environment or {})},
             cwd=ROOT,
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  no threads here
@@ -61,6 +66,13 @@ class PtyApp:
             if self._read(0.1) and words.encode() in b"".join(chunk for _, chunk in self.chunks[seen:]):
                 return self.chunks[-1][0]
         raise TimeoutError(f"{words!r} did not appear within {timeout_s} s")
+
+    def begin_odirect_truth(self) -> None:
+        """Start this scenario from the plan of its target."""
+        self.read_until("$ fstui run check", 30)
+        self.press("jjj")
+        self.read_until("$ fstui run odirect-truth", 10)
+        self.press("\r")
 
     def read_for(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

@@ -32,19 +32,13 @@ main()
 
 @pytest.mark.parametrize(("debug", "last"), [("", "FSTUI_DEBUG=1 shows where."), ("1", "KeyError: 'sda'")])
 def test_fault_in_the_survey(tmp_path: Path, debug: str, last: str) -> None:
-    environment = {
-        "TERM": "xterm-256color",
-        "XDG_STATE_HOME": str(tmp_path),
-        "XDG_CONFIG_HOME": str(tmp_path),
-        "FSTUI_DEBUG": debug,
-    }
-    with PtyApp(environment=environment, command=(sys.executable, "-c", _BROKEN)) as app:
+    with PtyApp(state=tmp_path, environment={"FSTUI_DEBUG": debug}, command=(sys.executable, "-c", _BROKEN)) as app:
         app.read_until(last, 30)
         assert (b"Traceback" in app.output) == bool(debug)
         assert app.process.wait(30) == 1
 
 
-def test_endless_thread_does_not_delay_the_end() -> None:
-    with PtyApp(environment={"TERM": "xterm-256color"}, command=(sys.executable, "-c", _WAITING)) as app:
+def test_endless_thread_does_not_delay_the_end(tmp_path: Path) -> None:
+    with PtyApp(state=tmp_path, command=(sys.executable, "-c", _WAITING)) as app:
         app.read_until("waits", 30)
         assert app.process.wait(30) == 129

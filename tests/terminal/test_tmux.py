@@ -137,27 +137,28 @@ def test_run_on_this_disk_is_judged_and_can_be_read_again(terminal: Tmux, target
     assert len(run.steps) == len(scenarios.load("check").steps)
 
 
-def test_signal_during_a_run_cleans_up_and_saves_it(terminal: Tmux, target: Path) -> None:
+def sigterm(terminal: Tmux) -> None:
+    _app_of(terminal).send_signal(signal.SIGTERM)
+
+
+def ctrl_c(terminal: Tmux) -> None:
+    terminal.press("C-c")
+
+
+@pytest.mark.parametrize(("stop", "code"), [(sigterm, 143), (ctrl_c, 130)])
+def test_stopped_run_is_cleaned_up_and_saved(
+    terminal: Tmux, target: Path, stop: Callable[[Tmux], None], code: int
+) -> None:
     begun(terminal, target)
     assert [path.name[:7] for path in target.iterdir()] == [".fstui-"]
-    _app_of(terminal).send_signal(signal.SIGTERM)
+    stop(terminal)
     terminal.wait_for_prompt()
     terminal.run("echo code $?")
-    terminal.wait_for("code 143")
+    terminal.wait_for(f"code {code}")
     assert is_clean(terminal)
     assert list(target.iterdir()) == []
     run = runs.load("last")
-    assert run.status == "stopped"
-    assert run.steps
-
-
-def test_ctrl_c_during_a_run_cleans_up_and_saves_it(terminal: Tmux, target: Path) -> None:
-    begun(terminal, target)
-    terminal.press("C-c")
-    terminal.wait_for_prompt()
-    assert is_clean(terminal)
-    assert list(target.iterdir()) == []
-    assert runs.load("last").status == "stopped"
+    assert run.status == "stopped" and run.steps
 
 
 def test_ctrl_z_suspends_and_fg_resumes(terminal: Tmux, target: Path) -> None:
@@ -223,15 +224,13 @@ def _wait(until: Callable[[], bool], timeout_s: float = 60.0) -> None:
 
 
 def test_first_painted_frame_is_not_empty(state: Path) -> None:
-    settings = {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state)}
-    with PtyApp(environment={**settings, "XDG_CONFIG_HOME": str(state)}) as app:
+    with PtyApp(state=state) as app:
         app.read_until("F_AWAIT", 60)
         first_line = app.output.partition(b"\x1b[1;1H")[2][:40]
     assert b"fstui" in first_line
 
 
 def test_terminal_without_cursor_movement_gets_a_sentence(state: Path) -> None:
-    settings = {"TERM": "dumb", "LC_ALL": "C.UTF-8", "XDG_STATE_HOME": str(state), "XDG_CONFIG_HOME": str(state)}
-    with PtyApp(environment=settings) as app:
+    with PtyApp(state=state, environment={"TERM": "dumb"}) as app:
         app.read_until("'fstui run SCENARIO DIR'", 60)
         assert b"\x1b" not in app.output
