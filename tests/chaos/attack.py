@@ -123,8 +123,8 @@ def attack(
     strike: Callable[[subprocess.Popen[bytes]], None],
     patience_s: float,
     *,
-    heal: Callable[[], None] = lambda: None,
-    again: Callable[[], None] = lambda: None,
+    heal: Callable[[], object] = lambda: None,
+    again: Callable[[], object] = lambda: None,
     within: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
 ) -> Attacked:

@@ -22,7 +22,7 @@ held = []
 while os.path.exists(f"/proc/{sys.argv[1]}/status") and len(held) < int(sys.argv[2]):
     held.append(b"x" * (1 << 20))
 """
-Strike = Callable[[Place], None]
+Strike = Callable[[Place], object]
 
 
 class NotHere(Exception):  # noqa: N818  a reason, said
@@ -31,9 +31,7 @@ class NotHere(Exception):  # noqa: N818  a reason, said
 
 def no_space(box: Place, patience_s: float) -> Attacked:
     """ENOSPC: another program fills the filesystem."""
-
-    with fresh(box) as place:
-        return struck(place, lambda p: _fill(p.directory.parent), patience_s, "sqlite-commit")
+    return struck(box, lambda place: _fill(place.point), patience_s, "sqlite-commit")
 
 
 def _fill(mount_point: Path) -> None:
@@ -45,17 +43,16 @@ def _fill(mount_point: Path) -> None:
 
 def out_of_quota(box: Place, patience_s: float) -> Attacked:
     """EDQUOT from fsync: a limit of btrfs that applies to root, too (btrfs-quota(5)), removed before ``clean``."""
-    with fresh(box, fstype="btrfs") as place:
-        point = place.directory.parent
-        btrfs = disks.tool("btrfs")
-        disks.sh(btrfs, "quota", "enable", point)
-        return struck(
-            place,
-            lambda _: _done(disks.sh(btrfs, "qgroup", "limit", "256K", point)),
-            patience_s,
-            "sqlite-commit",
-            heal=lambda: _done(disks.sh(btrfs, "qgroup", "limit", "none", point)),
-        )
+    btrfs = disks.tool("btrfs")
+
+    def limit(place: Place) -> None:
+        disks.sh(btrfs, "quota", "enable", place.point)
+        disks.sh(btrfs, "qgroup", "limit", "256K", place.point)
+
+    def lift(place: Place) -> None:
+        disks.sh(btrfs, "qgroup", "limit", "none", place.point)
+
+    return struck(box, limit, patience_s, "sqlite-commit", heal=lift, fstype="btrfs")
 
 
 def error_on_write(box: Place, patience_s: float) -> Attacked:
@@ -69,80 +66,70 @@ def error_on_fsync(box: Place, patience_s: float) -> Attacked:
 
 
 def _without_blocks(box: Place, patience_s: float, *words: str) -> Attacked:
-    memory = box.workshop / "memory"
-    with disks.mounted("fstui-chaos", memory, "tmpfs", "size=100m"), fresh(box, memory) as place:
-        return struck(place, lambda _: _fill(memory), patience_s, *words)
+    with disks.mounted("fstui-chaos", box.workshop / "memory", "tmpfs", "size=100m") as memory:
+        return struck(box, lambda _: _fill(memory), patience_s, *words, home=memory)
 
 
 def read_only(box: Place, patience_s: float) -> Attacked:
     """The filesystem becomes read-only, as after an error. It is mounted again before ``clean``."""
-    with fresh(box) as place:
-        point = place.directory.parent
-        device = _device(point)
 
-        def mount_again() -> None:
-            disks.sh("umount", point)
-            disks.sh("mount", device, point)
+    def mount_again(place: Place) -> None:
+        device = _device(place.point)
+        disks.sh("umount", place.point)
+        disks.sh("mount", device, place.point)
 
-        return struck(
-            place, lambda _: _done(disks.sh("mount", "-o", "remount,abort", point)), patience_s, again=mount_again
-        )
+    abort = ("mount", "-o", "remount,abort")
+    return struck(box, lambda place: disks.sh(*abort, place.point), patience_s, again=mount_again)
 
 
 def lazily_unmounted(box: Place, patience_s: float) -> Attacked:
     """umount -l: DIR shows the directory below while the run continues. It is mounted again before ``clean``."""
-    with fresh(box) as place:
-        point = place.directory.parent
-        device = _device(point)
-        return struck(
-            place,
-            lambda _: _done(disks.sh("umount", "--lazy", point)),
-            patience_s,
-            heal=lambda: _done(disks.sh("mount", device, point)),
-        )
+    devices: list[str] = []
+
+    def unmount(place: Place) -> None:
+        devices.append(_device(place.point))
+        disks.sh("umount", "--lazy", place.point)
+
+    return struck(box, unmount, patience_s, heal=lambda place: disks.sh("mount", *devices, place.point))
 
 
 def frozen(box: Place, patience_s: float) -> Attacked:
     """fsfreeze: every write waits until after the first check."""
-    with fresh(box) as place:
-        point = place.directory.parent
-        try:
-            return struck(
-                place,
-                lambda _: _done(disks.sh(disks.tool("fsfreeze"), "--freeze", point)),
-                patience_s,
-                heal=lambda: _done(disks.sh("fsfreeze", "--unfreeze", point)),
-            )
-        finally:
-            subprocess.run(["fsfreeze", "--unfreeze", point], check=False, stderr=subprocess.DEVNULL)
+    fsfreeze = disks.tool("fsfreeze")
+
+    def thaw(place: Place) -> None:
+        subprocess.run([fsfreeze, "--unfreeze", place.point], check=False, stderr=subprocess.DEVNULL)
+
+    return struck(box, lambda place: disks.sh(fsfreeze, "--freeze", place.point), patience_s, heal=thaw)
 
 
 def renamed(box: Place, patience_s: float) -> Attacked:
     """DIR is renamed."""
-    with fresh(box) as place:
-        return struck(place, lambda p: _done(p.directory.rename(p.directory.with_name("elsewhere"))), patience_s)
+    return struck(box, _rename, patience_s)
+
+
+def _rename(place: Place) -> None:
+    place.directory.rename(place.directory.with_name("elsewhere"))
 
 
 def moved(box: Place, patience_s: float) -> Attacked:
     """DIR is moved to another directory."""
 
     def move(place: Place) -> None:
-        (place.directory.parent / "deep/er").mkdir(parents=True)
-        place.directory.rename(place.directory.parent / "deep/er/target")
+        (place.point / "deep/er").mkdir(parents=True)
+        place.directory.rename(place.point / "deep/er/target")
 
-    with fresh(box) as place:
-        return struck(place, move, patience_s)
+    return struck(box, move, patience_s)
 
 
 def replaced(box: Place, patience_s: float) -> Attacked:
     """DIR is replaced by another directory."""
 
     def replace(place: Place) -> None:
-        place.directory.rename(place.directory.with_name("elsewhere"))
+        _rename(place)
         place.directory.mkdir()
 
-    with fresh(box) as place:
-        return struck(place, replace, patience_s)
+    return struck(box, replace, patience_s)
 
 
 def out_of_memory(box: Place, patience_s: float) -> Attacked:
@@ -161,8 +148,7 @@ def out_of_memory(box: Place, patience_s: float) -> Attacked:
                 environment = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
                 subprocess.run(hog, check=False, env=environment)
 
-        with fresh(box) as place:
-            return struck(place, starve, patience_s, within=within)
+        return struck(box, starve, patience_s, within=within)
     finally:
         processes.eventually(lambda: not (group / "cgroup.procs").read_text())
         group.rmdir()
@@ -185,22 +171,21 @@ def clock_jumps(box: Place, patience_s: float) -> Attacked:
     library = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
     if library is None:
         raise NotHere("no libfaketime: apt-get install faketime")
-    with fresh(box) as place:
-        told = place.workshop / "faketime"
-        told.write_text("+0")
-        environment = {
-            "LD_PRELOAD": str(library),
-            "FAKETIME_TIMESTAMP_FILE": str(told),
-            "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        }
+    told = box.workshop / "faketime"
+    told.write_text("+0")
+    environment = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(told),
+        "FAKETIME_NO_CACHE": "1",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+    }
 
-        def jump(_: Place) -> None:
-            for where in ("+2d", "-3d"):
-                told.write_text(where)
-                time.sleep(0.5)
+    def jump(_: Place) -> None:
+        for where in ("+2d", "-3d"):
+            told.write_text(where)
+            time.sleep(0.5)
 
-        return struck(place, jump, patience_s, environment=environment)
+    return struck(box, jump, patience_s, environment=environment)
 
 
 FAULTS: dict[str, Callable[[Place, float], Attacked]] = {
@@ -220,7 +205,7 @@ FAULTS: dict[str, Callable[[Place, float], Attacked]] = {
 
 
 @contextmanager
-def fresh(box: Place, home: Path | None = None, fstype: str = "ext4") -> Iterator[Place]:
+def fresh(box: Place, home: Path | None, fstype: str) -> Iterator[Place]:
     """Make a filesystem on a disk in ``home``."""
     workshop = (home or box.workshop) / "fresh"
     workshop.mkdir()
@@ -234,31 +219,37 @@ def fresh(box: Place, home: Path | None = None, fstype: str = "ext4") -> Iterato
 
 
 def struck(
-    place: Place,
+    box: Place,
     strike: Strike,
     patience_s: float,
     scenario: str = "wal-postgres",
     setting: str = "seconds=2",
     *,
-    heal: Callable[[], None] = lambda: None,
-    again: Callable[[], None] = lambda: None,
+    heal: Strike = lambda _: None,
+    again: Strike = lambda _: None,
     within: tuple[str, ...] = (),
     environment: dict[str, str] | None = None,
+    home: Path | None = None,
+    fstype: str = "ext4",
 ) -> Attacked:
-    """Start a run, cause the fault in its first step, and end the run if it continues."""
+    """Start a run on a new filesystem, cause the fault in its first step, and end the run if it continues."""
+    with fresh(box, home, fstype) as place:
 
-    def blow(process: subprocess.Popen[bytes]) -> None:
-        until = time.monotonic() + BEGUN_S
-        while process.poll() is None and time.monotonic() < until and not _writes(place):
-            wait(place, process, 0.1)
-        wait(place, process, IN_STEP_S)
-        strike(place)
-        wait(place, process, GOES_ON_S)
-        with suppress(ProcessLookupError):
-            process.terminate()
+        def blow(process: subprocess.Popen[bytes]) -> None:
+            until = time.monotonic() + BEGUN_S
+            while process.poll() is None and time.monotonic() < until and not _writes(place):
+                wait(place, process, 0.1)
+            wait(place, process, IN_STEP_S)
+            strike(place)
+            wait(place, process, GOES_ON_S)
+            with suppress(ProcessLookupError):
+                process.terminate()
 
-    words = ["run", scenario, str(place.directory), "--set", setting, "--format", "json"]
-    return attack(place, words, blow, patience_s, heal=heal, again=again, within=within, environment=environment)
+        words = ["run", scenario, str(place.directory), "--set", setting, "--format", "json"]
+        return attack(
+            place, words, blow, patience_s,
+            heal=lambda: heal(place), again=lambda: again(place), within=within, environment=environment,
+        )  # fmt: skip
 
 
 def _writes(place: Place) -> bool:
@@ -270,7 +261,3 @@ def _writes(place: Place) -> bool:
 def _device(mount_point: Path) -> str:
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     return next(line.split()[-2] for line in lines if line.split()[4] == str(mount_point))
-
-
-def _done(_: object) -> None:
-    """Run a command and ignore its result."""

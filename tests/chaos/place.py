@@ -44,6 +44,8 @@ class Place:
     def __init__(self, workshop: Path, directory: Path) -> None:
         self.workshop = workshop
         self.directory = directory
+        self.point = directory.parent
+        """Where its filesystem is mounted."""
         self.state = workshop / "state"
         self.token = f"{os.getpid()}"
         self.environment = {
@@ -84,12 +86,12 @@ class Place:
         ledger = self.state / "fstui/ledger"
         return Left(
             processes=tuple(_called(process) for process in self.family()),
-            files=tuple(_of_ours(self.directory.parent)),
+            files=tuple(_of_ours(self.point)),
             ledger=tuple(_names(ledger)),
             mounts=tuple(
                 point
                 for number, point in _mounted().items()
-                if number not in self._mounted and point != str(self.directory.parent)  # a fault mounted it again
+                if number not in self._mounted and point != str(self.point)  # a fault mounted it again
             ),
             traces=tuple(
                 name for name in _names(TRACING / "instances") if any(f"fstui-{run}" in name for run in self._runs)
