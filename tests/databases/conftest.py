@@ -7,16 +7,6 @@ from tests.real.conftest import workshop
 __all__ = ["workshop"]
 
 
-WITH_STORAGE = frozenset(
-    {
-        "test_existing.py",
-        "test_oltp.py",
-        "test_replica_cut.py",
-        "test_throwaway.py",
-        "test_sqlite.py",
-        "test_trouble.py",
-    }
-)
 SERVERLESS = "test_sqlite.py"
 
 
@@ -24,7 +14,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that make storage; all but those of SQLite start servers."""
     here = Path(__file__).parent
     for item in items:
-        if item.path.parent == here and item.path.name in WITH_STORAGE:
+        if item.path.parent == here and "workshop" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.root)
             item.add_marker(pytest.mark.slow)
             if item.path.name != SERVERLESS:

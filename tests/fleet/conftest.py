@@ -43,6 +43,13 @@ def installed(tmp_path: Path) -> str:
 
 
 @pytest.fixture
+def carried(tmp_path: Path, installed: str) -> tuple[str, ...]:
+    """The options that carry a file to db1, into the directory ``place``."""
+    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
+    return "--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place")
+
+
+@pytest.fixture
 def fleet(tmp_path: Path, ssh: str) -> Fleet:
     def call(*arguments: str, after: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
         with contextlib.chdir(tmp_path):

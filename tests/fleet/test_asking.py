@@ -110,26 +110,22 @@ def test_hosts_have_a_time_limit(fleet: Fleet, installed: str, tmp_path: Path) -
     assert troubles.pop("db2").startswith("not finished within ")
 
 
-def test_forged_answers_are_refused(fleet: Fleet, installed: str, tmp_path: Path) -> None:
-    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
-    place = tmp_path / "place"
-    done = fleet(*run("--nodes", "forger1", "--pyz", str(file), "--place", str(place)))
+def test_forged_answers_are_refused(fleet: Fleet, carried: tuple[str, ...]) -> None:
+    done = fleet(*run(*carried, "--nodes", "forger1"))
     assert done.returncode == 1 and "forger1: its answer cannot be parsed" in done.stdout
-    cleaned = fleet("clean", "out", "--place", str(place))
+    cleaned = fleet("clean", "out", *carried[-2:])
     assert (cleaned.returncode, cleaned.stderr) == (1, "forger1: its answer was cut short\n")
 
 
-def test_a_missing_or_damaged_file_is_carried(fleet: Fleet, installed: str, tmp_path: Path) -> None:
-    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
-    there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"))
+def test_a_missing_or_damaged_file_is_carried(fleet: Fleet, carried: tuple[str, ...], tmp_path: Path) -> None:
     for turn in ("missing", "current", "damaged"):
-        done = fleet(*run()[:3], "--into", turn, *there)
+        done = fleet(*run()[:3], "--into", turn, *carried)
         assert done.returncode == 0, done.stdout + done.stderr
-        (carried,) = (tmp_path / "place").glob("fstui-*.pyz")
-        assert carried.read_bytes() == file.read_bytes()
+        (file,) = (tmp_path / "place").glob("fstui-*.pyz")
+        assert file.read_bytes() == (tmp_path / "carried.pyz").read_bytes()
         if turn == "current":
-            carried.write_text("#!/bin/sh\nexit 1\n")
-    assert fleet(*run("--remove"), *there).returncode == 0
+            file.write_text("#!/bin/sh\nexit 1\n")
+    assert fleet(*run("--remove"), *carried).returncode == 0
     assert not (tmp_path / "place").exists()
 
 
@@ -257,25 +253,21 @@ def test_a_busy_host_needs_yes(
     assert forced.returncode == 0 and "1 of 1 host answered" in forced.stdout, forced.stdout
 
 
-def test_two_fleets_at_once_do_not_conflict(ssh: str, installed: str, tmp_path: Path) -> None:
-    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
-    there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--ssh", ssh)
-    words = [["fleet", *run()[:3], "--into", into, *there] for into in ("one", "other")]
+def test_two_fleets_at_once_do_not_conflict(ssh: str, carried: tuple[str, ...], tmp_path: Path) -> None:
+    words = [["fleet", *run()[:3], "--into", into, *carried, "--ssh", ssh] for into in ("one", "other")]
     begun = [Forked(each, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for each in words]
     said = [process.communicate(timeout=120) for process in begun]
     assert [process.returncode for process in begun] == [0, 0], said
 
 
-def test_a_file_in_use_is_not_removed(fleet: Fleet, installed: str, tmp_path: Path) -> None:
-    file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
-    there = ("--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place"), "--remove")
+def test_a_file_in_use_is_not_removed(fleet: Fleet, carried: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "place").mkdir()
     running = tmp_path / "place" / f".using-{os.getpid()}"
     running.touch()
-    assert fleet(*run(), *there).returncode == 0
+    assert fleet(*run(*carried, "--remove")).returncode == 0
     assert len(list((tmp_path / "place").glob("fstui-*.pyz"))) == 1
     running.rename(running.with_name(f".using-{2**22 + 1}"))  # no process has it: pid_max is 2**22
-    assert fleet(*run()[:3], "--into", "again", *there).returncode == 0
+    assert fleet(*run()[:3], "--into", "again", *carried, "--remove").returncode == 0
     assert not (tmp_path / "place").exists()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Made, carried, hosts, hung
+from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, Made, carried, hosts, hung
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -56,11 +56,15 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
         assert [path for place in places.values() for path in place.glob(".fstui-*")] == []
 
 
+def long_run(workshop: Path, up: Hosts) -> tuple[str, ...]:  # noqa: F811
+    scenario = str(scenario_file(workshop, "fdatasync"))
+    words = ("run", scenario, str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
+    return *words, "--installed", FSTUI, "--into", f"{workshop}/out"
+
+
 def test_a_run_over_the_time_limit_is_ended(workshop: Path) -> None:  # noqa: F811
     with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
-        scenario = scenario_file(workshop, "fdatasync")
-        arguments = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
-        done = up.fleet(*arguments, "--installed", FSTUI, "--timeout", "10", "--into", f"{workshop}/out")
+        done = up.fleet(*long_run(workshop, up), "--timeout", "10")
         assert done.returncode == 1
         assert "db1: not finished within" in done.stdout and "the run there was stopped" in done.stdout
         assert eventually(lambda: not up.left("db1"))
@@ -69,9 +73,7 @@ def test_a_run_over_the_time_limit_is_ended(workshop: Path) -> None:  # noqa: F8
 
 def test_ctrl_c_ends_a_run_on_a_host(workshop: Path) -> None:  # noqa: F811
     with disks.on_loop(workshop) as storage, hosts(workshop, {"db1": Made(storage.directory)}) as up:
-        scenario = scenario_file(workshop, "fdatasync")
-        arguments = ("run", str(scenario), str(up.target), "--set", "seconds=60", "--nodes", "db1", "--trust-dir")
-        process = up.begun(*arguments, "--installed", FSTUI, "--into", f"{workshop}/out")
+        process = up.begun(*long_run(workshop, up))
         assert eventually(lambda: any(storage.directory.glob(".fstui-*/*")), 60)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)

@@ -53,24 +53,30 @@ def test_bytes_at_the_lowest_device_are_in_the_document(workshop: Path) -> None:
     assert f"The devices received from all processes: {lowest.id} " in " ".join(shown.split())
 
 
-def test_low_space_is_refused_until_confirmed(workshop: Path) -> None:
+COMMANDS = {
+    "run": (("run", "{scenario}", "{directory}", "--set", "seconds=0.1"), b"Run it anyway?", b""),
+    "powercut write": (
+        ("powercut", "write", "{directory}", "--set", "file=131072", "--set", "seconds=0.1"), b"Write anyway?", b"ack ",
+    ),
+}  # fmt: skip
+"""The words of each command that writes, its question, and what it prints."""
+
+
+def words_of(command: str, workshop: Path, directory: Path) -> list[str]:
+    scenario = headless.scenario_file(workshop)
+    return [word.format(scenario=scenario, directory=directory) for word in COMMANDS[command][0]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_low_space_is_refused_until_confirmed(workshop: Path, command: str) -> None:
     with nearly_full(workshop) as (directory, environment):
-        call = ("run", headless.scenario_file(workshop), directory, "--set", "seconds=0.1")
-        refused = headless.call(*call, environment=environment)
+        words = words_of(command, workshop, directory)
+        refused = headless.call(*words, environment=environment)
         assert refused.returncode == 2
         assert b"stays free during the run" in refused.stderr and b"--yes" in refused.stderr
         assert [path.name for path in directory.iterdir()] == ["others"]
-        assert headless.call(*call, "--yes", environment=environment).returncode == 0
-
-
-def test_low_space_is_refused_for_power_cut_write_too(workshop: Path) -> None:
-    with nearly_full(workshop) as (directory, environment):
-        call = ("powercut", "write", directory, "--set", "file=131072", "--set", "seconds=0.1")
-        refused = headless.call(*call, environment=environment)
-        assert refused.returncode == 2
-        assert b"stays free during the run" in refused.stderr and b"--yes" in refused.stderr
-        assert [path.name for path in directory.iterdir()] == ["others"]
-        assert b"ack " in headless.call(*call, "--yes", environment=environment).stdout
+        confirmed = headless.call(*words, "--yes", environment=environment)
+        assert confirmed.returncode == 0 and COMMANDS[command][2] in confirmed.stdout
 
 
 def _interrupted(process: subprocess.Popen[bytes], hands: IO[bytes]) -> int:
@@ -100,18 +106,10 @@ def asking(words: list[str], question: bytes, environment: dict[str, str]) -> It
         assert _interrupted(process, hands) == 130
 
 
-def test_ctrl_c_leaves_a_question(workshop: Path) -> None:
+@pytest.mark.parametrize("command", COMMANDS)
+def test_ctrl_c_leaves_a_question(workshop: Path, command: str) -> None:
     with nearly_full(workshop) as (directory, environment):
-        words = ["run", str(headless.scenario_file(workshop)), str(directory)]
-        with asking(words, b"Run it anyway?", environment):
-            pass
-        assert [path.name for path in directory.iterdir()] == ["others"]
-
-
-def test_ctrl_c_leaves_the_question_of_a_power_cut(workshop: Path) -> None:
-    with nearly_full(workshop) as (directory, environment):
-        words = ["powercut", "write", str(directory), "--set", "file=131072"]
-        with asking(words, b"Write anyway?", environment):
+        with asking(words_of(command, workshop, directory), COMMANDS[command][1], environment):
             pass
         assert [path.name for path in directory.iterdir()] == ["others"]
 
