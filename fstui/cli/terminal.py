@@ -8,9 +8,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, cast
 
 from fstui.cli.output import is_terminal
 from fstui.model.errors import Refused
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _THRESHOLDS = gc.get_threshold()
 """Python's defaults. ``execution`` sets others for commands."""
@@ -35,6 +40,7 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     check_terminal()
     gc.disable()  # the app enables it again after the first frame
     gc.set_threshold(*_THRESHOLDS)
+    _leave_out_openssl()
     if simulate is not None:
         from fstui.cli.options import session_on  # noqa: PLC0415  the app starts without click
 
@@ -49,6 +55,13 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
     from fstui.tui.app import run_app  # noqa: PLC0415
 
     return run_app(session, directory)
+
+
+def _leave_out_openssl() -> None:
+    """Keep asyncio and hashlib from loading OpenSSL, 5 MiB. The app uses no TLS, and Python has the hashes itself."""
+    if find_spec("_sha2") or find_spec("_sha256"):  # since Python 3.12, and before; some builds have neither
+        for module in ("ssl", "_hashlib"):
+            sys.modules.setdefault(module, cast("ModuleType", None))  # importing it raises ImportError
 
 
 def check_terminal() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
 from itertools import pairwise, zip_longest
 from math import ceil, floor, log10
 from statistics import median
@@ -198,6 +197,8 @@ def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:
 
 def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[str]:
     """Draw lines for the reference values, and at the right their names and those of percentiles without overlap."""
+    from html import escape  # noqa: PLC0415  half a MiB of entities; the screens only need the scale
+
     visible = [mark for mark in references if scale.holds(mark.ns)]
     for mark in visible:
         y = _y(scale, mark.ns)

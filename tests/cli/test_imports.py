@@ -3,8 +3,11 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from tests.terminal.pty_app import PtyApp
 
 HEAVY = ("textual", "rich", "click", "msgspec", "psutil", "pyudev", "sh", "asyncio")
 
@@ -54,7 +57,14 @@ def test_the_first_screen_needs_no_psutil() -> None:
         "print(*sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
-    assert "textual" in done.stdout.split() and {"psutil", "sh"}.isdisjoint(done.stdout.split())
+    assert "textual" in done.stdout.split() and {"psutil", "sh", "html.entities"}.isdisjoint(done.stdout.split())
+
+
+def test_the_app_does_not_load_openssl(tmp_path: Path) -> None:
+    with PtyApp(str(tmp_path), state=tmp_path) as app:
+        app.read_until("fsync-rate", 60)
+        maps = Path(f"/proc/{app.process.pid}/maps").read_text()
+    assert maps and "libcrypto" not in maps
 
 
 def test_the_first_screen_needs_no_rules() -> None:
