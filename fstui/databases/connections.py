@@ -8,6 +8,8 @@ from fstui.measure.kinds.servers import Driver
 from fstui.model.base import Base
 from fstui.model.errors import Refused
 
+PASSWORD_VARIABLE = "FSTUI_DB_PASSWORD"
+
 
 class DatabaseError(Refused):
     """An error that the server or sysbench reported."""

@@ -10,7 +10,7 @@ from typing import TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from fstui.databases.connections import Connection, DatabaseError
+from fstui.databases.connections import PASSWORD_VARIABLE, Connection, DatabaseError
 from fstui.databases.facts import read_facts, server_pid
 from fstui.databases.sql import FAMILIES, address, family_of, query
 from fstui.measure.children import in_child
@@ -20,7 +20,6 @@ from fstui.state import ledger
 from fstui.state.ledger import record_in_child, strike_out_in_child
 
 Result = TypeVar("Result")
-PASSWORD_VARIABLE = "FSTUI_DB_PASSWORD"
 MARK = "made_by_fstui"
 """A table in every database that fstui makes. fstui drops only a database with this table, or an empty one."""
 _TRIAL_STATEMENTS = (

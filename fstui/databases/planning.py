@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
-from fstui.databases import programs, replicas
+from fstui.databases import programs
 from fstui.databases.programs import Installed
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
@@ -15,6 +15,7 @@ from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Settings
 
+NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
 _SERVER_START_S = 2.0
 _ROWS_PER_S = 60_000
 """Estimates of the time to start a server, and of the rows that it inserts per second."""
@@ -95,7 +96,7 @@ def _skip(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bo
         if isinstance(settings, Sysbench | ReplicaCut) and (kind := settings.server) in missing:
             result.setdefault(kind, replace(step, name=kind, skip=programs.why_missing(kind)))
         elif isinstance(settings, ReplicaCut) and not as_root:
-            result[step.name] = replace(step, skip=replicas.NEEDS_ROOT)
+            result[step.name] = replace(step, skip=NEEDS_ROOT)
         else:
             result[step.name] = step
     return list(result.values())

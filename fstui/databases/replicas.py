@@ -18,7 +18,6 @@ from fstui.databases.throwaway import server_user
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.model.errors import Refused
 
-NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
 DATABASE = "fstui"
 PORT = 3306
 _EXPECTED = {

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from fstui.databases import existing, planning, programs
-from fstui.databases.existing import PASSWORD_VARIABLE
+from fstui.databases import planning, programs
+from fstui.databases.connections import PASSWORD_VARIABLE
 from fstui.databases.programs import EVERYTHING, Installed
 from fstui.judge.facts import rotation
 from fstui.measure.kinds.sysbench import Sysbench
@@ -121,6 +121,8 @@ async def with_server_facts(plan: Plan, site: Site) -> Plan:
     settings = next((settings for settings in candidates if settings.existing_server), None)
     if settings is None:
         return plan
+    from fstui.databases import existing  # noqa: PLC0415  few runs use a server
+
     try:
         server = await existing.server_facts(await programs.find_sysbench(), settings, workspace=site.directory.path)
     except Refused as refusal:

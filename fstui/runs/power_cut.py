@@ -1,23 +1,27 @@
-"""The power-cut test on a machine: its plan, its writer and verification, and earlier power cuts."""
+"""The power-cut test on a machine: its plan, its writer and verification, and earlier power cuts.
+
+Every plan screen imports this module, so that it imports what it needs for an actual power cut only then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fstui.databases.record_server import server_settings
 from fstui.model.storage import Target
-from fstui.powercut import power_cuts, verification, writing
+from fstui.powercut import power_cuts
 from fstui.powercut.plan import PowerCutPlan, make_plan
 from fstui.powercut.power_cuts import CutHistory
 from fstui.powercut.records import Stream
-from fstui.powercut.verification import CutDeclaration, Verification
-from fstui.powercut.writing import PreparedCut
 from fstui.runs import caution
 from fstui.runs.machine.base import SaveResult
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state.paths import in_home
+
+if TYPE_CHECKING:
+    from fstui.powercut.verification import CutDeclaration, Verification
+    from fstui.powercut.writing import PreparedCut
 
 HISTORY_TIMEOUT_S = 60.0
 """Time limit for reading the history, which the verdict needs. A busy host may take this long."""
@@ -32,6 +36,8 @@ def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
 
 async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> PreparedCut:
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
+    from fstui.powercut import writing  # noqa: PLC0415
+
     make_plan(settings)  # report a mistake in the settings before accessing the directory
     site = await session.look_up(directory)
     cut_plan = plan(site, settings)
@@ -41,6 +47,8 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
 
 async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
     """Return the settings of the database servers of these streams. Raises Refused if a program is missing."""
+    from fstui.databases.record_server import server_settings  # noqa: PLC0415
+
     return {stream.writes: await server_settings(stream.writes) for stream in streams if stream.uses_server}
 
 
@@ -57,6 +65,8 @@ async def earlier_cuts(target: Target) -> CutHistory:
 
 async def verify(session: Session, directory: str, log: bytes, declared: CutDeclaration) -> Verification:
     """Return the run of this power cut, judged and not yet saved. Raises Refused."""
+    from fstui.powercut import verification  # noqa: PLC0415
+
     witness_log = verification.read_log(log)
     header = witness_log.header
     earlier = await in_home(

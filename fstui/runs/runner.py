@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from fstui import __version__
+from fstui.databases import planning
 from fstui.judge import Case, judge
 from fstui.judge.references import applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE, ShutdownDeadline, WaitedDisk
@@ -129,7 +130,8 @@ class RunInProgress:
         lowest = self._target.lowest
         counters_before = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._target.path, self.id)
-        servers = self._machine.servers(self.id, directory.held)
+        uses_servers = planning.need_programs(self._plan.steps)
+        servers = self._machine.servers(self.id, directory.held) if uses_servers else Servers()
         try:
             check_alignment(self._plan.steps, directory.dio_alignment, self._target)
             self._server_target = await servers.open_existing(self._plan.steps)

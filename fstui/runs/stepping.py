@@ -27,7 +27,7 @@ from fstui.runs.recorder import OperationInFlight, ProbeTimes, StepRecorder
 from fstui.state.workspace import HeldDirectory
 
 if TYPE_CHECKING:
-    from fstui.runs.serving import CpuMeter
+    from fstui.runs.cpu_meter import CpuMeter
 
 COUNTERS_INTERVAL_S = 0.25
 """How often the counters are read."""
@@ -156,7 +156,7 @@ class StepRunner:
 
     def _start_cpu_meter(self, probe: RunningProbe) -> None:
         if self._server:
-            from fstui.runs.serving import CpuMeter  # noqa: PLC0415  needs psutil
+            from fstui.runs.cpu_meter import CpuMeter  # noqa: PLC0415  needs psutil
 
             self._cpu_meter = CpuMeter(next(iter(self._server_pids or ()), None), probe.pid)
 

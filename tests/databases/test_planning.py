@@ -2,7 +2,7 @@
 
 import pytest
 
-from fstui.databases import planning, replicas
+from fstui.databases import planning
 from fstui.databases.programs import Installed
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
@@ -129,7 +129,7 @@ def test_missing_server_of_replica_cut_is_one_skipped_step() -> None:
 
 def test_replica_cut_requires_root() -> None:
     steps = planning.adapt(replica_cut(server="mariadb"), HERE._replace(as_root=False), chosen_by_user=True)
-    assert {step.skip for step in steps} == {None, replicas.NEEDS_ROOT}
+    assert {step.skip for step in steps} == {None, planning.NEEDS_ROOT}
 
 
 def test_replica_is_as_durable_as_its_primary_by_default() -> None:

@@ -9,8 +9,9 @@ import pytest
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.plan import PlannedStep
 from fstui.model.steps import Failure
+from fstui.runs.cpu_meter import CpuMeter
 from fstui.runs.machine.base import StepServer
-from fstui.runs.serving import CpuMeter, DatabaseServers
+from fstui.runs.serving import DatabaseServers
 from fstui.state import ledger
 from fstui.state.workspace import HeldDirectory
 from tests.databases import servers
