@@ -274,12 +274,11 @@ class FstuiApp(App[int]):
         self.push_screen(PlanScreen(Offers(self.session, directory, others), scenario))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
-        from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
         self.running = running
         self._run_over.clear()
-        self._open(RunScreen(running, plan, target), instead_of=ResultScreen)
+        self._open(RunScreen(running, plan, target))
 
     def open_result(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
@@ -288,7 +287,7 @@ class FstuiApp(App[int]):
         repeated = None
         if isinstance(self.screen, RunScreen):
             repeated, self.repeated = self.repeated, None
-        self._open(ResultScreen(run, saved_to, directory, save_error, repeated), instead_of=RunScreen)
+        self._open(ResultScreen(run, saved_to, directory, save_error, repeated))
 
     def open_saved(self, saved: SavedRun) -> None:
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
@@ -296,8 +295,8 @@ class FstuiApp(App[int]):
         directory = saved.run.target.path if saved.run.target else None
         self.push_screen(ResultScreen(saved.run, saved.path, directory, is_saved=True))
 
-    def _open(self, screen: BaseScreen, instead_of: type[BaseScreen]) -> None:
-        if isinstance(self.screen, instead_of):
+    def _open(self, screen: BaseScreen) -> None:
+        if isinstance(self.screen, BaseScreen) and self.screen.SHOWS_RUN:
             self.switch_screen(screen)
         else:
             self.push_screen(screen)

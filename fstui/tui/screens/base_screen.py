@@ -34,6 +34,8 @@ class BaseScreen(Screen[None]):
     SCROLLED: ClassVar[str] = ""
     """The part that PgUp and PgDn scroll."""
     DOUBLE_CLICK: ClassVar[str] = ""
+    SHOWS_RUN: ClassVar[bool] = False
+    """The next run, or the result of this one, replaces the screen."""
 
     _notice = ""
     _answered = ""

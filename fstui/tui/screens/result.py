@@ -47,6 +47,7 @@ class ResultScreen(BaseScreen):
         *LIST,
     )
     DOUBLE_CLICK = "view"
+    SHOWS_RUN = True
     HELP_TEXT = (
         "The verdict covers the measured seconds and is not proof: only power cuts show whether acknowledged data "
         "survives. The line below the verdict says whether the storage is slow. Move through the findings, "

@@ -48,6 +48,7 @@ class RunScreen(BaseScreen):
         PAGE_DOWN,
     )
     SCROLLED = "layers"
+    SHOWS_RUN = True
     HELP_TEXT = (
         "At the top is the verdict so far. Below is each step with its operations per second, the latency of a whole "
         "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
