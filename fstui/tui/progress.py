@@ -56,7 +56,7 @@ class Progress:
             case StepProgressed():
                 self.current, self.snapshot, self.preparing = event.snapshot.index, event.snapshot, None
             case StepFinished():
-                self.done[event.index] = event.step
+                self.done = {**self.done, event.index: event.step}  # a paused view keeps a copy
                 self.current, self.snapshot, self.preparing = None, None, None
             case FindingsChanged():
                 self.judgement = event.judgement

@@ -152,6 +152,18 @@ async def test_counts_are_next_to_the_steps_if_there_is_room(width: int, beside:
         assert sum("SUSPICIOUS after " in line for line in lines) == 1
 
 
+async def test_a_huge_screen_shows_the_path_and_the_rate_over_time() -> None:
+    async with PreparedApp().run_test(size=(200, 50)) as pilot:
+        await watch(pilot, screens.events(until=5))
+        await pilot.pause()
+        lines = shown(pilot.app)
+        assert any("I/O path" in line for line in lines)
+        head = next(y for y, line in enumerate(lines) if "operations/s" in line)
+        assert "1 000 ┤" in lines[head + 1].replace("\xa0", " "), "812 operations/s"
+        bottom = next(line for line in lines[head:] if "  0 ┤" in line)
+        assert bottom.rpartition("┤")[2].count("⣿") > 20
+
+
 async def test_an_operation_that_does_not_return_is_shown() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await watch(pilot, screens.events(until=5, stall=PendingOperation(call="fdatasync", elapsed_s=12.4)))
@@ -182,6 +194,8 @@ async def test_pausing_the_view_pauses_only_the_view() -> None:
         draw(pilot)
         assert "paused: Space" in "\n".join(paused)
         assert shown(pilot.app) == paused
+        screen.redraw()
+        assert shown(pilot.app) == paused, "another size would also show the moment of the pause"
         await pilot.press("space")
         assert any(line.startswith(" ▸ same block") for line in shown(pilot.app))
 
@@ -271,7 +285,7 @@ async def test_an_unchanged_line_is_not_rendered_again() -> None:
         await watch(pilot, screens.events(until=5))
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
-        (heat_map,), footer = screen.query(Slices), screen.part("footer")
+        heat_map, footer = screen.query_one("#map", Slices), screen.part("footer")
         before, keys = heat_map.strips, footer.render_line(0)
         screen.progress.apply(StepProgressed(snapshot=screens.snapshot(5, 1.6)))
         screen.redraw()

@@ -10,14 +10,14 @@ from math import floor
 import msgspec
 from rich.text import Text
 
-from fstui.model.quantities import duration_ns
+from fstui.model.quantities import duration_ns, rate
 from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
-from fstui.report.latency_map import LogScale, Mark, Slice
+from fstui.report.latency_map import LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, framed, line, rule
-from fstui.tui.drawing.charts import axis_labels
-from fstui.tui.styles import BAD, DOUBT, FAINT, TIME, shades
+from fstui.tui.drawing.charts import axis_labels, column, round_up
+from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, shades
 
 LABEL = 9
 LADDER = 20
@@ -90,6 +90,35 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     labels, ladder = _labels(axis, rows), _ladder(view, axis, rows) if ladder_width else {}
     return [
         *(line((labels[row], FAINT), *_runs(drawn[row]), *ladder.get(row, ())) for row in reversed(range(rows))),
+        line((_time_axis(window), FAINT)),
+    ]
+
+
+def rates(view: LatencyView, width: int, height: int) -> list[Text]:
+    """Draw the operations per second of a step over the same time as the map."""
+    columns, rows = max(width - LABEL - 2, 4), max(height - 1, 1)
+    window, column_s = _window(view, columns), _window(view, columns).length_s / columns
+    ops, covered_s = [0.0] * columns, [0.0] * columns
+    for point, end_s in with_ends(view.timeline, view.elapsed_s or 1.0):
+        for x in range(max(int((point.t_s - window.start_s) / column_s), 0), columns):
+            start_s = window.start_s + x * column_s
+            if start_s >= end_s:
+                break
+            shared_s = min(end_s, start_s + column_s) - max(point.t_s, start_s)
+            ops[x] += point.ops * shared_s / (end_s - point.t_s)
+            covered_s[x] += shared_s
+    per_second = [done / time_s if time_s > 0 else None for done, time_s in zip(ops, covered_s, strict=True)]
+    top = round_up(max((value for value in per_second if value), default=1.0))
+    dots = [0 if value is None else max(round(value / top * rows * 4), 1) for value in per_second]
+    labels = {rows - 1: rate(top), 0: "0"}
+    return [
+        *(
+            line(
+                (f"{labels.get(row, ''):>{LABEL - 2}} {'┤' if row in labels else '│'}", FAINT),
+                ("".join(column(filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
+            )
+            for row in reversed(range(rows))
+        ),
         line((_time_axis(window), FAINT)),
     ]
 

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
+from fstui.model.plan import Plan
 from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
@@ -89,10 +90,9 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
     return shown(columns, width)
 
 
-def map_rule(progress: Progress, paused: bool, width: int) -> Text:
+def map_rule(progress: Progress, pause: str, width: int) -> Text:
     """Say which step the map shows, what its signs mean, how far the step is, and what is done before the next step."""
     index = progress.map_step
-    pause = "" if not paused else "paused: Space shows the result" if progress.run else "paused: Space continues"
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
         return rule(width, f"counting other processes' writes {time}", pause)
@@ -146,6 +146,16 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
             values |= {"PER SYNC": "shared"} if shared else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines + idle_lines
+
+
+def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
+    """Draw where the data of each step should be after a call, and the I/O path."""
+    if not target.stack:
+        return []
+    steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
+    reach = io_path.reach_lines(steps, target, width) if steps else []
+    title = [rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
+    return [*title, *reach, rule(width, "I/O path"), *io_path.tree(target, width)]
 
 
 def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Settings) -> bool:

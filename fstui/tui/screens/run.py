@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 
 from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
-from textual.containers import Horizontal
+from textual.containers import Container
 
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
@@ -19,6 +20,7 @@ from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
 from fstui.tui.drawing import latency
 from fstui.tui.drawing import run as drawing
+from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.latency import LatencyView
 from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
@@ -64,21 +66,25 @@ class RunScreen(BaseScreen):
         super().__init__()
         self.running = running
         self.progress = Progress(plan, target)
-        self.paused = False
+        self.shown = self.progress
+        """What is drawn; a copy while the view is paused."""
         self.over = False
         self._changed = True
         self._marks: dict[int, tuple[Mark, ...]] = {}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("finding", lambda width, height: drawing.finding(self.progress, width))
-        with Horizontal(id="top"):
-            yield self.lines("table", lambda width, height: drawing.steps(self.progress, width, height), frame=True)
-            heads_and_steps = len(self.progress.plan.steps) + 1
-            yield self.lines("beside", self._draw_layers, classes="huge", lines=lambda: heads_and_steps, frame=True)
-        yield self.lines("rule", self._draw_rule, classes="line", frame=True)
-        yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
-        yield self.lines("layers", self._draw_layers, frame=True)
+        yield self.lines("finding", lambda width, height: drawing.finding(self.shown, width))
+        with Container(id="both"):
+            with Container(id="main"):
+                yield self.lines("table", lambda width, height: drawing.steps(self.shown, width, height), frame=True)
+                yield self.lines("rule", self._draw_rule, classes="line", frame=True)
+                yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
+            with Container(id="side"):
+                yield self.lines("layers", self._draw_layers, frame=True)
+                yield self.lines("about", self._draw_about, frame=True)
+                yield self.lines("head", lambda width, height: [rule(width, "operations/s")], frame=True)
+                yield Slices(lambda width, height: latency.rates(self._view(), width, height), id="rates")
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -123,12 +129,13 @@ class RunScreen(BaseScreen):
             self._changed = False
             self.redraw()
 
+    @property
+    def paused(self) -> bool:
+        return self.shown is not self.progress
+
     def action_pause(self) -> None:
-        self.paused = not self.paused
-        self._changed = True
-        self.part("rule").redraw()
-        self.part("footer").redraw()
-        self.draw_changes()
+        self.shown = self.progress if self.paused else copy(self.progress)
+        self.redraw()
         self._show_result()
 
     def action_next_step(self) -> None:
@@ -169,16 +176,20 @@ class RunScreen(BaseScreen):
         return (replace(PAUSE, label="continue") if command is PAUSE and self.paused else command for command in shown)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.title(self.progress, self.fstui.session.simulated, width)]
+        return [drawing.title(self.shown, self.fstui.session.simulated, width)]
 
     def _draw_rule(self, width: int, height: int) -> list[Text]:
-        return [drawing.map_rule(self.progress, self.paused, width)]
+        pause = f"paused: Space {'shows the result' if self.progress.run else 'continues'}" if self.paused else ""
+        return [drawing.map_rule(self.shown, pause, width)]
 
     def _draw_layers(self, width: int, height: int) -> list[Text]:
-        return drawing.requested_and_counted(self.progress, width, height)
+        return drawing.requested_and_counted(self.shown, width, height)
+
+    def _draw_about(self, width: int, height: int) -> list[Text]:
+        return drawing.expected_path(self.progress.plan, self.progress.target, width)
 
     def _view(self) -> LatencyView:
-        progress = self.progress
+        progress = self.shown
         index = progress.map_step
         if index is None:
             return LatencyView()
@@ -202,6 +213,6 @@ class RunScreen(BaseScreen):
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
         """Return the references of a step. They do not change during the step, so they are computed once."""
         if index not in self._marks:
-            planned = self.progress.plan.steps[index]
-            self._marks = {index: latency_map.marks(self.progress.evidence, planned.name, planned.settings)}
+            planned = self.shown.plan.steps[index]
+            self._marks = {index: latency_map.marks(self.shown.evidence, planned.name, planned.settings)}
         return self._marks[index]
