@@ -12,20 +12,23 @@ from fstui.storage import claims
 from fstui.storage.claims import Answer
 
 
-def ask(*commands: list[str]) -> dict[str, dict[str, str]]:
-    """Run the real program with real tools."""
-    asked = json.dumps(commands)
-    done = subprocess.run(
-        command("measure.helpers.claims"), input=asked, capture_output=True, text=True, check=True, timeout=30
-    )
-    return answers_in(done.stdout)
-
-
-def answers_in(printed: str) -> dict[str, dict[str, str]]:
-    """Return the answers by command, without the line at the start."""
-    begun, *lines = map(json.loads, printed.splitlines())
+def ask(*commands: list[str], program: list[str] | None = None) -> dict[str, dict[str, str]]:
+    """Return the answers of the real program, with real tools, by command."""
+    call = program or command("measure.helpers.claims")
+    done = subprocess.run(call, input=json.dumps(commands), capture_output=True, text=True, check=True, timeout=30)
+    begun, *lines = map(json.loads, done.stdout.splitlines())
     assert begun == {}
     return {line.pop("command"): line for line in lines}
+
+
+def ask_made_up(place: Path, script: str, *commands: list[str], timeout_s: float = 30.0) -> dict[str, dict[str, str]]:
+    """Return the answers with a made-up tool."""
+    tool = place / commands[0][0]
+    tool.write_text(f"#!/bin/sh\n{script}\n")
+    tool.chmod(0o755)
+    program = "import fstui.measure.helpers.claims as claims\n"
+    program += f"claims.PATH, claims.COMMAND_TIMEOUT_S = '{place}:/usr/bin:/bin', {timeout_s}\nclaims.main()"
+    return ask(*commands, program=[sys.executable, "-c", program])
 
 
 @pytest.mark.parametrize("line", [None, [], {}, {"command": 3}, {"command": "x", "output": 5}, "text"])
@@ -47,18 +50,8 @@ def test_nvme_is_asked_without_an_installed_tool() -> None:
 
 
 def test_tool_that_hangs_delays_no_other_answer(tmp_path: Path) -> None:
-    fake = tmp_path / "zpool"
-    fake.write_text("#!/bin/sh\n[ $1 = hang ] && exec sleep 60\necho $1\n")
-    fake.chmod(0o755)
-    program = f"""
-import fstui.measure.helpers.claims as claims
-claims.PATH, claims.COMMAND_TIMEOUT_S = "{tmp_path}:/usr/bin:/bin", 0.3
-claims.main()
-"""
-    asked = json.dumps([["zpool", "hang"], ["zpool", "answer"]])
-    run = [sys.executable, "-c", program]
-    done = subprocess.run(run, input=asked, capture_output=True, text=True, check=True, timeout=30)
-    assert answers_in(done.stdout) == {
+    script = "[ $1 = hang ] && exec sleep 60\necho $1"
+    assert ask_made_up(tmp_path, script, ["zpool", "hang"], ["zpool", "answer"], timeout_s=0.3) == {
         "zpool answer": {"output": "answer\n"},
         "zpool hang": {"error": "no answer for 0 s"},
     }
@@ -66,10 +59,5 @@ claims.main()
 
 @pytest.mark.parametrize(("status", "answered"), [(0, True), (8 + 64, True), (2, False), (4 + 1, False)])
 def test_smartctl_reports_the_disk_in_its_exit_status(tmp_path: Path, status: int, answered: bool) -> None:
-    (tmp_path / "smartctl").write_text(f"#!/bin/sh\necho {{}}\nexit {status}\n")
-    (tmp_path / "smartctl").chmod(0o755)
-    program = f"import fstui.measure.helpers.claims as claims; claims.PATH = '{tmp_path}:/bin'; claims.main()"
-    asked = json.dumps([["smartctl", "-a", "/dev/sda"]])
-    done = subprocess.run([sys.executable, "-c", program], input=asked, capture_output=True, text=True, check=True)
-    (answer,) = answers_in(done.stdout).values()
+    (answer,) = ask_made_up(tmp_path, f"echo {{}}\nexit {status}", ["smartctl", "-a", "/dev/sda"]).values()
     assert ("output" in answer) is answered

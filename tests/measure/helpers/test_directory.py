@@ -36,6 +36,7 @@ def answers(action: str, *questions: str) -> list[dict[str, Any]]:
 
 
 CHECKOUT = Path(__file__).parents[3]
+UNSHARE = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c"]
 INSPECT = """
 import json, sys
 from fstui.measure.helpers import directory
@@ -92,8 +93,9 @@ def test_inspect_follows_links(tmp_path: Path) -> None:
 def test_directory_in_another_mount_namespace_is_refused(tmp_path: Path) -> None:
     """Its path in /proc resolves to another directory of this namespace."""
     script = f"mount -t tmpfs other {tmp_path} && echo there && exec cat"
-    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
-    with subprocess.Popen(unshare, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as other:
+    with subprocess.Popen(
+        [*UNSHARE, script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as other:
         assert other.stdin and other.stdout
         if not other.stdout.readline():
             pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
@@ -110,8 +112,7 @@ def test_directory_below_another_mount_is_refused(tmp_path: Path, then: str, pat
     inspect = f"PYTHONPATH={CHECKOUT} {shlex.join([sys.executable, '-c', INSPECT])} {path}"
     steps = [f"mount -t tmpfs one {tmp_path}", f"cd {tmp_path}", then, f"mount -t tmpfs two {tmp_path}"]
     script = " && ".join([*steps, inspect])
-    unshare = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", script]
-    done = subprocess.run(unshare, check=False, capture_output=True, text=True)
+    done = subprocess.run([*UNSHARE, script], check=False, capture_output=True, text=True)
     if "permitted" in done.stderr:
         pytest.skip("no mount namespace of one's own can be made here: root, or user namespaces")
     assert said in json.loads(done.stdout)["error"]
@@ -184,28 +185,6 @@ def test_keep_leaves_an_existing_directory(tmp_path: Path) -> None:
     (answer,) = answers("keep", str(path))
     assert answer["error"] == "File exists"
     assert [entry.name for entry in path.iterdir()] == ["precious"]
-
-
-def test_keeper_removes_the_directory_after_its_parent_is_killed(tmp_path: Path) -> None:
-    program = (
-        "import json, os, subprocess, sys\n"
-        "from fstui.measure.children import command\n"
-        "call, pipe = command('measure.helpers.directory', 'keep'), subprocess.PIPE\n"
-        "keeper = subprocess.Popen(call, stdin=pipe, stdout=pipe)\n"
-        "keeper.stdin.write(json.dumps(sys.argv[1]).encode() + b'\\n'), keeper.stdin.flush()\n"
-        "os.write(1, keeper.stdout.readline())\n"
-        "os.read(0, 1)\n"
-    )
-    pipe = subprocess.PIPE
-    arguments = [sys.executable, "-c", program, str(tmp_path / ".fstui-1")]
-    with subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe) as parent:
-        assert parent.stdout
-        assert parent.stderr
-        assert json.loads(parent.stdout.readline())["ready"]
-        assert (tmp_path / ".fstui-1").is_dir()
-        parent.kill()
-        parent.stderr.read()  # returns when the keeper has ended, too
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_remove_removes_what_an_earlier_run_left(tmp_path: Path) -> None:
@@ -424,22 +403,18 @@ def test_removal_is_tried_again_while_a_program_ends(monkeypatch: pytest.MonkeyP
     assert answers == []
 
 
-def test_a_directory_that_is_not_own_leaves_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(own_directory, "is_own", lambda _: False)
+@pytest.mark.parametrize("fails", [False, True], ids=["another's", "unknown owner"])
+def test_a_directory_that_is_not_own_leaves_no_descriptor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    def is_own(_: int) -> bool:
+        if fails:
+            raise OSError(errno.EIO, "Input/output error")
+        return False
+
+    monkeypatch.setattr(own_directory, "is_own", is_own)
     before = os.listdir("/proc/self/fd")
-    with pytest.raises(NotOwn):
-        make(str(tmp_path / "new"))
-    with pytest.raises(NotOwn):
-        own_directory.open_left_behind(str(tmp_path / "new"))
-    assert os.listdir("/proc/self/fd") == before
-
-
-def test_a_failing_check_of_the_owner_leaves_no_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_: int) -> bool:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(own_directory, "is_own", fails)
-    before = os.listdir("/proc/self/fd")
-    with pytest.raises(OSError, match="Input/output error"):
-        own_directory.open_left_behind(str(tmp_path))
+    for open_directory in (make, own_directory.open_left_behind):
+        with pytest.raises(OSError if fails else NotOwn):
+            open_directory(str(tmp_path / "new"))
     assert os.listdir("/proc/self/fd") == before

@@ -7,7 +7,6 @@ import pytest
 from fstui.measure import kinds as measures
 from fstui.measure import probes
 from fstui.measure.kinds.dirty_flush import DirtyFlush
-from fstui.measure.kinds.powercut import PowerCut
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
@@ -108,10 +107,6 @@ def test_program_without_samples_counts_its_own_operations() -> None:
     assert figures.ops == 10
     assert SysbenchFileio().written_bytes(0, figures) == 40960
     assert SyncWrites(block_bytes=512).written_bytes(10, Figures()) == 5120
-
-
-def test_power_cut_is_in_no_scenario() -> None:
-    assert not PowerCut.in_scenarios
 
 
 @pytest.mark.parametrize(("asked", "refused"), [

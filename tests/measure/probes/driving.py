@@ -1,5 +1,6 @@
 """Drive a probe as the engine does: settings and commands in, frames out."""
 
+import asyncio
 import json
 import os
 import select
@@ -15,7 +16,22 @@ from msgspec.structs import asdict
 from fstui.measure.children import command
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.wire.frames import Decoder, Frame, Samples
+from fstui.model.events import Event
+from fstui.model.plan import PlannedStep
+from fstui.model.settings import Settings
+from fstui.model.steps import Step
+from fstui.runs.machine.local import LocalMachine
+from fstui.runs.stepping import StepRunner
 from fstui.state.workspace import HeldDirectory
+
+
+def measured(
+    directory: Path, settings: Settings, hear: Callable[[Event], None] = lambda event: None, *, facts: bool = False
+) -> Step:
+    """Run a step with these settings on this host."""
+    runner = StepRunner(0, PlannedStep(name="step", settings=settings), LocalMachine(), (), hear)
+    return asyncio.run(runner.run(HeldDirectory.from_path(directory), facts=facts))
+
 
 DEADLINE_S = 60.0
 """A probe that is silent for this time fails the test instead of hanging it."""

@@ -1,27 +1,20 @@
-"""Blocks written through a mapping are measured, saved, displayed and judged like any other step."""
+"""Blocks written through a mapping are measured and judged like any other step."""
 
-import asyncio
 import errno
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.msync_writes import MsyncWrites
-from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Amounts
 from fstui.model.steps import Step
-from fstui.report import formats
 from fstui.runs import scenarios
-from fstui.runs.machine.local import LocalMachine
-from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import HeldDirectory
 from tests.factories import steps
 from tests.factories.evidence import finding, verdict
-from tests.factories.samples import RUN
+from tests.measure.probes.driving import measured
 
 SCENARIO = """
 name = "mine"
@@ -33,17 +26,14 @@ probe = "msync_writes"
 """
 
 
-def measured(directory: Path, **settings: object) -> Step:
-    asked = MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings})  # type: ignore[arg-type]
-    planned = PlannedStep(name="msync", settings=asked)
-    runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
-    return asyncio.run(runner.run(HeldDirectory.from_path(directory), facts=False))
+def msync(directory: Path, **settings: object) -> Step:
+    return measured(directory, MsyncWrites(**{"seconds": 0.1, "file_bytes": 1 << 20, **settings}))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("offsets", ["random", "same"])
 @pytest.mark.parametrize("block_bytes", [512, 4096, 10_000, 16384])
 def test_every_operation_is_a_write_and_a_sync(tmp_path: Path, offsets: str, block_bytes: int) -> None:
-    step = measured(tmp_path, offsets=offsets, block_bytes=block_bytes)
+    step = msync(tmp_path, offsets=offsets, block_bytes=block_bytes)
     assert (step.status, step.error) == ("finished", None)
     assert step.ops == step.syncs > 0
     assert step.bytes == step.ops * block_bytes
@@ -52,13 +42,13 @@ def test_every_operation_is_a_write_and_a_sync(tmp_path: Path, offsets: str, blo
 
 
 def test_step_ends_after_the_planned_bytes(tmp_path: Path) -> None:
-    step = measured(tmp_path, seconds=64.0, max_bytes_per_s=20 * 4096 // 64, block_bytes=4096)
+    step = msync(tmp_path, seconds=64.0, max_bytes_per_s=20 * 4096 // 64, block_bytes=4096)
     assert (step.status, step.ops) == ("finished", 20)
 
 
 def test_file_that_cannot_be_made_fails_the_step(tmp_path: Path) -> None:
     (tmp_path / "data-1").write_text("another's")
-    step = measured(tmp_path)
+    step = msync(tmp_path)
     assert step.status == "failed" and step.error
     assert (step.error.call, step.error.errno) == ("open", errno.EEXIST)
 
@@ -95,14 +85,6 @@ def test_impossible_settings_are_refused(tmp_path: Path, more: str, said: str) -
 def msyncs(flushes: float) -> Step:
     """Return 2 000 operations on a made-up disk, with this many flushes per operation."""
     return replace(steps.step("msync", flushes=flushes), settings=MsyncWrites(block_bytes=16384, file_bytes=1 << 20))
-
-
-def test_flushes_per_sync_are_saved_and_shown() -> None:
-    run = replace(RUN, steps=(msyncs(1.0),))
-    assert decode_run(encode(run)) == run
-    for name in ("plain", "markdown"):
-        shown = str(formats.render(name, run))
-        assert any("msync" in line and "1.00" in line for line in shown.splitlines())
 
 
 def test_each_msync_expects_a_flush() -> None:

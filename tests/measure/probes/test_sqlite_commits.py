@@ -1,16 +1,12 @@
 """Commits of SQLite as a probe."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.model.events import Event, StepStarted
-from fstui.model.plan import PlannedStep
-from fstui.runs.machine.local import LocalMachine
-from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import HeldDirectory
+from tests.measure.probes.driving import measured
 
 
 @pytest.mark.root
@@ -27,8 +23,7 @@ def test_database_stays_in_its_directory_if_that_is_replaced(tmp_path: Path, jou
             precious.chmod(0o500)
 
     settings = SqliteCommits(seconds=0.1, rows=100, journal_mode=journal)  # type: ignore[arg-type]
-    planned = PlannedStep(name="commits", settings=settings)
-    step = asyncio.run(StepRunner(0, planned, LocalMachine(), (), swap).run(HeldDirectory.from_path(run), facts=True))
+    step = measured(run, settings, swap, facts=True)
     assert (step.status, step.error) == ("finished", None)
     assert step.ops > 0
     assert [list(path.iterdir()) for path in (precious, tmp_path / "moved")] == [[], []]

@@ -107,13 +107,9 @@ def test_stub_library_leaves_pages_dirty(tmp_path: Path, way: str) -> None:
     assert any("dirty in memory" in line for line in stub_signs(msgspec.convert(found, Process)))
 
 
-def test_dirty_pages_are_not_checked_without_the_raw_call(tmp_path: Path) -> None:
-    assert count_left_dirty(str(tmp_path / "file"), {}, None) == {}
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_pages_that_the_raw_call_leaves_dirty_are_no_sign(tmp_path: Path) -> None:
-    assert count_left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, lambda fd: None) == {}
+@pytest.mark.parametrize("raw", [None, lambda fd: None], ids=["unknown", "leaves pages dirty"])
+def test_nothing_is_a_sign_without_a_raw_call_that_syncs(tmp_path: Path, raw: Any) -> None:
+    assert count_left_dirty(str(tmp_path / "file"), {"fsync": lambda fd: None}, raw) == {}
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,6 +1,5 @@
 """The real sysbench fileio as a probe."""
 
-import asyncio
 import shutil
 from pathlib import Path
 
@@ -8,11 +7,7 @@ import pytest
 
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileio, SysbenchFileioFigures
 from fstui.measure.probes.sysbench_fileio import parse_totals
-from fstui.model.plan import PlannedStep
-from fstui.model.steps import Step
-from fstui.runs.machine.local import LocalMachine
-from fstui.runs.stepping import StepRunner
-from fstui.state.workspace import HeldDirectory
+from tests.measure.probes.driving import measured
 
 SAYS = """
 File operations:
@@ -44,15 +39,12 @@ def test_output_without_a_report_has_no_figures() -> None:
     assert parse_totals(["FATAL: no space"]) is None
 
 
-def run(directory: Path, **settings: object) -> Step:
-    planned = PlannedStep(name="classic", settings=SysbenchFileio(**{"seconds": 1, **settings}))  # type: ignore[arg-type]
-    runner = StepRunner(0, planned, LocalMachine(), (), lambda event: None)
-    return asyncio.run(runner.run(HeldDirectory.from_path(directory), facts=False))
+needs_sysbench = pytest.mark.skipif(not shutil.which("sysbench"), reason="apt-get install sysbench")
 
 
-@pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")
+@needs_sysbench
 def test_fileio_reports_its_rate_and_leaves_nothing(tmp_path: Path) -> None:
-    step = run(tmp_path)
+    step = measured(tmp_path, SysbenchFileio(seconds=1))
     assert (step.status, step.error) == ("finished", None)
     assert isinstance(step.figures, SysbenchFileioFigures)
     assert step.rate_per_s == pytest.approx(step.figures.writes_per_s, rel=0.01)
@@ -60,9 +52,9 @@ def test_fileio_reports_its_rate_and_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.skipif(not shutil.which("sysbench"), reason="sysbench is not installed: apt-get install sysbench")
+@needs_sysbench
 def test_refusal_of_sysbench_fails_the_step(tmp_path: Path) -> None:
-    step = run(tmp_path, fsync_every=-5)
+    step = measured(tmp_path, SysbenchFileio(seconds=1, fsync_every=-5))
     assert step.status == "failed"
     assert step.error is not None and step.error.call == "sysbench"
 

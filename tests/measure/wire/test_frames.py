@@ -27,12 +27,8 @@ FIELDS = st.dictionaries(
 JSON_KINDS = [kind for kind in KINDS if kind != "samples"]
 
 
-def json_frame(payload: bytes) -> bytes:
-    return struct.pack("IB3x", len(payload), KINDS.index("figures")) + payload
-
-
-def samples_frame(payload: bytes) -> bytes:
-    return struct.pack("IB3x", len(payload), KINDS.index("samples")) + payload
+def made_up(kind: str, payload: bytes) -> bytes:
+    return struct.pack("IB3x", len(payload), KINDS.index(kind)) + payload
 
 
 def cut(data: bytes, places: list[int]) -> list[bytes]:
@@ -128,19 +124,19 @@ def test_frame_is_at_most_pipe_buf() -> None:
         b"Traceback (most recent call last)",
         b"\xff" * 8,
         b"\x00\x20\x00\x00\x00\x00\x00\x00",
-        json_frame(b"{"),
-        json_frame(b"3"),
-        json_frame(b"[" * 4000),
-        json_frame(b'{"ops": NaN}'),
+        made_up("figures", b"{"),
+        made_up("figures", b"3"),
+        made_up("figures", b"[" * 4000),
+        made_up("figures", b'{"ops": NaN}'),
         *encode_samples(0, 3, 0, [1, 2, 3]),
         *encode_samples(0, 2, 0, [1, 2, 3]),
         *encode_samples(0, 1, 5, [4]),
         *encode_samples(0, 1, 0, [4, 3]),
         *encode_samples_with_pauses(0, 2, [0, 1, 2, 3]),
         *encode_samples_with_pauses(0, 1, [4, 3]),
-        samples_frame(struct.pack("IBB2xqqq", 0, 2, 2, 0, 1, 2)),
-        samples_frame(b"\0" * 9),
-        samples_frame(b"\0\1" + b"\0" * 20),
+        made_up("samples", struct.pack("IBB2xqqq", 0, 2, 2, 0, 1, 2)),
+        made_up("samples", b"\0" * 9),
+        made_up("samples", b"\0\1" + b"\0" * 20),
     ],
 )
 def test_other_bytes_are_a_bad_frame(printed: bytes) -> None:
