@@ -1,43 +1,15 @@
 """The host that runs the tests: the survey agrees with what the kernel reports in other ways."""
 
 import os
-import shutil
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from fstui.model.counters import difference
-from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey, target_of
-from tests.real.disks import unmount
+from tests.real import disks
 
 NOBODY = 65534
-TOOLS = ("losetup", "mkfs.ext4", "mount", "umount")
-
-
-@pytest.fixture
-def loop_mount(tmp_path: Path) -> Iterator[tuple[str, Path]]:
-    """Return name and mount point of ext4 on a loop device with direct I/O on a file."""
-    if os.geteuid() != 0 or not all(map(shutil.which, TOOLS)):
-        pytest.skip(f"needs root and {', '.join(TOOLS)}, to make a loop device")
-    image, place = tmp_path / "disk [1].img", tmp_path / "mount\nhere"
-    image.touch()
-    os.truncate(image, 64 << 20)
-    place.mkdir()
-    command = ["losetup", "--find", "--show", "--direct-io=on", str(image)]
-    loop = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-    try:
-        subprocess.run(["mkfs.ext4", "-q", loop], check=True)
-        subprocess.run(["mount", loop, str(place)], check=True)
-        try:
-            yield loop.removeprefix("/dev/"), place
-        finally:
-            unmount(place)
-    finally:
-        subprocess.run(["losetup", "--detach", loop], check=True)
 
 
 def test_directory_is_on_the_filesystem_of_statfs(tmp_path: Path) -> None:
@@ -46,9 +18,11 @@ def test_directory_is_on_the_filesystem_of_statfs(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_real_loop_device_is_followed_to_the_disk(loop_mount: tuple[str, Path]) -> None:
-    loop, place = loop_mount
-    inventory = survey()
+def test_real_loop_device_is_followed_to_the_disk(tmp_path: Path) -> None:
+    with disks.loop(tmp_path / "disk [1].img") as loop:
+        disks.sh(disks.tool("mkfs.ext4"), "-q", f"/dev/{loop}")
+        with disks.mounted(f"/dev/{loop}", tmp_path / "mount\nhere", "ext4") as place:
+            inventory = survey()
     target = target_of(str(place), inventory)
     outer = target_of(str(place.parent), inventory)
     file = f"file:{place.parent}/disk [1].img"
@@ -63,27 +37,7 @@ def test_real_loop_device_is_followed_to_the_disk(loop_mount: tuple[str, Path]) 
 
 
 @pytest.mark.root
-def test_sync_is_counted_at_the_loop_device(loop_mount: tuple[str, Path]) -> None:
-    loop, place = loop_mount
-    node = target_of(str(place), survey()).node(loop)
-    with open(place / "file", "wb", buffering=0) as file:
-        file.write(bytes(4096))
-        os.fsync(file.fileno())
-        before = read_counters([node])
-        os.pwrite(file.fileno(), b"x" * 4096, 0)
-        os.fdatasync(file.fileno())
-        (moved,) = difference(before, read_counters([node]))
-    assert node.counted
-    assert moved.flushes is not None
-    assert moved.flushes >= 1
-    assert moved.written_bytes is not None
-    assert moved.written_bytes >= 4096
-
-
-@pytest.mark.root
 def test_ordinary_user_sees_the_same_layers_as_root() -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to look once with its rights and once without")
     as_root = layers()
     read_end, write_end = os.pipe()
     child = os.fork()

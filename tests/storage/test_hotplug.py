@@ -1,5 +1,4 @@
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -26,8 +25,6 @@ def test_mount_and_new_disk_are_changes(box: Box) -> None:
 
 @pytest.mark.root
 def test_kernel_reports_real_mounts(tmp_path: Path) -> None:
-    if os.geteuid() != 0 or not shutil.which("mount"):
-        pytest.skip("needs root, to mount")
     watch = Watch()
     try:
         subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)

@@ -3,7 +3,7 @@ import pytest
 from fstui.storage import claims
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
-from tests.factories.looking import look, only, roles, with_table
+from tests.factories.looking import look, only, with_table
 
 
 def identity(box: Box) -> str:
@@ -61,16 +61,6 @@ def test_shared_device_has_a_role_for_each_layer_above(box: Box) -> None:
     for mount_point, role in (("/a", "cache"), ("/b", "data")):
         found = with_table(box, table, mount_point)
         assert found.node(found.stack[0].below[0]).below_roles["sdb"] == role
-
-
-def test_role_belongs_to_one_volume(box: Box) -> None:
-    one, other = box.disks("sda", "sdb")
-    for number, name in enumerate(("striped", "plain")):
-        box.dm(f"dm-{number}", name, "", ("sda", "sdb") if name == "striped" else ("sda",))
-        box.mount(f"/dev/mapper/{name}", f"/{name}", "ext4", device=box.number_of[f"dm-{number}"])
-    table = f"striped: 0 8 striped 2 128 {one} 0 {other} 0\nplain: 0 8 linear {one} 2048"
-    assert roles(with_table(box, table, "/striped")) == {"sda": "stripe", "sdb": "stripe"}
-    assert roles(with_table(box, table, "/plain")) == {}
 
 
 @pytest.mark.parametrize(("fields", "iostats", "request_based", "counted"), [

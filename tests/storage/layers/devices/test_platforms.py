@@ -21,9 +21,3 @@ def test_every_platform_says_what_it_does_and_who_can_tell(row: platforms.Platfo
 def test_service_is_recognised(kind: str, name: str, model: str | None, service: str | None) -> None:
     found = platforms.service(kind, name, model)
     assert (found.name if found else None) == service
-
-
-def test_platform_is_found_by_its_name() -> None:
-    assert platforms.find("firecracker")
-    assert platforms.find("none such") is None
-    assert platforms.find(None) is None

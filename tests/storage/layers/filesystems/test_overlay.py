@@ -116,14 +116,10 @@ def test_other_directory_at_the_path_is_not_followed(
     assert (missing and missing.value) == (None if followed else gone)
 
 
-def test_commands_for_an_absolute_upperdir(box: Box) -> None:
+@pytest.mark.parametrize(("upperdir", "places"), [
+    ("/up", ("/srv/m", "/up")), ("ab/diff", ("/srv/m", "/srv/ab/diff", "/ab/diff")),
+])  # fmt: skip
+def test_commands_for_an_upperdir(box: Box, upperdir: str, places: tuple[str, ...]) -> None:
     box.mount("/dev/sda", "/", "ext4")
-    box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=/l,upperdir=/up,workdir=/w")
-    assert {*map(stat_command, ("/srv/m", "/up"))} == {*commands(survey(box.root), root=False)}
-
-
-def test_commands_for_a_relative_upperdir(box: Box) -> None:
-    box.mount("/dev/sda", "/", "ext4")
-    box.mount("overlay", "/srv/m", "overlay", super_options="rw,lowerdir=l,upperdir=ab/diff,workdir=w")
-    places = ("/srv/m", "/srv/ab/diff", "/ab/diff")
+    box.mount("overlay", "/srv/m", "overlay", super_options=f"rw,lowerdir=l,upperdir={upperdir},workdir=w")
     assert {*map(stat_command, places)} == {*commands(survey(box.root), root=False)}

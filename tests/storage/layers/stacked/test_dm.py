@@ -100,16 +100,20 @@ def test_invalid_table_gives_no_roles(box: Box, table: str) -> None:
     assert roles(with_table(box, table)) == {}
 
 
-def test_lvm_names_give_roles_without_a_table(box: Box) -> None:
-    box.disks("sda", "nvme0n1")
-    box.dm("dm-0", "vg-fast_cdata", LVM + "-cdata", ("nvme0n1",))
-    box.dm("dm-1", "vg-fast_cmeta", LVM + "-cmeta", ("nvme0n1",))
-    box.dm("dm-2", "vg-data_corig", LVM + "-real", ("sda",))
-    on_dm(box, "vg-data", LVM, ("dm-0", "dm-1", "dm-2"))
+@pytest.mark.parametrize("below", [
+    {"fast_cdata": "cache", "fast_cmeta": "metadata", "data_corig": "origin"},
+    {"fast_cvol": "cache", "data_wcorig": "origin"},
+])  # fmt: skip
+def test_lvm_names_give_roles_without_a_table(box: Box, below: dict[str, str]) -> None:
+    box.disks("sda")
+    for number, name in enumerate(below):
+        box.dm(f"dm-{number}", f"vg-{name}", f"{LVM}-{name.partition('_')[2].replace('wcorig', 'real')}", ("sda",))
+    on_dm(box, "vg-data", LVM, tuple(f"dm-{number}" for number in range(len(below))))
     found = look(box)
-    assert roles(found) == {"dm-0": "cache", "dm-1": "metadata", "dm-2": "origin"}
-    value, path = read(found.node("dm-9"), "missing")
-    assert (value, path) == ("the device-mapper table: root only, or not asked yet", "dmsetup table")
+    assert list(roles(found).values()) == list(below.values())
+    assert read(found.node("dm-9"), "missing") == (
+        "the device-mapper table: root only, or not asked yet", "dmsetup table",
+    )  # fmt: skip
 
 
 def test_roles_by_name_also_apply_with_a_table(box: Box) -> None:
@@ -122,33 +126,21 @@ def test_roles_by_name_also_apply_with_a_table(box: Box) -> None:
     assert roles(other) == {}
 
 
-def test_cachevol_is_the_fast_device(box: Box) -> None:
-    box.disks("sda", "nvme0n1")
-    box.dm("dm-0", "vg-fast_cvol", LVM + "-cvol", ("nvme0n1",))
-    box.dm("dm-1", "vg-data_wcorig", LVM + "-real", ("sda",))
-    on_dm(box, "vg-data", LVM, ("dm-0", "dm-1"))
-    assert roles(look(box)) == {"dm-0": "cache", "dm-1": "origin"}
-
-
 def test_multipath_device_has_paths(box: Box) -> None:
     box.disks("sda", "sdb")
     on_dm(box, "mpatha", "mpath-3600", ("sda", "sdb"))
     assert roles(look(box)) == {"sda": "path", "sdb": "path"}
 
 
-@pytest.mark.parametrize(("uuid", "sends"), [("mpath-3600", True), ("mpath-3600", False), ("", True)])
-def test_request_based_device_has_hardware_queues(box: Box, uuid: str, *, sends: bool) -> None:
+@pytest.mark.parametrize(("uuid", "sends"), [
+    ("mpath-3600", True), ("mpath-3600", False), ("", True), ("CRYPT-LUKS2-5f-x", None),
+])  # fmt: skip
+def test_request_based_device_has_hardware_queues(box: Box, uuid: str, *, sends: bool | None) -> None:
     box.disks("sda", "sdb")
-    on_dm(box, "mpatha", uuid, ("sda", "sdb"))
+    on_dm(box, "x", uuid, ("sda", "sdb"))
     if sends:
         box.write("/sys/block/dm-9/mq/0/nr_tags", "64")
     assert dm.sends_requests(look(box).node("dm-9")) is sends
-
-
-def test_other_targets_are_not_request_based(box: Box) -> None:
-    box.disks("sda")
-    on_dm(box, "luks", "CRYPT-LUKS2-5f-luks", ("sda",))
-    assert dm.sends_requests(look(box).node("dm-9")) is None
 
 
 def test_tables_are_requested_only_with_device_mapper(box: Box) -> None:

@@ -8,6 +8,7 @@ from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.looking import edges, look, read, roles, target
 from tests.factories.steps import step
+from tests.storage.layers.zfs.test_zpool import status
 
 GET = "zfs get -H -p -o name,property,value,source sync,logbias tank/vm/data"
 
@@ -53,32 +54,15 @@ def test_volume_without_links_or_answers(box: Box) -> None:
     assert (node.name, node.reading("sync"), sync_of(node)[0]) == ("zd0", None, "unknown")
 
 
-STATUS = """\
-  pool: tank
- state: ONLINE
-config:
-
-\tNAME          STATE     READ WRITE CKSUM
-\ttank          ONLINE       0     0     0
-\t  /dev/{disk}      ONLINE       0     0     0
-\tlogs
-\t  /dev/sdl      ONLINE       0     0     0
-
-errors: No known data errors
-"""
-
-
-def on_pool(box: Box, disk: str) -> Target:
-    """Return the volume on a pool of that disk with a log device."""
-    box.disk("sdl")
-    answers = {"zpool status -L -P tank": Answer(output=STATUS.format(disk=disk))}
-    return target(survey(box.root, claims=answers), "/srv")
+def on_pool(box: Box) -> Target:
+    """Return the volume on a pool of a disk and a log device."""
+    box.disks("sda", "sdl")
+    return look(box, claims={"zpool status -L -P tank": Answer(output=status("sda logs sdl"))})
 
 
 def test_volume_is_on_the_devices_of_its_pool(volume: Box) -> None:
-    volume.disk("sda")
     assert ("zpool", "status", "-L", "-P", "tank") in commands(survey(volume.root))
-    found = on_pool(volume, "sda")
+    found = on_pool(volume)
     assert edges(found) == {
         "mount:/srv": ("zd16",), "zd16": ("pool:tank",), "pool:tank": ("sda", "sdl"), "sda": (), "sdl": (),
     }  # fmt: skip
@@ -87,9 +71,8 @@ def test_volume_is_on_the_devices_of_its_pool(volume: Box) -> None:
 
 @pytest.mark.parametrize("parameter", ["zfs_nocacheflush", "zil_nocacheflush"])
 def test_nocacheflush_applies_to_volumes(volume: Box, parameter: str) -> None:
-    volume.disk("sda")
     volume.write(f"/sys/module/zfs/parameters/{parameter}", "1\n")
-    found = finding(verdict(on_pool(volume, "sda")), "barriers-off")
+    found = finding(verdict(on_pool(volume)), "barriers-off")
     assert (found.verdict, found.confidence) == ("not-durable", "high")
     assert f": 'echo 0 > /sys/module/zfs/parameters/{parameter}'." in found.next[0]
 
@@ -97,6 +80,5 @@ def test_nocacheflush_applies_to_volumes(volume: Box, parameter: str) -> None:
 @pytest.mark.parametrize("flushes", [0.0, 1.0, 2.0])
 def test_flushes_of_a_volume_at_its_pool_are_unknown(volume: Box, flushes: float) -> None:
     """A flush with nothing to commit requests nothing from the pool."""
-    volume.disk("sda")
     counted = step(flushes={"sda": 0.0, "sdl": flushes})
-    assert not rules(verdict(on_pool(volume, "sda"), counted)) & {"flushes-missing", "bytes-missing"}
+    assert not rules(verdict(on_pool(volume), counted)) & {"flushes-missing", "bytes-missing"}
