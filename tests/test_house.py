@@ -17,20 +17,6 @@ from fstui.runs import scenarios
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 
-def loaded_by(module: str) -> set[str]:
-    """Return the top-level modules of a fresh interpreter after importing one of fstui's."""
-    program = f"import sys, {module}\nprint(*{{name.partition('.')[0] for name in sys.modules}})"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
-    return set(done.stdout.split())
-
-
-@pytest.mark.parametrize(
-    "module", ["runs.runner", "judge", "state.runs", "storage.survey", "state.workspace", "runs.scenarios"]
-)
-def test_measuring_and_judging_load_no_screen(module: str) -> None:
-    assert loaded_by(f"fstui.{module}").isdisjoint({"textual", "rich", "click"})
-
-
 PACKAGES_OF_CHILDREN = ("measure/probes", "measure/helpers", "measure/wire", "trace/reader")
 CHILDREN_ELSEWHERE = [
     "proc",
@@ -60,29 +46,22 @@ def test_child_programs_load_only_the_standard_library(child: str) -> None:
     assert ours <= allowed
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Path:
-    """Make a fresh virtual environment that borrows installed packages, but not fstui."""
-    place = tmp_path / "environment"
+def installed(place: Path) -> Path:
+    """Install fstui without the network into a fresh virtual environment that borrows all other packages."""
     venv.create(place, symlinks=True, with_pip=False)
     site = next(place.glob("lib/python3*/site-packages"))
     (site / "zz-borrowed.pth").write_text(sysconfig.get_path("purelib"))
+    offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
+    pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
+    done = subprocess.run([*pip, "install", *offline, str(CHECKOUT)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     return place
 
 
-def install(environment: Path) -> None:
-    """Run pip install without the network; the build backend is borrowed, too."""
-    offline = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
-    pip = [sys.executable, "-m", "pip", "--python", str(environment / "bin" / "python")]
-    call = [*pip, "install", *offline, str(CHECKOUT)]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.slow
-def test_installed_fstui_has_its_scenarios_and_pages(environment: Path, tmp_path: Path) -> None:
+def test_installed_fstui_has_its_scenarios_and_pages(tmp_path: Path) -> None:
     """All other tests run in an editable installation."""
-    install(environment)
+    environment = installed(tmp_path / "environment")
 
     def run(*arguments: str) -> str:
         clean = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}

@@ -182,24 +182,21 @@ def ended(row: Waiting, flush_ms: float = 1.0, where: Target = SSD) -> Answers:
 
 
 @pytest.mark.parametrize(
-    ("sync_ms", "flush_ms", "answer"), [(3, 1, "normal"), (40, 30, "slow"), (251, 1, "stalls"), (249, 1, "normal")]
+    ("row", "flush_ms", "where", "answer"),
+    [
+        (on_sda(3), 1, SSD, "normal"),
+        (on_sda(249), 1, SSD, "normal"),
+        (on_sda(40), 30, SSD, "slow"),
+        (on_sda(251), 1, SSD, "stalls"),
+        (on_sda(3, in_flight_ns=400 * MS), 1, SSD, "stalls"),
+        (on_sda(300, cpu_ns=200 * MS), 1, SSD, "unknown"),  # waiting for a CPU says nothing of the storage
+        (on_sda(3), 1, on_disk(), "unknown"),  # no reference for an unknown class
+    ],
 )
-def test_is_it_slow(sync_ms: float, flush_ms: float, answer: str) -> None:
-    found = ended(on_sda(sync_ms), flush_ms).speed
-    assert found.answer == answer, found
-    assert found.yardstick and found.sentence
-
-
-def test_waiting_for_a_cpu_says_nothing_of_the_storage() -> None:
-    assert ended(on_sda(300, cpu_ns=200 * MS)).speed.answer == "unknown"
-
-
-def test_an_unknown_class_has_no_reference() -> None:
-    assert ended(on_sda(3), where=on_disk()).speed.answer == "unknown"
-
-
-def test_a_call_in_flight_can_be_a_stall() -> None:
-    assert ended(on_sda(3, in_flight_ns=400 * MS)).speed.answer == "stalls"
+def test_is_it_slow(row: Waiting, flush_ms: float, where: Target, answer: str) -> None:
+    found = ended(row, flush_ms, where).speed
+    assert found.answer == answer and found.sentence
+    assert bool(found.yardstick) is (answer != "unknown")
 
 
 def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
