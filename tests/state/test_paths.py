@@ -8,24 +8,21 @@ from fstui.model.errors import Refused
 from fstui.state import files, paths
 
 
-def test_the_xdg_variables_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", "/state")
-    monkeypatch.setenv("XDG_CONFIG_HOME", "/config")
-    assert (paths.state_dir(), paths.config_dir()) == (Path("/state/fstui"), Path("/config/fstui"))
-    assert paths.runs_dir() == Path("/state/fstui/runs")
-    assert paths.ledger_dir() == Path("/state/fstui/ledger")
-
-
-def test_without_xdg_variables_the_default_is_below_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", "/home/ann")
-    assert paths.state_dir() == Path("/home/ann/.local/state/fstui")
-    assert paths.config_dir() == Path("/home/ann/.config/fstui")
-
-
-def test_a_relative_xdg_variable_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", "state")
-    monkeypatch.setenv("HOME", "/home/ann")
-    assert paths.state_dir() == Path("/home/ann/.local/state/fstui")
+@pytest.mark.parametrize(
+    ("variables", "state", "config"),
+    [
+        ({"XDG_STATE_HOME": "/state", "XDG_CONFIG_HOME": "/config"}, "/state/fstui", "/config/fstui"),
+        ({}, "/home/ann/.local/state/fstui", "/home/ann/.config/fstui"),
+        ({"XDG_STATE_HOME": "relative"}, "/home/ann/.local/state/fstui", "/home/ann/.config/fstui"),
+    ],
+)
+def test_directories_are_those_of_the_xdg_specification(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], state: str, config: str
+) -> None:
+    for name, value in {"HOME": "/home/ann", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert (paths.state_dir(), paths.config_dir()) == (Path(state), Path(config))
+    assert (paths.runs_dir(), paths.ledger_dir()) == (Path(state, "runs"), Path(state, "ledger"))
 
 
 def test_without_home_the_password_database_is_used(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,10 +3,11 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.measure.kinds.sync_writes import SyncWrites
@@ -32,9 +33,11 @@ def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
 
 
 def test_a_run_is_saved_by_time_and_id_and_read_back_unchanged() -> None:
+    assert runs.history() == []
     run = a_run("k3f9a1", 44)
     path = runs.save(run)
     assert path == paths.runs_dir() / "20261120-031244-k3f9a1.json"
+    assert path.stat().st_mode & 0o777 == 0o600
     assert runs.load("k3f9a1") == run
 
 
@@ -42,7 +45,7 @@ def test_a_run_is_saved_by_time_and_id_and_read_back_unchanged() -> None:
 def test_history_knows_what_a_replica_cut_left(lost: int, both: int, word: str) -> None:
     figures = ReplicaCutFigures(on_primary=90, on_replica=99, lost_on_primary=lost, lost_everywhere=both)
     cut = Step(name="kill -9", settings=ReplicaCut(server="mariadb"), figures=figures)
-    runs.save(msgspec.structs.replace(a_run("k3f9a1"), steps=(cut,)))
+    runs.save(replace(a_run("k3f9a1"), steps=(cut,)))
     runs.save(a_run("m4"))
     assert {one.id: one.survived for one in runs.history()} == {"k3f9a1": word, "m4": None}
 
@@ -50,27 +53,17 @@ def test_history_knows_what_a_replica_cut_left(lost: int, both: int, word: str) 
 def test_saving_again_replaces_the_file() -> None:
     run = a_run("k3f9a1")
     runs.save(run)
-    longer = msgspec.structs.replace(run, steps=(*run.steps, Step(name="fdatasync", settings=SyncWrites())))
+    longer = replace(run, steps=(*run.steps, Step(name="fdatasync", settings=SyncWrites())))
     runs.save(longer)
     assert runs.load("k3f9a1") == longer
     assert len(list(paths.runs_dir().iterdir())) == 1
 
 
-def test_only_its_user_may_read_a_run() -> None:
-    assert runs.save(a_run("k3f9a1")).stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize(
-    "reference", ["k3f9a1", "k3", "20261120-031200-k3f9a1.json", "20261120-031200-k3f9a1", "k3f9a1.json"]
-)
+@pytest.mark.parametrize("reference", ["ab", "x7", "20261120-031200-ab.json", "20261120-031200-ab"])
 def test_a_run_is_found_by_id_prefix_or_file_name(reference: str) -> None:
-    runs.save(a_run("k3f9a1"))
-    runs.save(a_run("x7b2c9", 1))
-    if reference == "k3f9a1.json":
-        with pytest.raises(RunNotFound):
-            runs.load(reference)
-    else:
-        assert runs.load(reference).id == "k3f9a1"
+    for second, name in enumerate(("ab", "abc", "x7b2c9")):
+        runs.save(a_run(name, second))
+    assert runs.load(reference).id == ("x7b2c9" if reference == "x7" else "ab")
 
 
 def test_a_run_is_found_by_path(tmp_path: Path) -> None:
@@ -85,12 +78,6 @@ def test_last_is_the_newest_run_and_never_a_foreign_file() -> None:
     assert runs.load("last").id == "newest"
 
 
-def test_an_id_that_is_the_prefix_of_another_is_found() -> None:
-    runs.save(a_run("ab"))
-    runs.save(a_run("abc", 1))
-    assert runs.load("ab").id == "ab"
-
-
 def test_an_ambiguous_prefix_names_the_runs() -> None:
     runs.save(a_run("k3f9a1"))
     runs.save(a_run("k3zzzz", 1))
@@ -98,26 +85,16 @@ def test_an_ambiguous_prefix_names_the_runs() -> None:
         runs.load("k3")
 
 
-@pytest.mark.parametrize("reference", ["", "nothing", "last", "/nowhere/x.json"])
+@pytest.mark.parametrize("reference", ["", "nothing", "last", "k3f9a1.json", "/nowhere/x.json"])
 def test_a_missing_run_is_reported_in_a_sentence(reference: str) -> None:
+    if reference != "last":
+        runs.save(a_run("k3f9a1"))
     with pytest.raises(RunNotFound) as error:
         runs.load(reference)
     assert str(error.value).isprintable()
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"no json",
-        b"[1]",
-        b"{}",
-        b'{"schema": "other/1"}',
-        b'{"schema": "fstui.run/1"}',
-        b"\xff\xfe",
-        b"[" * 100_000,
-    ],
-)
+@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'{"schema": "other/1"}', b'{"schema": "fstui.run/1"}'])
 def test_a_broken_file_is_listed_as_unreadable(content: bytes) -> None:
     runs.save(a_run("whole"))
     (paths.runs_dir() / "20261120-040000-broken.json").write_bytes(content)
@@ -128,13 +105,20 @@ def test_a_broken_file_is_listed_as_unreadable(content: bytes) -> None:
     assert (whole.id, whole.verdict, whole.scenario, whole.target) == ("whole", "suspicious", "odirect-truth", "/srv")
 
 
-def test_a_directory_named_like_a_run_is_unreadable() -> None:
-    files.make_private(paths.runs_dir() / "20261120-040000-dir.json")
-    assert "cannot read" in (runs.history()[0].unreadable or "")
-
-
-def test_without_any_run_the_history_is_empty() -> None:
-    assert runs.history() == []
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (files.make_private, "cannot read"),
+        (os.mkfifo, "it is not a regular file"),
+        (lambda path: path.open("wb").truncate(1 << 42), "it is larger than any file that fstui writes"),
+    ],
+    ids=["directory", "pipe", "larger than memory"],
+)
+def test_another_kind_of_file_is_named_and_not_read(make: Callable[[Path], object], why: str) -> None:
+    files.make_private(paths.runs_dir())
+    make(path := paths.runs_dir() / "20261120-040000-other.json")
+    (listed,) = runs.history()
+    assert listed.unreadable and listed.unreadable.startswith(f"cannot read {path}: ") and why in listed.unreadable
 
 
 def test_a_field_of_a_later_version_is_ignored() -> None:
@@ -157,22 +141,6 @@ def test_if_saving_fails_the_older_document_stays() -> None:
         write_atomically(path.with_suffix(".d"), b"x")
     assert runs.load("k3f9a1") == run
     assert sorted(file.name for file in paths.runs_dir().iterdir()) == sorted([path.name, path.with_suffix(".d").name])
-
-
-def test_a_pipe_among_the_runs_is_named_without_blocking() -> None:
-    saved = runs.save(a_run("k3f9a1"))
-    os.mkfifo(saved.with_name("20261120-031300-pipe.json"))
-    found = {summary.id: summary.unreadable for summary in runs.history()}
-    assert found.pop("k3f9a1") is None
-    (why,) = found.values()
-    assert why and "it is not a regular file" in why
-
-
-def test_a_file_larger_than_memory_is_named_and_not_read() -> None:
-    path = runs.save(a_run("k3f9a1"))
-    os.truncate(path, 1 << 42)
-    (listed,) = runs.history()
-    assert listed.unreadable == f"cannot read {path}: it is larger than any file that fstui writes"
 
 
 def test_an_error_names_its_file(tmp_path: Path) -> None:
@@ -226,7 +194,7 @@ def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> N
 
 
 def test_a_run_that_has_not_ended_is_running() -> None:
-    runs.save(msgspec.structs.replace(a_run("k3f9a1"), status="stopped"))
+    runs.save(replace(a_run("k3f9a1"), status="stopped"))
     entry = ledger.enter("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
     assert [one.status for one in runs.history()] == ["running"]
     assert runs.status_now(runs.load("k3f9a1")) == "running"
@@ -240,7 +208,7 @@ def test_the_history_shows_the_rate_of_the_first_synced_step() -> None:
         Step(name="write", settings=SyncWrites(), rate_per_s=9000.0),
         Step(name="fsync", settings=SyncWrites(), rate_per_s=120.0, syncs=120),
     )
-    runs.save(msgspec.structs.replace(a_run("k3f9a1"), steps=steps))
+    runs.save(replace(a_run("k3f9a1"), steps=steps))
     assert [(one.rate_of, one.rate_per_s) for one in runs.history()] == [("fsync", 120.0)]
 
 

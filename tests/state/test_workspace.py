@@ -3,8 +3,8 @@ import os
 import signal
 from pathlib import Path
 
-import msgspec
 import pytest
+from msgspec.structs import replace
 
 from fstui.measure.children import Child
 from fstui.model.errors import Refused
@@ -37,6 +37,14 @@ async def test_a_ledger_that_cannot_be_written_refuses_the_run(tmp_path: Path, m
     with pytest.raises(Refused, match=r"/file: File exists\..*Set XDG_STATE_HOME"):
         await Workspace.make(str(tmp_path), "1")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+async def abandoned(directory: Path) -> ledger.LedgerEntry:
+    """Return the entry of a directory whose keeper was killed."""
+    made = await Workspace.make(str(directory), "k3f9a1")
+    (entry,) = ledger.entries()
+    os.kill(made._keeper.pid, signal.SIGKILL)
+    return entry
 
 
 async def test_the_directory_of_a_killed_keeper_is_removed(tmp_path: Path) -> None:
@@ -104,35 +112,24 @@ async def test_an_unmounted_filesystem_does_not_count_as_removed() -> None:
     assert ledger.entries() == [entry]
 
 
-async def test_another_device_at_the_mount_point_is_not_removed(tmp_path: Path) -> None:
-    made = await Workspace.make(str(tmp_path), "k3f9a1")
-    (entry,) = ledger.entries()
-    os.kill(made._keeper.pid, signal.SIGKILL)
-    elsewhere = msgspec.structs.replace(entry, what=str(tmp_path / "none" / ".fstui-k3f9a1"), device="7:99", fsid=0)
+@pytest.mark.parametrize("another", ["device", "filesystem on the same device"])
+async def test_another_filesystem_at_the_mount_point_is_not_removed(tmp_path: Path, another: str) -> None:
+    entry = await abandoned(tmp_path)
+    elsewhere = replace(entry, what=str(tmp_path / "none" / ".fstui-k3f9a1"), fsid=entry.fsid + 1)
+    if another == "device":
+        elsewhere = replace(elsewhere, device="7:99", fsid=0)
+    elif workspace._mounts_by_point()[entry.mount_point].fstype not in workspace._FSID_FROM_UUID:
+        pytest.skip("the filesystem of the tests has no id of its own")
     assert "another filesystem is mounted on" in (await remove_left_behind(elsewhere) or "")
     assert ledger.entries() == [entry]
     assert await remove_left_behind(entry) is None
     assert ledger.entries() == []
 
 
-async def test_another_filesystem_on_the_same_device_is_not_removed(tmp_path: Path) -> None:
-    made = await Workspace.make(str(tmp_path), "k3f9a1")
-    (entry,) = ledger.entries()
-    os.kill(made._keeper.pid, signal.SIGKILL)
-    if workspace._mounts_by_point()[entry.mount_point].fstype not in workspace._FSID_FROM_UUID:
-        pytest.skip("the filesystem of the tests has no id of its own")
-    elsewhere = msgspec.structs.replace(entry, what=str(tmp_path / "none" / ".fstui-k3f9a1"), fsid=entry.fsid + 1)
-    assert "another filesystem is mounted on" in (await remove_left_behind(elsewhere) or "")
-    assert ledger.entries() == [entry]
-    assert await remove_left_behind(entry) is None
-
-
 async def test_a_renamed_parent_keeps_the_entry(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     directory.mkdir()
-    made = await Workspace.make(str(directory), "k3f9a1")
-    (entry,) = ledger.entries()
-    os.kill(made._keeper.pid, signal.SIGKILL)
+    entry = await abandoned(directory)
     directory.rename(tmp_path / "data.old")
     assert f"{directory} was moved or removed since" in (await remove_left_behind(entry) or "")
     directory.mkdir()  # another directory at the same path
