@@ -73,12 +73,11 @@ async def test_only_silent_filesystems_are_trouble(tmp_path: Path) -> None:
 
 
 def test_each_reason_is_listed_once() -> None:
-    listed = [
-        SkippedFilesystem("/a", "read-only"),
-        SkippedFilesystem("/b", "silent"),
-        SkippedFilesystem("/c", "read-only"),
-    ]
-    assert names_by_reason(listed) == {"read-only": ["/a", "/c"], "silent": ["/b"]}
+    listed = [("/a", "read-only"), ("/b", "silent"), ("/c", "read-only")]
+    assert names_by_reason([SkippedFilesystem(*each) for each in listed]) == {
+        "read-only": ["/a", "/c"],
+        "silent": ["/b"],
+    }
 
 
 MOUNTS = ["/", "/home", "/tmp", "/srv/queue"]

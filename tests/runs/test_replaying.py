@@ -42,11 +42,8 @@ def test_runs_that_cannot_be_played_are_refused() -> None:
 
 
 async def test_a_timeline_longer_than_its_step_keeps_the_counts() -> None:
-    late = tuple(
-        replace(step, elapsed_s=step.elapsed_s * 0.8)
-        for step in screens.RUN.steps
-        if len(step.timeline) > 2 and step.counters
-    )
+    steps = (step for step in screens.RUN.steps if len(step.timeline) > 2 and step.counters)
+    late = tuple(replace(step, elapsed_s=step.elapsed_s * 0.8) for step in steps)
     assert late
     again = await played(replace(screens.RUN, steps=late))
     for before, step in zip(late, again.steps, strict=True):
@@ -56,13 +53,7 @@ async def test_a_timeline_longer_than_its_step_keeps_the_counts() -> None:
 
 async def test_a_step_that_failed_at_once_fails_again() -> None:
     (first, *_) = screens.RUN.steps
-    failed = replace(
-        first,
-        ops=0,
-        timeline=(),
-        histogram=(),
-        status="failed",
-        error=Failure(call="open", errno=28, message="no space"),
-    )
+    error = Failure(call="open", errno=28, message="no space")
+    failed = replace(first, ops=0, timeline=(), histogram=(), status="failed", error=error)
     (step,) = (await played(replace(screens.RUN, steps=(failed,)))).steps
     assert step.error is not None and step.error.call == "open"

@@ -50,14 +50,20 @@ def test_flags_are_by_mount_point() -> None:
     assert found["/srv"].findings == ()
 
 
-def test_an_unchanged_filesystem_is_not_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged: list[str] = []
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the paths of the filesystems that are judged from now on."""
+    paths: list[str] = []
 
-    def counted(evidence: Evidence) -> Judgement:
-        judged.append(evidence.target.path if evidence.target else "")
+    def noted(evidence: Evidence) -> Judgement:
+        paths.append(evidence.target.path if evidence.target else "")
         return judge(evidence)
 
-    monkeypatch.setattr("fstui.runs.rules.judge", counted)
+    monkeypatch.setattr("fstui.runs.rules.judge", noted)
+    return paths
+
+
+def test_an_unchanged_filesystem_is_not_judged_again(judged: list[str]) -> None:
     both = (target(), msgspec.structs.replace(target(), path="/other", mount_point="/other"))
     seen = JudgementCache()
     first = seen.judge(Inventory(filesystems=both))
@@ -69,18 +75,11 @@ def test_an_unchanged_filesystem_is_not_judged_again(monkeypatch: pytest.MonkeyP
     assert seen.judge(Inventory(filesystems=(fuller,))).keys() == {fuller.mount_point}
 
 
-def test_filesystems_with_the_same_content_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    judged: list[str] = []
-
-    def counted(evidence: Evidence) -> Judgement:
-        judged.append(evidence.target.path if evidence.target else "")
-        return judge(evidence)
-
+def test_filesystems_with_the_same_content_are_judged_once(judged: list[str]) -> None:
     def mounted(path: str, **barrier: Any) -> Target:
         alike = storage.target(storage.filesystem(name=path, **barrier), storage.disk())
         return msgspec.structs.replace(alike, path=path, mount_point=path)
 
-    monkeypatch.setattr("fstui.runs.rules.judge", counted)
     every = (*map(mounted, ("/a1", "/a2", "/a3")), *(mounted(path, barrier="nobarrier") for path in ("/b1", "/b2")))
     found = JudgementCache().judge(Inventory(filesystems=every))
     assert judged == ["/a1", "/b1", "/b2"]

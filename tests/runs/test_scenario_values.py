@@ -63,14 +63,12 @@ def steps_of(whole: Scenario, table: dict[str, Any], key: str, value: Scalar) ->
         raise
 
 
-@pytest.mark.parametrize(("name", "key"), SETTINGS)
-def test_every_value_reaches_a_step(name: str, key: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [(name, key, value) for name, key in SETTINGS for value in values(scenarios.load(name).settings[key])],
+)
+def test_every_value_reaches_a_step(name: str, key: str, value: Scalar) -> None:
     whole = scenarios.load(name)
-    for value in values(whole.settings[key]):
-        check_value(whole, key, value)
-
-
-def check_value(whole: Scenario, key: str, value: Scalar) -> None:
     setting = whole.settings[key]
     found = 0
     for table in whole.steps:

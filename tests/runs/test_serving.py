@@ -31,18 +31,24 @@ class SlowToEnd:
         return "something is left"
 
 
-async def test_a_missing_tool_fails_its_step_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
-    failure = await DatabaseServers("run", HeldDirectory.from_path(tmp_path)).serve(planned, asyncio.Event(), 0.0)
+STEP = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> DatabaseServers:
+    return DatabaseServers("run", HeldDirectory.from_path(tmp_path))
+
+
+async def test_a_missing_tool_fails_its_step_only(serving: DatabaseServers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    failure = await serving.serve(STEP, asyncio.Event(), 0.0)
     assert isinstance(failure, Failure) and failure.message.startswith("sysbench is not installed")
 
 
-async def test_a_stop_waits_until_the_previous_server_has_ended(tmp_path: Path) -> None:
-    serving, before, stop = DatabaseServers("run", HeldDirectory.from_path(tmp_path)), SlowToEnd(), asyncio.Event()
+async def test_a_stop_waits_until_the_previous_server_has_ended(serving: DatabaseServers) -> None:
+    before, stop = SlowToEnd(), asyncio.Event()
     serving._server = before  # type: ignore[assignment]
-    planned = PlannedStep(name="next", settings=Sysbench(server="mariadb"))
-    served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
+    served = asyncio.ensure_future(serving.serve(STEP, stop, 0.0))
     await before.stopping.wait()
     stop.set()
     for _ in range(5):  # the stop was noticed by now
@@ -52,10 +58,9 @@ async def test_a_stop_waits_until_the_previous_server_has_ended(tmp_path: Path) 
     assert before.struck_out and serving.left_behind == ["something is left"]
 
 
-async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> None:
-    serving, stop = DatabaseServers("run", HeldDirectory.from_path(tmp_path)), asyncio.Event()
-    planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
-    served = asyncio.ensure_future(serving.serve(planned, stop, 0.0))
+async def test_a_stop_waits_for_a_server_that_is_starting(serving: DatabaseServers, tmp_path: Path) -> None:
+    stop = asyncio.Event()
+    served = asyncio.ensure_future(serving.serve(STEP, stop, 0.0))
     for _ in range(5):  # its processes are being started
         await asyncio.sleep(0)
     stop.set()
@@ -66,11 +71,9 @@ async def test_a_stop_waits_for_a_server_that_is_starting(tmp_path: Path) -> Non
     assert (ledger.entries(), list(tmp_path.iterdir())) == ([], [])
 
 
-async def test_the_ledger_names_a_server_while_it_exists(tmp_path: Path) -> None:
+async def test_the_ledger_names_a_server_while_it_exists(serving: DatabaseServers, tmp_path: Path) -> None:
     servers.needed("mariadb")
-    serving = DatabaseServers("run", HeldDirectory.from_path(tmp_path))
-    planned = PlannedStep(name="first", settings=Sysbench(server="mariadb"))
-    assert isinstance(await serving.serve(planned, asyncio.Event(), 0.0), StepServer)
+    assert isinstance(await serving.serve(STEP, asyncio.Event(), 0.0), StepServer)
     (entry,) = ledger.entries()
     assert (entry.kind, entry.what) == ("server", f"{tmp_path}/server-1")
     assert (tmp_path / "server-1").is_dir()

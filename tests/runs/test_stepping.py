@@ -2,10 +2,9 @@ import asyncio
 import errno
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-import msgspec
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites
@@ -14,56 +13,72 @@ from fstui.measure.wire.frames import BadFrame, Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.events import Event, StepPreparing, StepStarted
 from fstui.model.plan import PlannedStep
-from fstui.model.settings import OpenFlag
+from fstui.model.settings import OpenFlag, Settings
+from fstui.model.steps import Step
 from fstui.runs import stepping
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.runs.recorder import ReportedFigures
 from fstui.runs.stepping import StepRunner, content_of
 from fstui.state.workspace import HeldDirectory
-from tests.factories.runs import plan_of, saved
+from tests.factories.runs import saved
 
 
-class SilentProbe:
-    """A probe whose write hangs after it has reported progress once. It ends when it is stopped."""
+class Probe:
+    """A probe that sends one frame and then, unless that is an error, hangs until it is stopped, or for ever."""
 
     pid = None
 
-    def __init__(self) -> None:
-        self.told_to_stop = asyncio.Event()
+    def __init__(self, frame: Frame, *, for_ever: bool = False) -> None:
+        self._frame, self._for_ever, self._told_to_stop = frame, for_ever, asyncio.Event()
 
     async def frames(self) -> AsyncIterator[Frame | Samples]:
-        yield Frame("preparing", {"done": 1 << 20, "total": 4 << 20})
-        await self.told_to_stop.wait()
+        yield self._frame
+        if self._frame.kind != "error":
+            await self._told_to_stop.wait()
 
     def go(self) -> None:
-        raise AssertionError("it was never ready")
+        assert self._frame.kind == "ready"
 
     def stop(self) -> None:
-        self.told_to_stop.set()
+        if not self._for_ever:
+            self._told_to_stop.set()
 
     async def finish(self, timeout_s: float) -> int | None:
-        return 0
+        return None if self._for_ever else 0
 
 
-class SilentMachine(ReplayMachine):
-    async def start(self, *_: object) -> SilentProbe:  # type: ignore[override]
-        return SilentProbe()
+class Machine(ReplayMachine):
+    """A machine whose programs are that probe."""
+
+    def __init__(self, probe: Probe) -> None:
+        super().__init__(saved())
+        self._probe = probe
+
+    async def start(self, *_: object) -> Probe:  # type: ignore[override]
+        return self._probe
+
+    def counters(self, *_: object) -> Counters:
+        return Counters(monotonic_ns=time.monotonic_ns(), devices=())
+
+
+async def run_step(probe: Probe, settings: Settings, hear: Callable[[StepRunner, Event], None]) -> Step:
+    planned = PlannedStep(name="sysbench", settings=settings)
+    runner = StepRunner(0, planned, Machine(probe), (), lambda event: hear(runner, event))
+    return await runner.run(HeldDirectory("/data", 0, 0), facts=False)
 
 
 async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stepping, "PROGRESS_TIMEOUT_S", 0.0)
     monkeypatch.setattr(stepping, "SNAPSHOT_INTERVAL_S", 0.001)
-    run = saved()
     events: list[StepPreparing] = []
 
-    def hear(event: Event) -> None:
+    def hear(runner: StepRunner, event: Event) -> None:
         assert isinstance(event, StepPreparing)
         events.append(event)
         if len(events) == 5:
             runner.stop()
 
-    runner = StepRunner(0, plan_of(run).steps[0], SilentMachine(run), (), hear)
-    step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
+    step = await run_step(Probe(Frame("preparing", {"done": 1 << 20, "total": 4 << 20})), SyncWrites(), hear)
     ages_s = [event.silent_s for event in events if event.silent_s]
     assert len(ages_s) >= 3
     assert ages_s == sorted(ages_s)
@@ -71,49 +86,15 @@ async def test_a_probe_that_hangs_while_preparing_is_reported(monkeypatch: pytes
     assert step.status == "stopped"
 
 
-class StuckProbe(SilentProbe):
-    """A probe whose external program never ends."""
-
-    async def frames(self) -> AsyncIterator[Frame | Samples]:
-        yield Frame("ready", {})
-        await asyncio.Event().wait()
-
-    def go(self) -> None:
-        pass
-
-    async def finish(self, timeout_s: float) -> int | None:
-        return None
-
-
 async def test_a_program_that_never_ends_is_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Machine(ReplayMachine):
-        async def start(self, *_: object) -> StuckProbe:  # type: ignore[override]
-            return StuckProbe()
-
-        def counters(self, *_: object) -> Counters:
-            return Counters(monotonic_ns=time.monotonic_ns(), devices=())
-
-    def hear(event: Event) -> None:
+    def hear(runner: StepRunner, event: Event) -> None:
         if isinstance(event, StepStarted):
             runner.stop()
 
     monkeypatch.setattr(stepping, "STOP_TIMEOUT_S", 0.0)
-    planned = PlannedStep(name="sysbench", settings=SysbenchFileio())
-    runner = StepRunner(0, planned, Machine(saved()), (), hear)
-    step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
+    step = await run_step(Probe(Frame("ready", {}), for_ever=True), SysbenchFileio(), hear)
     assert step.status == "stopped" and step.stalls.count == 1
     assert step.unanswered and step.unanswered.call == "sysbench"
-
-
-class RefusedProbe(SilentProbe):
-    """A probe on a filesystem that refuses O_DIRECT, as UBIFS and JFFS2 do."""
-
-    def __init__(self, call: str, code: int) -> None:
-        super().__init__()
-        self._said = {"call": call, "errno": code, "message": os.strerror(code)}
-
-    async def frames(self) -> AsyncIterator[Frame | Samples]:
-        yield Frame("error", self._said)
 
 
 @pytest.mark.parametrize(("call", "code", "flags", "status"), [
@@ -122,15 +103,9 @@ class RefusedProbe(SilentProbe):
     ("fsync", errno.EINVAL, ("direct",), "failed"),
 ])  # fmt: skip
 async def test_refused_o_direct_skips_the_step(call: str, code: int, flags: tuple[OpenFlag, ...], status: str) -> None:
-    class Machine(ReplayMachine):
-        async def start(self, *_: object) -> RefusedProbe:  # type: ignore[override]
-            return RefusedProbe(call, code)
-
-    run = saved()
-    planned = plan_of(run).steps[0]
-    settings = SyncWrites(file_bytes=1 << 20, block_bytes=4096, open_flags=flags)
-    runner = StepRunner(0, msgspec.structs.replace(planned, settings=settings), Machine(run), (), lambda _: None)
-    step = await runner.run(HeldDirectory("/data", 0, 0), facts=False)
+    """UBIFS and JFFS2 refuse O_DIRECT."""
+    error = Frame("error", {"call": call, "errno": code, "message": os.strerror(code)})
+    step = await run_step(Probe(error), SyncWrites(open_flags=flags), lambda *_: None)
     assert step.status == status
     assert (step.reason == stepping.NO_DIRECT) is (status == "skipped")
 

@@ -1,5 +1,6 @@
 import asyncio
 import os
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +33,23 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return os.open(path, os.O_RDWR)
 
 
+@pytest.mark.parametrize(
+    ("limit", "call", "answer"),
+    [
+        ("SILENCE_TIMEOUT_S", lambda: local.free_space(["/tmp"]), "/tmp"),
+        ("TOOLS_TIMEOUT_S", lambda: local.run_tools((("touch", "x"),)), "touch x"),
+    ],
+)
 async def test_the_start_of_a_program_does_not_count_as_silence(
-    gate: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gate: int, monkeypatch: pytest.MonkeyPatch, limit: str, call: Callable[[], Coroutine[Any, Any, Any]], answer: str
 ) -> None:
-    monkeypatch.setattr(local, "SILENCE_TIMEOUT_S", 0.5)
-    call = asyncio.ensure_future(local.free_space([str(tmp_path)]))
-    await asyncio.wait([call], timeout=local.SILENCE_TIMEOUT_S + 0.1)
+    monkeypatch.setattr(local, limit, 0.5)
+    called = asyncio.ensure_future(call())
+    await asyncio.wait([called], timeout=0.6)
     os.write(gate, b"begin\n")
-    assert list(await call) == [str(tmp_path)]
-    os.close(gate)
-
-
-async def test_the_start_of_a_program_does_not_count_for_tools(gate: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "TOOLS_TIMEOUT_S", 0.5)
-    call = asyncio.ensure_future(local.run_tools((("touch", "x"),)))
-    await asyncio.wait([call], timeout=local.TOOLS_TIMEOUT_S + 0.1)
-    os.write(gate, b"begin\n")
-    assert (await call)["touch x"].error == "fstui does not run touch"
+    answers = await called
+    assert list(answers) == [answer]
+    assert limit == "SILENCE_TIMEOUT_S" or answers[answer].error == "fstui does not run touch"
     os.close(gate)
 
 
