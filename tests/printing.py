@@ -1,5 +1,8 @@
 """Print reports as the commands do."""
 
+import csv
+import io
+
 from fstui.model.run import Run
 from fstui.report import formats
 from fstui.report.sections import Report
@@ -13,6 +16,11 @@ def printed(report: Report, format_: str = "plain", width: int | None = None) ->
 def printed_run(run: Run, format_: str = "plain", saved_to: str | None = None) -> str:
     """Return a run in that format, as text."""
     return _text(formats.render(format_, run, saved_to))
+
+
+def csv_rows(text: str | bytes) -> list[dict[str, str]]:
+    """Return the rows of a table in CSV by the names of its columns."""
+    return list(csv.DictReader(io.StringIO(_text(text))))
 
 
 def _text(document: str | bytes) -> str:

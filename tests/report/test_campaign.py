@@ -1,7 +1,5 @@
 """The report of a power-cut campaign: its verdict, its bound in words, and its cuts."""
 
-import csv
-import io
 import json
 from pathlib import Path
 
@@ -10,9 +8,10 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
 from fstui.powercut.campaign import CampaignCut, CampaignSettings, CampaignStore
-from fstui.report import campaign, formats
+from fstui.report import campaign
 from fstui.report.sections import Cell, Report
 from tests.powercut.host import MadeUpHost
+from tests.printing import csv_rows, printed
 
 
 @pytest.fixture
@@ -64,8 +63,8 @@ def test_verdict_depends_on_what_was_cut(
 
 
 def test_reset_says_what_it_does_not_test(settings: CampaignSettings) -> None:
-    shown = formats.render_report("plain", report_of(replace(settings, kind="reset"), cut(1, "intact")), 80)
-    assert "its write cache was not tested" in " ".join(str(shown).split())
+    shown = printed(report_of(replace(settings, kind="reset"), cut(1, "intact")), width=80)
+    assert "its write cache was not tested" in " ".join(shown.split())
 
 
 def test_only_a_power_cut_is_kept(settings: CampaignSettings) -> None:
@@ -76,7 +75,7 @@ def test_only_a_power_cut_is_kept(settings: CampaignSettings) -> None:
 
 
 def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings) -> None:
-    shown = str(formats.render_report("markdown", report_of(settings, cut(1, "intact"), cut(2, "intact"))))
+    shown = printed(report_of(settings, cut(1, "intact"), cut(2, "intact")), "markdown")
     assert "The interval is exact (Clopper-Pearson)" in shown
     assert "Without a loss in 2 cuts it ends at 1 − 0.05^(1/2). The rule of three gives 3/2." in shown
 
@@ -96,22 +95,22 @@ def test_server_that_did_not_start_again_is_named(settings: CampaignSettings) ->
 
 def test_every_cut_is_a_row_of_the_page_and_of_the_table(settings: CampaignSettings) -> None:
     report = report_of(settings, cut(1, "intact"), cut(2, "no-cut", reason="<b>[red]"), stop_reason="db1: \x1b[2J")
-    page = str(formats.render_report("html", report))
+    page = printed(report, "html")
     assert page.count("2026-11-26") == 3  # a cut that did not happen is shown twice
     assert "&lt;b&gt;[red]" in page and "\x1b" not in page and "<b>" not in page
-    rows = list(csv.DictReader(io.StringIO(str(formats.render_report("csv", report)))))
+    rows = csv_rows(printed(report, "csv"))
     assert [row["outcome"] for row in rows] == ["intact", "no-cut"]
 
 
 def test_commands_are_not_in_the_document(settings: CampaignSettings) -> None:
-    document = formats.render_report("json", report_of(settings, cut(1, "intact")))
+    document = printed(report_of(settings, cut(1, "intact")), "json")
     assert json.loads(document)["schema"] == "fstui.powercut-campaign/1"
-    assert "secret" not in str(document)
+    assert "secret" not in document
 
 
 def test_directory_that_is_gone_is_named(settings: CampaignSettings) -> None:
     gone = cut(1, "lost", figures=PowerCutFigures(cut="c", identity="i", gone=True, rebooted=True, acknowledged=9))
     assert campaign.line(gone, "power").endswith("the directory with all records is gone")
-    page = str(formats.render_report("markdown", report_of(settings, gone)))
+    page = printed(report_of(settings, gone), "markdown")
     assert "The directory with all records was gone after 1 cut." in page
     assert "9 records were acknowledged." in page and "were compared" not in page

@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 
 import pytest
@@ -10,18 +8,11 @@ from fstui.report import check, fit
 from fstui.report.check import Check, Checked
 from tests.factories.samples import RUN
 from tests.hostile import NAME, assert_safe, everywhere
-from tests.printing import printed
+from tests.printing import csv_rows, printed
 from tests.report.test_run import SLOW
 
-HONEST = replace(
-    RUN,
-    id="aaaaaa",
-    verdict="consistent",
-    confidence="low",
-    findings=(
-        Finding(rule="flushes-arrive", verdict="consistent", confidence="low", scope="storage", title="1.00 per sync"),
-    ),
-)
+ARRIVE = Finding(rule="flushes-arrive", verdict="consistent", confidence="low", scope="storage", title="1.00 per sync")
+HONEST = replace(RUN, id="aaaaaa", verdict="consistent", confidence="low", findings=(ARRIVE,))
 SLOW_ONE = replace(HONEST, id="bbbbbb", speed=SLOW)
 ALL = Check(
     rows=(
@@ -36,9 +27,7 @@ ALL = Check(
 
 
 def test_rows_come_first_then_actions_then_omissions() -> None:
-    text = printed(check.of_check(ALL), "plain")
-    assert isinstance(text, str)
-    rows = text.splitlines()
+    rows = printed(check.of_check(ALL)).splitlines()
     assert rows[0].startswith("3 filesystems checked in 6.2 s")
     assert rows[3].split()[:5] == ["!", "/srv/queue", "suspicious", "high", "840"]
     assert rows[4].split()[:5] == ["✓", "/", "consistent", "low", "840"]
@@ -66,7 +55,7 @@ def test_metrics_of_all_runs_share_their_names() -> None:
 
 
 def test_csv_and_markdown_have_a_row_for_each() -> None:
-    rows = list(csv.DictReader(io.StringIO(printed(check.of_check(ALL), "csv"))))
+    rows = csv_rows(printed(check.of_check(ALL), "csv"))
     assert [row["filesystem"] for row in rows] == ["/srv/queue", "/", "/slow", "/full"]
     assert (rows[2]["speed"], rows[3]["trouble"]) == ("slow", "/full is too full")
     table = [line for line in printed(check.of_check(ALL), "markdown").splitlines() if line.startswith("|")]
@@ -96,8 +85,7 @@ def test_a_narrow_terminal_has_the_flags_below() -> None:
 def test_simulated_numbers_are_marked_everywhere() -> None:
     played = Check(rows=(Checked("/simulated/x", replace(RUN, simulated="hdd-7200")),), left_out={}, elapsed_s=1.0)
     words = "SIMULATED: hdd-7200. No real storage was measured."
-    plain, markdown = printed(check.of_check(played), "plain"), printed(check.of_check(played), "markdown")
-    assert isinstance(plain, str) and isinstance(markdown, str)
+    plain, markdown = printed(check.of_check(played)), printed(check.of_check(played), "markdown")
     assert words in plain and words in markdown and check.line(played.rows[0]).endswith("SIMULATED")
     assert "fstui show" not in plain, "it was not saved"
 
@@ -109,6 +97,5 @@ def test_layer_of_a_container_says_to_measure_in_the_volume() -> None:
         next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
     )  # fmt: skip
     inside = replace(HONEST, findings=(*HONEST.findings, layer))
-    text = printed(check.of_check(ALL._replace(rows=(Checked("/", inside),))), "plain")
-    assert isinstance(text, str)
+    text = printed(check.of_check(ALL._replace(rows=(Checked("/", inside),))))
     assert sentence in text and "Put the data on a volume" in text

@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 
 import pytest
@@ -19,7 +17,7 @@ from tests.factories import screens, storage
 from tests.factories import steps as made
 from tests.factories.databases import database
 from tests.factories.evidence import evidence
-from tests.factories.samples import FAILED_RUN, RUN, SYNCED, UNSYNCED
+from tests.factories.samples import RUN, SYNCED, UNSYNCED
 from tests.hostile import assert_safe, everywhere
 from tests.report.test_formats import Elements
 
@@ -55,10 +53,6 @@ def test_the_median_round_represents_its_side() -> None:
     assert found is not None and found.run is middle
 
 
-def test_runs_without_rounds_are_one_side_each() -> None:
-    assert [side.name for side in Comparison([screens.RUN, screens.RUN]).sides] == [screens.RUN.id] * 2
-
-
 def test_a_drift_of_both_sides_leaves_the_ratio() -> None:
     runs = [ran(side, at, drift * (1 + side)) for at, drift in ((1, 1.0), (2, 5.0)) for side in (0, 1)]
     assert str(ratio(*runs)) == "2.00 × (2.00–2.00)"
@@ -85,10 +79,6 @@ def test_only_alternating_rounds_have_a_chance() -> None:
     of_two = [ran(0, at, 1.0, series=series) for series in "ab" for at in (1, 2, 3)]
     for runs in (of_two, [*of_one, *of_two[:2]]):
         assert "did not alternate" in Comparison(runs).trust.note and "chance" not in Comparison(runs).trust.note
-
-
-def test_single_runs_have_no_interval() -> None:
-    assert str(ratio(screens.RUN, replace(screens.RUN, id="other"))) == "1.00 ×"
 
 
 def test_the_worst_round_is_the_verdict_of_its_side() -> None:
@@ -201,7 +191,7 @@ def test_every_format_escapes_names_and_marks_the_faster_side(name: str) -> None
 
 
 def test_each_step_of_each_side_has_a_row_and_an_object() -> None:
-    rows = list(csv.DictReader(io.StringIO(printed(HONEST, LYING, name="csv"))))
+    rows = printing.csv_rows(printed(HONEST, LYING, name="csv"))
     found = json.loads(printed(HONEST, LYING, name="json"))
     assert [side["runs"] for side in found["sides"]] == [["honest"], ["lying"]]
     assert len(rows) == len(found["steps"])
@@ -235,10 +225,6 @@ def test_many_runs_with_long_names_fit_the_width(width: int | None) -> None:
     assert max(map(len, lines)) <= (width or 200)
     assert sum("! suspicious" in line for line in lines) == len(runs)
     assert set(named) <= set(lines) or width == 60
-
-
-def test_failed_runs_can_be_compared() -> None:
-    assert "? cannot-tell" in printed(RUN, FAILED_RUN)
 
 
 DEAR = replace(
@@ -291,8 +277,9 @@ def test_large_ratios_have_no_decimals() -> None:
 
 
 def test_single_runs_say_that_they_have_no_interval() -> None:
-    other = replace(RUN, id="m4kq7c")
-    assert "have no interval" in Comparison([RUN, other]).trust.note
+    both = (screens.RUN, replace(screens.RUN, id="other"))
+    assert [side.name for side in Comparison(both).sides] == [screens.RUN.id, "other"]
+    assert str(ratio(*both)) == "1.00 ×" and "have no interval" in Comparison(both).trust.note
 
 
 def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:

@@ -1,5 +1,3 @@
-import csv
-from io import StringIO
 from typing import Any
 
 import pytest
@@ -9,7 +7,6 @@ from rich.cells import cell_len
 from fstui.judge import judge
 from fstui.measure.kinds.replica_cut import ReplicaCut, ReplicaCutFigures
 from fstui.measure.kinds.sysbench import FileIO, Interval, Sysbench
-from fstui.model.counters import DeviceTrace
 from fstui.model.run import Round, Run
 from fstui.model.steps import Step
 from fstui.report import compare, database_details, databases
@@ -24,7 +21,7 @@ from tests.factories.databases import OLTP, STEPS, database, with_figures
 from tests.factories.evidence import busy, quiet
 from tests.factories.samples import LATENCY, RUN
 from tests.hostile import NAME, assert_safe
-from tests.printing import printed, printed_run
+from tests.printing import csv_rows, printed, printed_run
 
 LOGS = (
     FileIO(file="redo log", writes=240, bytes=240_000, syncs=234),
@@ -46,10 +43,6 @@ def rows_of(*runs: Run) -> dict[str, tuple[str, ...]]:
 
 def flushes_of(run: Run) -> str:
     return rows_of(run)["flushes/trx"][0]
-
-
-def records(run: Run) -> list[dict[str, str]]:
-    return list(csv.DictReader(StringIO(printed_run(run, "csv"))))
 
 
 def test_configurations_go_down_and_workloads_across() -> None:
@@ -164,7 +157,7 @@ def test_every_format_shows_the_tables() -> None:
     markdown = printed_run(OLTP, "markdown")
     assert "- \\#2 sync\\_binlog 0" in markdown and "| \\#2 tps | 154.90 | 11681.00 |" in markdown
     assert "#2 sync_binlog 0 · innodb_flush_log_at_trx_commit 2" in printed_run(OLTP)
-    rows = records(OLTP)
+    rows = csv_rows(printed_run(OLTP, "csv"))
     assert [row["tps"] for row in rows] == ["", "15.49", "116.81", "154.9", "11681.0"]
     assert rows[1]["latency_ms_p95"] == "150.29" and rows[1]["server_settings"].startswith("log_bin=ON; sync_binlog=1")
     assert rows[0]["name"] == "fdatasync"
@@ -235,8 +228,7 @@ def test_flushes_are_those_of_the_level_that_the_judge_uses() -> None:
 @pytest.mark.parametrize("traced", [False, True], ids=["while idle", "by the trace"])
 def test_flushes_of_other_processes_make_an_upper_bound(traced: bool) -> None:
     step = database("oltp_insert", 100.0, 600, durable=True)
-    trace = DeviceTrace(device="sda", requested_by_us=560, requested_by_kernel_threads=0, requested_by_others=40,
-                        fua_writes=0, fua_writes_by_us=0, requests=600)  # fmt: skip
+    trace = made.traced(us=560, others=40)
     alone = replace(RUN, idle=quiet(), steps=(step,))
     shared = replace(alone, steps=(replace(step, trace=(trace,)),)) if traced else replace(alone, idle=busy("sda", 30))
     assert flushes_of(alone) == "3.00" and flushes_of(shared) == "≤ 3.00"
@@ -287,7 +279,7 @@ def test_every_format_shows_the_files() -> None:
     assert "#1 binary log" in printed_run(run)
     assert any("commits the filesystem's journal" in note for note in notes(run))
     assert "| #1 binary log | 1.00 |" in printed_run(run, "markdown").replace("\\#", "#")
-    row = records(run)[-1]
+    row = csv_rows(printed_run(run, "csv"))[-1]
     assert (row["redo_log_syncs"], row["binary_log_writes"], row["wal_syncs"]) == ("234", "234", "")
 
 
@@ -309,7 +301,7 @@ def test_each_write_with_odsync_is_a_sync(file: str, server: dict[str, Any]) -> 
     assert table.rows[0] == (f"#1 {file}", "1.00", "–", "1.00", "1.0 ms")
     assert table.rows[1][3] == "1.00"
     assert any("O_DSYNC" in note for note in notes(run))
-    assert records(run)[-1][f"{file.lower().replace(' ', '_')}_syncs"] == "234"
+    assert csv_rows(printed_run(run, "csv"))[-1][f"{file.lower().replace(' ', '_')}_syncs"] == "234"
 
 
 def run_of(length_s: int) -> Run:
@@ -321,13 +313,9 @@ def run_of(length_s: int) -> Run:
 
 
 def test_every_second_has_a_row() -> None:
-    rows = list(csv.DictReader(StringIO(printed_run(run_of(3), "seconds"))))
+    rows = csv_rows(printed_run(run_of(3), "seconds"))
     assert [row["tps"] for row in rows] == ["101.0", "102.0", "103.0"]
     assert rows[2]["name"] == "oltp_insert high" and rows[2]["errors_per_s"] == "1"
-
-
-def test_a_run_without_databases_has_no_seconds() -> None:
-    assert printed_run(RUN, "seconds").count("\n") == 1
 
 
 ENDED = Step(
@@ -372,7 +360,7 @@ def test_what_survived_comes_before_the_verdict(format_: str, lost: int, both: i
 
 
 def test_a_spreadsheet_has_the_replicas_by_name() -> None:
-    ended, unfinished = records(REPLICAS)
+    ended, unfinished = csv_rows(printed_run(REPLICAS, "csv"))
     assert (ended["acknowledged"], ended["lost_on_primary"], ended["on_replica_alone"]) == ("2239", "78", "81")
     assert ended["gtid_replica"] == f"{GTID}:1-2246"
     assert (unfinished["cut"], unfinished["acknowledged"]) == ("kill -9", "")

@@ -26,3 +26,4 @@ def test_no_command_of_a_long_table_is_broken() -> None:
     printed = explanation.document(text, 80)
     long = [word.strip("`,") for word in text.replace("|", " ").split() if 16 < len(word) < 78]
     assert len(long) > 10 and [word for word in long if word not in printed] == []
+    assert "…" not in printed.replace("path=…", "")

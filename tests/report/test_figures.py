@@ -26,12 +26,19 @@ def stacked(*nodes: Node) -> Target:
     return replace(TARGET, stack=nodes)
 
 
-def per_sync(step: Step, target: Target | None = TARGET) -> float | None:
-    return Counts(Evidence(target=target, steps=(step,))).flushes_per_sync(step, step.settings)
+def ratios(seen: Evidence) -> tuple[float | None, float | None]:
+    """Return the flushes per sync, and the share of the bytes that arrived."""
+    (step,) = seen.steps
+    counts = Counts(seen)
+    return counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)
 
 
-def arrived(step: Step, target: Target | None = TARGET) -> float | None:
-    return Counts(Evidence(target=target, steps=(step,))).bytes_ratio(step)
+def counted(step: Step, target: Target | None = TARGET) -> tuple[float | None, float | None]:
+    return ratios(Evidence(target=target, steps=(step,)))
+
+
+def on_sda(step: Step, **device: Any) -> Evidence:
+    return evidence(storage.on_disk(storage.filesystem(), storage.disk(**device)), step)
 
 
 def test_the_reason_of_a_failure_contains_no_errno() -> None:
@@ -46,15 +53,14 @@ def test_raid_members_share_bytes_but_not_flushes(raid: str, share: float) -> No
     target = stacked(replace(FILESYSTEM, below=("md0",)), md, DISK, replace(DISK, id="sdb", name="sdb"))
     every = DeviceCounters(device="sda", flushes=1680, written_bytes=int(share * 1680 * 16384))
     step = replace(SYNCED, counters=(every, replace(every, device="sdb", flushes=1700)))
-    assert per_sync(step, target) == pytest.approx(1.0, abs=0.02)
-    assert arrived(step, target) == 1.0
+    per_sync, arrived = counted(step, target)
+    assert per_sync == pytest.approx(1.0, abs=0.02) and arrived == 1.0
 
 
 def test_a_loop_on_a_busy_disk_is_counted_at_the_loop() -> None:
     seen = evidence(storage.on_loop(), made.step(flushes={"loop0": 1, "sda": 2.7}))
     assert "sent one flush to loop0" in judge(seen).sentence
-    (step,) = seen.steps
-    assert Counts(seen).flushes_per_sync(step, step.settings) == 1.0
+    assert ratios(seen)[0] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -67,38 +73,30 @@ def test_a_loop_on_a_busy_disk_is_counted_at_the_loop() -> None:
 )
 def test_fstuis_own_flushes_are_counted_as_the_judge_does(ours: int, flushes: float, each: float) -> None:
     step = made.step(flushes=flushes, share=flushes, changes={"trace": (made.traced(us=ours, others=4000),)})
-    target = storage.on_disk(storage.filesystem(), storage.disk())
-    assert Counts(evidence(target, step)).flushes_per_sync(step, step.settings) == each
+    assert ratios(on_sda(step))[0] == each
 
 
 def test_what_other_processes_may_have_added_is_not_fstuis_own() -> None:
-    seen = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(flushes=3.0, share=3.0))
-    (step,), counts = seen.steps, Counts(seen)
-    assert (counts.flushes_per_sync(step, step.settings), counts.bytes_ratio(step)) == (None, None)
-    assert counts.flushes_at_most(step) == 3 * step.syncs
-    assert counts.shared_devices(seen.steps) == ("sda",)
+    seen = on_sda(step := made.step(flushes=3.0, share=3.0))
+    assert ratios(seen) == (None, None)
+    assert Counts(seen).flushes_at_most(step) == 3 * step.syncs
+    assert Counts(seen).shared_devices(seen.steps) == ("sda",)
 
 
 def test_too_few_flushes_are_shown_whoever_else_wrote() -> None:
-    seen = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(flushes=0.5, share=3.0))
-    (step,) = seen.steps
-    assert Counts(seen).flushes_per_sync(step, step.settings) == 0.5
+    assert ratios(on_sda(made.step(flushes=0.5, share=3.0)))[0] == 0.5
 
 
 def test_bytes_of_a_busy_device_are_not_fstuis_own() -> None:
-    alone = evidence(storage.on_disk(storage.filesystem(), storage.disk()), made.step(sync="fsync", share=40.0))
+    alone = on_sda(made.step(sync="fsync", share=40.0))
     busy = Idle(elapsed_s=1.0, counters=(DeviceCounters(device="sda", written_bytes=1 << 30, writes=9, flushes=0),))
-    (step,) = alone.steps
-    assert Counts(alone).bytes_ratio(step) == 40.0
-    assert Counts(replace(alone, idle=busy)).bytes_ratio(step) is None
+    assert (ratios(alone)[1], ratios(replace(alone, idle=busy))[1]) == (40.0, None)
 
 
 def test_a_traced_fua_write_is_counted() -> None:
-    forced = made.step(
-        flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": (made.traced(fua=2000),)}
-    )
-    target = storage.on_disk(storage.filesystem(), storage.disk(fua=True))
-    assert Counts(evidence(target, forced)).flushes_per_sync(forced, forced.settings) == 1.0
+    trace = {"trace": (made.traced(fua=2000),)}
+    forced = made.step(flushes=0, sync="none", open_flags=("direct", "dsync"), changes=trace)
+    assert ratios(on_sda(forced, fua=True))[0] == 1.0
 
 
 def test_a_running_step_is_counted_too() -> None:
@@ -111,18 +109,13 @@ def test_a_running_step_is_counted_too() -> None:
 
 
 def test_a_device_without_counters_is_not_zero() -> None:
-    silent = replace(SYNCED, counters=(DeviceCounters(device="sda"),))
-    assert per_sync(silent, TARGET) is None
-    assert arrived(silent, TARGET) is None
-    zero = replace(SYNCED, counters=(DeviceCounters(device="sda", flushes=0, written_bytes=0),))
-    assert per_sync(zero, TARGET) == 0.0
-    assert arrived(zero, TARGET) == 0.0
+    assert counted(replace(SYNCED, counters=(DeviceCounters(device="sda"),))) == (None, None)
+    zero = DeviceCounters(device="sda", flushes=0, written_bytes=0)
+    assert counted(replace(SYNCED, counters=(zero,))) == (0.0, 0.0)
 
 
 def test_without_syncs_or_operations_there_is_no_ratio() -> None:
-    assert per_sync(UNSYNCED, TARGET) is None
-    assert arrived(FAILED, TARGET) is None
-    assert per_sync(SYNCED, None) is None
+    assert (counted(UNSYNCED)[0], counted(FAILED)[1], counted(SYNCED, None)[0]) == (None, None, None)
 
 
 def test_the_leading_finding_decides_the_verdict() -> None:
@@ -159,7 +152,7 @@ GROWTH = replace(
 
 def test_flush_growth_has_words_instead_of_a_rate() -> None:
     assert figures.words(GROWTH) == "flush 124 µs, +400 µs/MiB, scattered no growth"
-    assert per_sync(GROWTH, TARGET) is None
+    assert counted(GROWTH)[0] is None
     assert not GROWTH.settings.uniform and SYNCED.settings.uniform
     assert figures.step_cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
     assert figures.step_line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"

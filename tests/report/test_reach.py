@@ -3,7 +3,8 @@ from msgspec.structs import replace
 
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
-from fstui.model.storage import Medium, MediumCache, MediumClass
+from fstui.model.settings import Settings
+from fstui.model.storage import Medium, MediumCache, MediumClass, Target
 from fstui.report.reach import DataPlace, Reach, places, reach
 from fstui.report.teaching import in_truth
 from fstui.runs import scenarios, simulation
@@ -13,14 +14,20 @@ from tests.factories.storage import disk, filesystem, on_disk
 CACHES_READ: dict[MediumClass, MediumCache] = {"raid-cache": "unknown", "optane": "unknown", "ssd-plp": "plp"}
 
 
+async def planned(disk: str, scenario: str = "odirect-truth") -> tuple[Target, dict[str, Settings]]:
+    """Return the storage of a simulated disk, and the settings of each step."""
+    machine = simulation.find(disk)
+    session = simulation.session(machine, pace=0.0)
+    site, plan = await session.plan_by_name(scenario, simulation.mount_point(machine))
+    return site.target, {step.name: step.settings for step in plan.steps}
+
+
 async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str], dict[str, Reach | None], str]:
     """Return the places, how far each step comes, and the drawing."""
-    session = simulation.session(simulation.find(disk), pace=0.0)
-    site, plan = await session.plan_by_name(scenario, simulation.mount_point(simulation.find(disk)))
-    below = places(site.target)
-    found = {step.name: reach(step.settings, site.target, below) for step in plan.steps}
-    steps = [(step.name, step.settings) for step in plan.steps]
-    picture = "\n".join(text.plain for text in io_path.reach_lines(steps, site.target, 80))
+    target, steps = await planned(disk, scenario)
+    below = places(target)
+    found = {name: reach(settings, target, below) for name, settings in steps.items()}
+    picture = "\n".join(text.plain for text in io_path.reach_lines(list(steps.items()), target, 80))
     return [f"{place.name}: {place.kept}" for place in below], found, picture
 
 
@@ -34,14 +41,10 @@ async def test_each_kind_of_write_reaches_its_place() -> None:
 
 
 async def test_a_rare_sync_leaves_most_writes_in_memory() -> None:
-    machine = simulation.find("hdd-7200")
-    site, plan = await simulation.session(machine, pace=0.0).plan_by_name(
-        "odirect-truth", simulation.mount_point(machine)
-    )
-    synced = next(step.settings for step in plan.steps if step.name == "fdatasync")
+    target, steps = await planned("hdd-7200")
+    synced = steps["fdatasync"]
     assert isinstance(synced, SyncWrites)
-    found = reach(replace(synced, sync_every=100), site.target, places(site.target))
-    assert found == Reach(0, "one sync per 100 writes")
+    assert reach(replace(synced, sync_every=100), target, places(target)) == Reach(0, "one sync per 100 writes")
 
 
 async def test_a_dropped_sync_ends_above_the_medium() -> None:
@@ -76,17 +79,14 @@ def test_a_cache_that_the_judge_trusts_survives(class_: MediumClass) -> None:
 )
 async def test_the_truth_of_a_simulated_disk_can_be_drawn(disk_name: str, place: int, note: str) -> None:
     made = simulation.find(disk_name)
-    session = simulation.session(made, pace=0.0)
-    site, plan = await session.plan_by_name("odirect-truth", simulation.mount_point(made))
-    below = places(site.target)
-    step = next(step for step in plan.steps if step.name == "fdatasync")
-    said = reach(step.settings, site.target, below)
+    target, steps = await planned(disk_name)
+    said = reach(steps["fdatasync"], target, places(target))
     assert said is not None and not said.stopped
-    true = in_truth(made, said, below)
+    true = in_truth(made, said, places(target))
     assert true.stopped and true.reached == place
-    steps = [(step.name, step.settings)]
-    assert note in io_path.reach_lines(steps, site.target, 80, actual=made)[1].plain
-    assert note not in io_path.reach_lines(steps, site.target, 80)[1].plain
+    synced = [("fdatasync", steps["fdatasync"])]
+    assert note in io_path.reach_lines(synced, target, 80, actual=made)[1].plain
+    assert note not in io_path.reach_lines(synced, target, 80)[1].plain
 
 
 async def test_a_commit_that_may_be_lost_names_the_setting() -> None:

@@ -10,10 +10,8 @@ from tests.printing import printed, printed_run
 
 
 def made(*rates: float) -> tuple[Reference, ...]:
-    return tuple(
-        Reference(device=f"disk {rate:g}", medium="ssd", operation="fsync", per_s=rate, source="a page")
-        for rate in rates
-    )
+    one = Reference(device="", medium="ssd", operation="fsync", per_s=1, source="a page")
+    return tuple(replace(one, device=f"disk {rate:g}", per_s=rate) for rate in rates)
 
 
 def placement(per_s: float, *rates: float) -> Placement:

@@ -1,7 +1,5 @@
 """The answer of ``fstui what-happened`` in each format."""
 
-import csv
-import io
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,11 +8,11 @@ import jsonschema
 import pytest
 
 from fstui.model.recording import WhatHappened
-from fstui.report import documents, formats, text
+from fstui.report import documents, text
 from fstui.report import what_happened as report
 from fstui.runs import recordings
 from fstui.state.recording import Recording
-from tests import hostile
+from tests import hostile, printing
 from tests.factories.recorded import BEGIN, RSYNC, at, between, calm, disk, stalled
 
 SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
@@ -26,8 +24,7 @@ def answer(period: tuple[float, float] | None = (BEGIN + 500, BEGIN + 700)) -> W
 
 
 def printed(format_: str, found: WhatHappened) -> str:
-    text = formats.render_report(format_, report.of_answer(found), 80)
-    return text if isinstance(text, str) else text.decode()
+    return printing.printed(report.of_answer(found), format_, 80)
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +54,7 @@ def test_documents_have_the_whole_table() -> None:
 
 
 def test_csv_has_one_row_per_bucket() -> None:
-    rows = list(csv.DictReader(io.StringIO(printed("csv", answer()))))
+    rows = printing.csv_rows(printed("csv", answer()))
     assert len(rows) == len(answer().buckets)
     assert {row["program"] for row in rows} == {"etcd"}
     assert max(float(row["longest_ms"]) for row in rows) == 4000
