@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fstui.state import ledger
 from tests import prefork
 
 Fstui = Callable[..., subprocess.CompletedProcess[bytes]]
@@ -72,3 +73,16 @@ def fstui() -> Fstui:
 
 def command(*arguments: str | bytes) -> list[str | bytes]:
     return [sys.executable, "-c", "from fstui.cli import main; main()", *arguments]
+
+
+def nothing_left(target: Path) -> bool:
+    return list(target.iterdir()) == [] and ledger.entries() == []
+
+
+def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Return the one sentence of a refused command."""
+    assert done.returncode == 2
+    assert done.stdout == b""
+    (line,) = done.stderr.decode().splitlines()
+    assert line.startswith("fstui: ") and line.isprintable()
+    return line

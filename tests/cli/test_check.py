@@ -14,15 +14,11 @@ from fstui.cli.host import leave_out_busy
 from fstui.measure.kinds.documents import decode_run
 from fstui.runs.checking import Checkup
 from fstui.runs.session import Session
-from fstui.state import ledger, runs
-from tests.cli.conftest import Fstui
+from fstui.state import runs
+from tests.cli.conftest import Fstui, nothing_left
 from tests.real import headless
 
 CHECK = ("check", "--yes")
-
-
-def nothing_left(target: Path) -> bool:
-    return list(target.iterdir()) == [] and ledger.entries() == []
 
 
 def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> None:
@@ -40,15 +36,11 @@ def test_each_check_is_saved_within_its_limits(fstui: Fstui, target: Path) -> No
     assert nothing_left(target)
 
 
-def test_a_missing_directory_is_refused(fstui: Fstui, target: Path) -> None:
-    done = fstui(*CHECK, str(target), str(target / "nothing"))
+@pytest.mark.parametrize("unsuitable", ["/nowhere", "/proc"])
+def test_an_unsuitable_directory_is_refused_before_the_others(fstui: Fstui, target: Path, unsuitable: str) -> None:
+    done = fstui(*CHECK, str(target), unsuitable)
     assert done.returncode == 2
-    assert b"nothing" in done.stderr and nothing_left(target)
-
-
-def test_a_pseudo_filesystem_is_not_checked(fstui: Fstui) -> None:
-    done = fstui(*CHECK, "/proc")
-    assert done.returncode == 2
+    assert unsuitable.encode() in done.stderr and nothing_left(target)
 
 
 def test_ctrl_c_prints_results_and_removes_files(target: Path) -> None:

@@ -16,7 +16,7 @@ from fstui.cli.execution import exit_status
 from fstui.measure.wire.own_directory import MARK
 from fstui.model.documents import encode, with_digest
 from fstui.state import ledger, runs
-from tests.cli.conftest import Fstui, command
+from tests.cli.conftest import Fstui, command, refusal
 from tests.factories.samples import FAILED_RUN, RUN
 
 
@@ -24,14 +24,6 @@ from tests.factories.samples import FAILED_RUN, RUN
 def saved(own_home: Path) -> Path:
     runs.save(FAILED_RUN)
     return runs.save(RUN)
-
-
-def refusal(done: subprocess.CompletedProcess[bytes]) -> str:
-    assert done.returncode == 2
-    assert done.stdout == b""
-    (line,) = done.stderr.decode().splitlines()
-    assert line.startswith("fstui: ")
-    return line
 
 
 def test_the_version(fstui: Fstui) -> None:
@@ -123,6 +115,8 @@ def test_lessons_without_a_terminal_are_listed(fstui: Fstui) -> None:
         (("lessons", "3", "--teacher"), "Leave out LESSON"),
         (("lessons", "--format", "json"), "--disks"),
         (("list", "--format", "prometheus"), "'prometheus'"),
+        (("compare", "--price"), "See 'fstui compare --help'."),
+        (("run", "fsync"), "Did you mean 'fsync-rate'?"),
     ],
 )
 def test_a_mistake_is_one_sentence_that_names_the_thing(fstui: Fstui, arguments: tuple[str, ...], names: str) -> None:
@@ -149,13 +143,8 @@ def test_the_power_cut_test_is_listed_as_a_scenario(fstui: Fstui) -> None:
     assert "by hand" in row and row.endswith("12 M/s")
     assert "'fstui powercut --help'" in printed
     detail = fstui("scenarios", "power-cut").stdout.decode()
-    for words in (
-        "3 combinations at the same time, until the power goes",
-        "pace     1000 /s",
-        "create-no-dirsync",
-        "file     4M",
-    ):
-        assert words in detail
+    assert "3 combinations at the same time, until the power goes" in detail
+    assert "pace     1000 /s" in detail and "create-no-dirsync" in detail and "file     4M" in detail
     assert detail.endswith("fstui powercut write DIR\n")
 
 
@@ -211,56 +200,41 @@ def test_a_run_that_was_edited_is_reported(fstui: Fstui, saved: Path, command: t
     assert done.returncode == 0 and b"altered" in done.stdout + done.stderr
 
 
-def test_a_word_is_explained_by_any_of_its_names(fstui: Fstui) -> None:
-    lines = fstui("explain", "O_DSYNC").stdout.decode().splitlines()
-    assert lines[0] == "O_DSYNC" and any("source: open(2)" in line for line in lines)
-    assert fstui("explain", "fsync", "--format", "markdown").stdout.startswith(b"# fsync")
-    assert fstui("explain", "power-loss protection").stdout == fstui("explain", "PLP").stdout
+LINE = '{"level":"warn","caller":"wal/wal.go:802","msg":"slow fdatasync","took":"2.3s","expected-duration":"1s"}'
 
 
-def test_rules_are_listed_by_question(fstui: Fstui) -> None:
+@pytest.mark.parametrize(
+    ("name", "other_name", "heading", "words"),
+    [
+        ("O_DSYNC", "o_dsync", "O_DSYNC", "source: open(2)"),
+        ("power-loss protection", "PLP", "protection", "capacitor"),
+        ("flushes-arrive", "flushes-arrive", "flushes-arrive", "What it means"),
+        ("supported-storage", "supported-storage", "Supported storage", "dm-snapshot"),
+        (LINE, "slow fdatasync", "etcd: slow fdatasync", "The CPU is busy"),
+    ],
+)
+def test_a_page_is_explained_by_any_of_its_names(
+    fstui: Fstui, name: str, other_name: str, heading: str, words: str
+) -> None:
+    text = fstui("explain", name).stdout.decode()
+    assert words in text and not set("#`") & set(text)
+    assert not any(len(row) > 80 and "https://" not in row for row in text.splitlines())
+    assert fstui("explain", *other_name.split()).stdout.decode() == text
+    assert fstui("explain", name, "--format", "markdown").stdout.decode().startswith(f"# {heading}")
+
+
+def test_pages_are_listed_by_question(fstui: Fstui) -> None:
     text = fstui("explain").stdout.decode()
     assert "Is a rotating disk faster than its platter allows?\n" in text
     assert "write cache" in text.partition("\nWords\n")[2]
+    assert "  supported-storage  Supported storage" in text.splitlines()
     assert max(map(len, text.splitlines())) <= 80 and not set("#*`") & set(text)
     text = fstui("explain", "--format", "markdown").stdout.decode()
     assert "\n## Documentation\n" in text and "\n- supported-storage: Supported storage\n" in text
 
 
-def test_a_rule_is_explained(fstui: Fstui) -> None:
-    lines = fstui("explain", "flushes-arrive").stdout.decode().splitlines()
-    assert lines[0].strip() == "flushes-arrive"  # rich before 15 centres headings
-    assert "What it means" in map(str.strip, lines)
-    assert not any(set("#*`") & set(line) or len(line) > 80 for line in lines)
-    assert fstui("explain", "flushes-arrive", "--format", "markdown").stdout.startswith(b"# flushes-arrive\n")
-
-
-def test_a_page_of_the_documentation_is_shown_and_listed(fstui: Fstui) -> None:
-    text = fstui("explain", "supported-storage").stdout.decode()
-    assert "dm-snapshot" in text and max(map(len, text.splitlines())) <= 80
-    assert "  supported-storage  Supported storage" in fstui("explain").stdout.decode().splitlines()
-    assert fstui("explain", "supported-storage", "--format", "markdown").stdout.startswith(b"# Supported storage\n")
-
-
-def test_a_log_line_shows_its_page(fstui: Fstui) -> None:
-    line = '{"level":"warn","caller":"wal/wal.go:802","msg":"slow fdatasync","took":"2.3s","expected-duration":"1s"}'
-    text = fstui("explain", line).stdout.decode()
-    assert "fstui watch" in text and "The CPU is busy" in text
-    assert not any(len(row) > 80 and "https://" not in row for row in text.splitlines())
-    assert fstui("explain", "slow", "fdatasync").stdout.decode() == text
-    assert fstui("explain", line, "--format", "markdown").stdout.startswith(b"# etcd: slow fdatasync\n")
-
-
 def test_explain_works_without_docstrings(fstui: Fstui) -> None:
     assert fstui("explain", "in-memory", PYTHONOPTIMIZE="2").stdout == fstui("explain", "in-memory").stdout
-
-
-def test_a_shell_gets_the_completion_of_a_command(fstui: Fstui, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_FSTUI_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", "fstui hist")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    done = fstui()
-    assert (done.returncode, done.stdout) == (0, b"plain,history\n")
 
 
 def test_published_rates_are_listed_by_class_of_medium(fstui: Fstui) -> None:
@@ -314,14 +288,6 @@ def test_no_program_of_the_current_directory_is_run(tmp_path: Path, target: Path
     assert not (tmp_path / "ran").exists()
 
 
-def test_clean_leaves_a_living_run_alone(fstui: Fstui, target: Path) -> None:
-    left = target / ".fstui-alive1"
-    left.mkdir()
-    ledger.enter("alive1", "directory", str(left))
-    assert fstui("clean").returncode == 0
-    assert left.is_dir()
-
-
 def test_clean_names_other_hosts_that_share_the_ledger(fstui: Fstui, target: Path) -> None:
     entry = ledger.enter("other1", "directory", str(target / ".fstui-other1"))
     path = ledger.path_of(entry)
@@ -352,16 +318,6 @@ def test_a_closed_stdin_is_no_terminal(target: Path) -> None:
     words = command("run", "sysbench-oltp", str(target), "--set", "host=127.0.0.1")
     done = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, check=False)
     assert done.returncode in (1, 2) and b"unexpected" not in done.stderr
-
-
-@pytest.mark.parametrize("arguments", [("schema",), ("--help",)])
-def test_a_closed_pipe_is_no_traceback(arguments: tuple[str, ...]) -> None:
-    read_end, write_end = os.pipe()
-    os.close(read_end)
-    done = subprocess.run(command(*arguments), stdout=write_end, stderr=subprocess.PIPE, check=False)
-    os.close(write_end)
-    assert done.stderr == b""
-    assert done.returncode not in (0, 2)
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
@@ -429,12 +385,3 @@ def test_recording_without_space_for_its_state_is_refused(fstui: Fstui, tmp_path
         assert "Set XDG_STATE_HOME to another directory" in refusal(fstui("record", XDG_STATE_HOME=str(tmp_path)))
     finally:
         subprocess.run(["umount", tmp_path], check=True)
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [("compare --price", "See 'fstui compare --help'."), ("run fsync", "Did you mean 'fsync-rate'?")],
-)
-def test_what_is_wrong_is_said_first_and_of_the_command(fstui: Fstui, words: str, said: str) -> None:
-    done = fstui(*words.split())
-    assert done.returncode == 2 and said in done.stderr.decode()

@@ -37,27 +37,21 @@ def hostile_run(own_home: Path) -> Run:
     return run
 
 
-@pytest.mark.parametrize("format_", formats.names())
-def test_a_saved_run(fstui: Fstui, hostile_run: Run, format_: str) -> None:
-    done = fstui("show", "k3f9a1", "--format", format_)
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"show k3f9a1 --format {name}" for name in formats.names()),
+        *("show k3f9a1 --again", "compare k3f9a1 k3f9a1", "history", "history --format json"),
+    ],
+)
+def test_saved_runs(fstui: Fstui, hostile_run: Run, words: str) -> None:
+    done = fstui(*words.split())
     assert done.returncode == 0, done.stderr
     assert_text(done)
     # of seconds a run without a database has only the heading
-    assert (b"errors_per_s" if format_ == "seconds" else b"odirect-truth") in done.stdout
-    assert (b"has no database step" in done.stderr) == (format_ == "seconds")
-
-
-def test_saved_runs(fstui: Fstui, hostile_run: Run) -> None:
-    for arguments in (
-        ("history",),
-        ("history", "--format", "json"),
-        ("compare", "k3f9a1", "k3f9a1"),
-        ("show", "k3f9a1", "--again"),
-    ):
-        done = fstui(*arguments)
-        assert done.returncode == 0, done.stderr
-        assert_text(done)
-        assert b"/srv/data" in done.stdout
+    seconds = words.endswith(" seconds")
+    assert (b"errors_per_s" if seconds else b"/srv/data") in done.stdout
+    assert (b"has no database step" in done.stderr) == seconds
 
 
 @pytest.mark.parametrize(

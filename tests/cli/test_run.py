@@ -16,17 +16,9 @@ from fstui.model.declaration import Declaration
 from fstui.model.judgement import Answer, Speed
 from fstui.model.run import Run
 from fstui.runs.session import Session
-from fstui.state import files, ledger, paths, runs, user_data
-from tests.cli.conftest import SCENARIO, Fstui, command
+from fstui.state import files, paths, runs, user_data
+from tests.cli.conftest import Fstui, command, nothing_left, refusal
 from tests.real import headless
-
-
-def run_of(data: bytes) -> Run:
-    return decode_run(data)
-
-
-def nothing_left(target: Path) -> bool:
-    return list(target.iterdir()) == [] and ledger.entries() == []
 
 
 def events_of(data: bytes) -> list[dict[str, object]]:
@@ -36,7 +28,7 @@ def events_of(data: bytes) -> list[dict[str, object]]:
 def test_the_document_goes_to_stdout_and_is_saved(fstui: Fstui, scenario: str, target: Path) -> None:
     done = fstui("run", scenario, str(target), "--format", "json")
     assert done.returncode == 0
-    run = run_of(done.stdout)
+    run = decode_run(done.stdout)
     assert (run.status, [step.name for step in run.steps]) == ("finished", ["fdatasync"])
     assert run.steps[0].syncs == run.steps[0].ops > 0
     assert runs.load("last") == run
@@ -65,14 +57,14 @@ def test_output_goes_to_a_file_and_stdout_stays_empty(
 
 def test_settings_and_declarations_reach_the_run(fstui: Fstui, scenario: str, target: Path) -> None:
     arguments = ("--set", "block=16384", "--medium", "hdd-7200", "--write-cache", "none", "--format", "json")
-    run = run_of(fstui("run", scenario, str(target), *arguments).stdout)
+    run = decode_run(fstui("run", scenario, str(target), *arguments).stdout)
     assert run.steps[0].settings.as_dict()["block_bytes"] == 16384
     assert run.target is not None
     for node in run.target.lowest:
         assert node.medium is not None
         assert (node.medium.class_, node.medium.write_cache, node.medium.declared) == ("hdd-7200", "none", True)
     assert run.findings
-    assert run_of(fstui("show", "last", "--again", "--format", "json").stdout) == run
+    assert decode_run(fstui("show", "last", "--again", "--format", "json").stdout) == run
 
 
 @pytest.fixture
@@ -83,19 +75,11 @@ def declared_storage(target: Path) -> None:
 
 
 @pytest.mark.usefixtures("declared_storage")
-@pytest.mark.parametrize(
-    ("options", "declared"),
-    [
-        ((), "declared by you (remembered): medium hdd-7200, write cache none"),
-        (("--medium", "ssd-plp"), "declared by you: medium ssd-plp"),
-        (("--write-cache", "unknown"), "declared by you: medium hdd-7200, write cache unknown"),
-    ],
-)
-def test_declarations_of_the_app_apply_to_plans(
-    fstui: Fstui, scenario: str, target: Path, options: tuple[str, ...], declared: str
-) -> None:
-    planned = fstui("run", scenario, str(target), *options, "--plan").stdout.decode()
-    assert f"  which is {declared}" in planned and "--medium" in planned
+def test_declarations_of_the_app_apply_to_plans(fstui: Fstui, scenario: str, target: Path) -> None:
+    planned = fstui("run", scenario, str(target), "--plan").stdout.decode()
+    assert "  which is declared by you (remembered): medium hdd-7200, write cache none" in planned
+    overriding = fstui("run", scenario, str(target), "--write-cache", "unknown", "--plan").stdout.decode()
+    assert "  which is declared by you: medium hdd-7200, write cache unknown" in overriding and "--medium" in overriding
 
 
 @pytest.mark.usefixtures("declared_storage")
@@ -125,7 +109,7 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
     paths.runs_dir().write_text("a file in the place of the directory")
     done = fstui("run", scenario, str(target), "--format", "json")
     assert done.returncode == 1
-    assert run_of(done.stdout).steps[0].ops > 0
+    assert decode_run(done.stdout).steps[0].ops > 0
     assert b"could not be saved" in done.stderr
 
 
@@ -133,11 +117,7 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
     ("arguments", "names", "way_out"),
     [
         (("--set", "seconds"), "KEY=VALUE", ""),
-        (("--set", "=1"), "KEY=VALUE", ""),
-        (("--set", "bogus=1"), "bogus", "seconds"),
-        (("--set", "seconds=soon"), "soon", "30s"),
         (("--set", "seconds=0"), "seconds", "0.1"),
-        (("--set", "block=512"), "512", "4096"),
         (("--medium", "cheese"), "cheese", "hdd-7200"),
         (("--write-cache", "some"), "some", "none"),
         (("--format", "xml"), "xml", "json"),
@@ -146,56 +126,27 @@ def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
         (("--output", "/nowhere/out.json"), "/nowhere", ""),
         (("--output", "/tmp"), "/tmp is a directory", ""),
         (("--max-rate", "soon"), "--max-rate 1M", ""),
-        (("--max-rate", "0"), "--max-rate 1M", ""),
     ],
 )
 def test_a_mistake_is_one_sentence_with_a_way_out(
     fstui: Fstui, target: Path, arguments: tuple[str, ...], names: str, way_out: str
 ) -> None:
-    done = fstui("run", "fsync-rate", str(target), *arguments)
-    assert_refused(done, names, way_out)
+    line = refusal(fstui("run", "fsync-rate", str(target), *arguments))
+    assert names in line and way_out in line
     assert nothing_left(target) and not paths.state_dir().exists()
 
 
-def assert_refused(done: subprocess.CompletedProcess[bytes], *words: str) -> None:
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == b""
-    (line,) = done.stderr.decode().splitlines()
-    assert line.startswith("fstui: ") and line.isprintable()
-    assert all(word in line for word in words), line
-
-
-@pytest.mark.parametrize("name", ["no-such-scenario", "./none.toml", "\x1b[31m"])
-def test_an_unknown_scenario_is_named(fstui: Fstui, target: Path, name: str) -> None:
-    assert_refused(fstui("run", name, str(target)), name.replace("\x1b", "\\x1b").lstrip("./"))
-
-
-@pytest.mark.parametrize(
-    ("broken", "names"),
-    [
-        ("name = ", "broken.toml"),
-        (SCENARIO.replace('name = "one-step"', "name = "), "line 2"),
-        (SCENARIO.replace("value = 0.1", "value = true"), "seconds"),
-        (SCENARIO.replace('probe = "sync_writes"', 'probe = "magic"'), "magic"),
-        ("\x00", "broken.toml"),
-    ],
-)
-def test_a_broken_scenario_file_is_named_with_its_mistake(
-    fstui: Fstui, target: Path, tmp_path: Path, broken: str, names: str
-) -> None:
-    file = tmp_path / "broken.toml"
-    file.write_text(broken)
-    assert_refused(fstui("run", str(file), str(target)), str(file), names)
-
-
-def test_a_missing_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Path) -> None:
+def test_an_unsuitable_directory_is_named(fstui: Fstui, scenario: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    missing = str(tmp_path / "nothing")
-    assert_refused(fstui("run", scenario, missing), missing, "No such file", "existing directory")
-    assert_refused(fstui("run", scenario, str(tmp_path / "file")), str(tmp_path / "file"), "not a directory")
-    for pseudo in ("/proc", "/sys", "/sys/kernel", "/dev/pts"):
-        assert_refused(fstui("run", scenario, pseudo), pseudo, "stores no data", "Name a directory on a disk")
-    assert_refused(fstui("run", scenario, ""), "DIR is empty")
+    for directory, reason in (
+        (str(tmp_path / "nothing"), "No such file or directory. Name an existing directory"),
+        (str(tmp_path / "file"), "not a directory"),
+        ("/proc", "stores no data. Name a directory on a disk"),
+        ("/sys/kernel", "stores no data"),
+        ("", "DIR is empty"),
+    ):
+        line = refusal(fstui("run", scenario, directory))
+        assert directory in line and reason in line
 
 
 def test_a_directory_may_begin_with_a_dash(
@@ -274,7 +225,7 @@ def test_a_run_continues_without_stderr(scenario: str, target: Path) -> None:
     call = command("run", scenario, str(target), "--format", "json")
     done = subprocess.run(["sh", "-c", 'exec "$@" 2>&-', "sh", *call], stdout=subprocess.PIPE, check=False)
     assert done.returncode == 0
-    assert run_of(done.stdout).status == "finished"
+    assert decode_run(done.stdout).status == "finished"
 
 
 @pytest.mark.slow

@@ -1,9 +1,7 @@
-import csv
-import io
-
 import pytest
 
 from tests.cli.conftest import Fstui
+from tests.printing import csv_rows
 
 
 def test_a_simulated_disk_is_checked_and_called_simulated(fstui: Fstui) -> None:
@@ -38,11 +36,6 @@ def test_teachers_page_is_printed_without_markup(fstui: Fstui) -> None:
     assert not any(line.startswith(("#", "|")) for line in told.splitlines()) and "`" not in told
 
 
-def test_truth_needs_the_name_of_a_disk(fstui: Fstui) -> None:
-    done = fstui("lessons", "--disks", "--truth")
-    assert (done.returncode, done.stdout) == (2, b"") and b"--truth needs a disk" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
@@ -51,10 +44,11 @@ def test_truth_needs_the_name_of_a_disk(fstui: Fstui) -> None:
         (("watch", "--at-risk"), "nothing is at risk there. Omit --simulate"),
         (("run", "sysbench-oltp"), "needs a database server, which a simulated disk does not have"),
         (("history",), "--simulate works with the app and with"),
+        (("lessons", "--disks", "--truth"), "--truth needs a disk"),
     ],
 )
 def test_commands_without_simulation_refuse(fstui: Fstui, words: tuple[str, ...], reason: str) -> None:
-    done = fstui("--simulate", "hdd-7200", *words)
+    done = fstui(*(() if words[0] == "lessons" else ("--simulate", "hdd-7200")), *words)
     assert (done.returncode, done.stdout) == (2, b"")
     assert reason in done.stderr.decode()
 
@@ -91,12 +85,7 @@ def test_each_round_has_reproducible_random_numbers(fstui: Fstui) -> None:
     words = ("run", "fit", "--simulate", "ssd-plp", "--set", "seconds=0.3", "--format", "csv", "--rounds", "2")
     first, again = fstui(*words), fstui(*words)
     assert first.returncode == again.returncode == 0, first.stderr
-    rates = [
-        [
-            (row["step"], row["lowest_rate_per_s"], row["highest_rate_per_s"])
-            for row in csv.DictReader(io.StringIO(text))
-        ]
-        for text in (first.stdout.decode(), again.stdout.decode())
-    ]
+    columns = ("step", "lowest_rate_per_s", "highest_rate_per_s")
+    rates = [[tuple(row[name] for name in columns) for row in csv_rows(done.stdout)] for done in (first, again)]
     assert rates[0] == rates[1]
     assert any(lowest != highest for _, lowest, highest in rates[0])

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import termios
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -29,42 +30,30 @@ PROGRESS = StepProgressed(
 )
 
 
-def on_a_terminal(*words: str | Path, until: bytes = b"", number: int = 0) -> tuple[int, bytes]:
-    """Run with stderr on a terminal and send the signal after ``until`` appeared. Return exit status and output."""
+def on_a_terminal(
+    *words: str | Path, stream: str = "stderr", columns: int = 80, until: bytes = b"", number: int = 0
+) -> tuple[int, bytes]:
+    """Run with a stream on a terminal; send the signal after ``until`` appeared. Return exit status and output."""
     master, slave = pty.openpty()
-    process = Forked(words, stdin=slave, stdout=subprocess.DEVNULL, stderr=slave)
-    os.close(slave)
-    seen = b""
-    try:
-        while data := os.read(master, 65536):
-            seen += data
-            if number and until in seen:
-                process.send_signal(number)
-                number = 0
-    except OSError:  # EIO: the other side is closed
-        pass
-    os.close(master)
-    return process.wait(), seen
-
-
-def read_out(master: int, slave: int) -> bytes:
-    """Return the output of a terminal until its programs end, and close both ends."""
+    termios.tcsetwinsize(slave, (24, columns))
+    out, err = (slave if name == stream else subprocess.DEVNULL for name in ("stdout", "stderr"))
+    process = Forked(words, stdin=slave, stdout=out, stderr=err)
     os.close(slave)
     seen = b""
     with suppress(OSError):  # EIO: the other side is closed
         while data := os.read(master, 65536):
             seen += data
+            if number and until in seen:
+                process.send_signal(number)
+                number = 0
     os.close(master)
-    return seen
+    return process.wait(), seen
 
 
 @pytest.mark.parametrize("columns", [50, 80])
 def test_a_table_fits_the_terminal(columns: int) -> None:
-    master, slave = pty.openpty()
-    termios.tcsetwinsize(slave, (24, columns))
-    process = Forked(["scenarios"], stdin=subprocess.DEVNULL, stdout=slave)
-    seen = read_out(master, slave)
-    assert process.wait() == 0
+    code, seen = on_a_terminal("scenarios", stream="stdout", columns=columns)
+    assert code == 0
     table = seen.decode().split("\r\n\r\n")[0].split("\r\n")
     assert table[0].startswith("SCENARIO") and max(map(len, table)) <= columns
 
@@ -92,9 +81,19 @@ def test_a_signal_restores_the_cursor(scenario: str, target: Path) -> None:
     assert seen.rindex(b"\x1b[?25h") > seen.rindex(b"\x1b[?25l")
 
 
-def test_a_slow_reader_misses_only_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    read_end, write_end = os.pipe()
-    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+@pytest.fixture
+def pipe() -> Iterator[tuple[int, int]]:
+    """Make a pipe for 4096 bytes; close the ends that the test leaves open."""
+    ends = os.pipe()
+    fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+    yield ends
+    for end in ends:
+        with suppress(OSError):
+            os.close(end)
+
+
+def test_a_slow_reader_misses_only_progress(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
     os.write(write_end, b" " * 4096)
     lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
     lines.write(PROGRESS)  # would wait for ever
@@ -102,19 +101,6 @@ def test_a_slow_reader_misses_only_progress(monkeypatch: pytest.MonkeyPatch) -> 
     lines.write(PROGRESS)
     assert json.loads(os.read(read_end, 8192))["event"] == "StepProgressed"
     lines.close()
-    os.close(read_end)
-    os.close(write_end)
-
-
-def test_a_reader_that_has_gone_is_noticed() -> None:
-    read_end, write_end = os.pipe()
-    lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
-    lines.write(PROGRESS)
-    os.close(read_end)
-    lines.write(RunFinished(run=RUN))
-    lines.close()
-    assert lines.reader_gone
-    os.close(write_end)
 
 
 def test_events_for_a_closed_stdout_have_no_reader(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,24 +111,22 @@ def test_events_for_a_closed_stdout_have_no_reader(monkeypatch: pytest.MonkeyPat
     assert lines.reader_gone
 
 
-def test_events_for_a_full_pipe_are_written_at_the_end() -> None:
-    read_end, write_end = os.pipe()
-    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+def test_events_for_a_full_pipe_are_written_at_the_end(pipe: tuple[int, int]) -> None:
+    read_end, write_end = pipe
     lines = EventLines(Path(f"/proc/self/fd/{write_end}"))
     for _ in range(9):
         lines.write(RunFinished(run=RUN))
     with Path(f"/proc/self/fd/{read_end}").open("rb") as reader:
         threading.Thread(target=lines.close).start()
         assert {json.loads(reader.readline())["event"] for _ in range(9)} == {"RunFinished"}
-    os.close(read_end)
-    os.close(write_end)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["events to a pipe", "events to a fifo", "json to a fifo", "a stopped terminal"])
-def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Path, tmp_path: Path, how: str) -> None:
-    read_end, write_end = os.pipe()
-    fcntl.fcntl(write_end, fcntl.F_SETPIPE_SZ, 4096)
+def test_a_reader_that_does_not_read_blocks_no_signal(
+    scenario: str, target: Path, tmp_path: Path, pipe: tuple[int, int], how: str
+) -> None:
+    _, write_end = pipe
     master, slave = pty.openpty()
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -163,8 +147,8 @@ def test_a_reader_that_does_not_read_blocks_no_signal(scenario: str, target: Pat
     assert process.wait(100) == 143
     assert runs.load("last").status == "stopped"
     assert eventually(lambda: not list(target.glob(".fstui-*")))
-    for each in (read_end, master, slave):
-        os.close(each)
+    os.close(master)
+    os.close(slave)
 
 
 @pytest.mark.slow
@@ -188,7 +172,7 @@ def test_output_on_a_full_disk_is_one_sentence(option: str, unbuffered: str) -> 
     assert (done.returncode, done.stderr) == (1, b"fstui: No space left on device\n")
 
 
-@pytest.mark.parametrize("option", ["--version", "--help"])
+@pytest.mark.parametrize("option", ["--version", "--help", "schema"])
 def test_output_without_a_reader_has_the_status_of_sigpipe(option: str) -> None:
     reading, writing = os.pipe()
     os.close(reading)
@@ -198,14 +182,10 @@ def test_output_without_a_reader_has_the_status_of_sigpipe(option: str) -> None:
 
 
 def test_sentences_are_wrapped_on_a_terminal_only() -> None:
-    master, slave = pty.openpty()
-    termios.tcsetwinsize(slave, (24, 40))
-    call = ("explain", "flushh")
-    process = Forked(call, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave)
-    seen = read_out(master, slave)
-    assert process.wait() == 2
+    code, seen = on_a_terminal("explain", "flushh", columns=40)
+    assert code == 2
     lines = seen.decode().splitlines()
-    whole = prefork.run(*call).stderr.decode()
+    whole = prefork.run("explain", "flushh").stderr.decode()
     assert len(lines) > 1 and max(map(len, lines)) <= 40 and " ".join(lines) == whole.rstrip("\n")
 
 
@@ -246,12 +226,9 @@ def test_no_color_is_respected() -> None:
     assert not any(map(colours_wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
 
 
-@pytest.mark.parametrize(("no_colour", "seen"), [("", True), ("1", False)])
-def test_the_history_is_coloured_on_a_terminal(no_colour: str, seen: bool) -> None:
+@pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])
+def test_the_history_is_coloured_on_a_terminal(monkeypatch: pytest.MonkeyPatch, no_colour: str, coloured: bool) -> None:
     runs.save(RUN)
-    reader, terminal = pty.openpty()
-    termios.tcsetwinsize(terminal, (24, 80))
-    assert Forked(["history"], stdout=terminal, env={**os.environ, "NO_COLOR": no_colour}).wait() == 0
-    os.close(terminal)
-    assert (b"\x1b[1;33m" in os.read(reader, 4096)) == seen
-    os.close(reader)
+    monkeypatch.setenv("NO_COLOR", no_colour)
+    code, seen = on_a_terminal("history", stream="stdout")
+    assert (code, b"\x1b[1;33m" in seen) == (0, coloured)
