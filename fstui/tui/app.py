@@ -19,6 +19,7 @@ from textual import constants, work
 from textual.app import App
 from textual.events import Key
 from textual.filter import LineFilter
+from textual.geometry import Region
 from textual.screen import Screen
 
 from fstui.model.declaration import Declaration
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 STOP_TIMEOUT_S = 20.0
 """How long to wait for a stopped run to remove its files, in case its disk hangs."""
-FORGET_TEXTS_S = 60.0
+FORGET_DRAWN_S = 15.0
 
 
 class FstuiApp(App[int]):
@@ -98,7 +99,7 @@ class FstuiApp(App[int]):
             self.open_plan(self.directory)
         if self._opening is not None:
             self._opening(self)
-        self.set_interval(FORGET_TEXTS_S, forget_texts)
+        self.set_interval(FORGET_DRAWN_S, forget_drawn)
         self.call_after_refresh(_resume_garbage_collection)
 
     @work(exclusive=True, group="state")
@@ -278,6 +279,7 @@ class FstuiApp(App[int]):
 
         self.running = running
         self._run_over.clear()
+        _free_garbage()
         self._open(RunScreen(running, plan, target))
 
     def open_result(self, run: Run, saved_to: str | None, directory: str | None, save_error: str | None = None) -> None:
@@ -350,9 +352,11 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
     return 0 if code is None else code
 
 
-def forget_texts() -> None:
-    """Empty Rich's caches, which would fill with 16 000 measured and cut texts that are never drawn again."""
+def forget_drawn() -> None:
+    """Empty caches that would fill with thousands of texts and regions that are never drawn again."""
     cached_cell_len.cache_clear()
+    Region.intersection.cache_clear()
+    Region.translate.cache_clear()
     Segment._split_cells.cache_clear()
 
 
@@ -361,6 +365,13 @@ def _resume_garbage_collection() -> None:
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
+
+
+def _free_garbage() -> None:
+    """Free what earlier screens left, and freeze the rest, so that collections during a run are short."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def print_result(app: FstuiApp) -> None:

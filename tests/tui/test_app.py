@@ -151,14 +151,14 @@ def test_the_app_collects_garbage_as_often_as_python(monkeypatch: pytest.MonkeyP
     gc.set_threshold(100_000)  # as a command of the command line does
     try:
         assert terminal.start(str(Path.cwd()), trusting=True) == 0
-        assert gc.get_threshold() == usual
+        assert gc.get_threshold()[:2] == usual[:2]
     finally:
         gc.set_threshold(*usual)
         gc.enable()
 
 
 async def test_texts_that_were_drawn_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.tui.app.FORGET_TEXTS_S", 0.01)
+    monkeypatch.setattr("fstui.tui.app.FORGET_DRAWN_S", 0.01)
     async with PreparedApp().run_test() as pilot:
         for number in range(1000):
             Segment(f"{number} operations").split_cells(3)
