@@ -7,7 +7,6 @@ from typing import NamedTuple
 from fstui.model.declaration import Declaration
 from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
-from fstui.simulate.lab import laboratory
 from fstui.state import ledger, user_data
 from fstui.state.ledger import LedgerEntry
 from fstui.state.paths import in_home
@@ -77,4 +76,6 @@ def _read_data() -> StartupData:
 
 def _left_behind() -> list[LedgerEntry]:
     """Return the entries of killed runs, without a laboratory that is in use."""
+    from fstui.simulate.lab import laboratory  # noqa: PLC0415  only the child that reads the state directory needs it
+
     return [entry for entry in power_cuts.leftovers() if not laboratory.is_complete(entry)]
