@@ -6,11 +6,20 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from fstui.model.quantities import duration_ns, size
 from fstui.report.documents import DiskDocument, DiskRow, DisksDocument, EnvelopeDocument, LabDocument, LabStorage
 from fstui.report.reach import DataPlace, Reach
 from fstui.report.sections import Report, Section
 from fstui.simulate.lab.laboratory import Lab, LabVolume
-from fstui.simulate.parameters import ParameterTable, Simulated
+from fstui.simulate.parameters import (
+    DiskParameters,
+    NandParameters,
+    NetworkParameters,
+    ParameterTable,
+    PersistentParameters,
+    PlatterParameters,
+    Simulated,
+)
 
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
@@ -66,6 +75,24 @@ def in_truth(disk: Simulated, promised: Reach, places: Sequence[DataPlace]) -> R
     if failing := disk.disk.fails_write:
         return promised._replace(note=f"except write {failing}")
     return promised
+
+
+def speed(disk: DiskParameters) -> str:
+    """Say what determines the rate of a simulated disk: ``90 µs per command, seek 8.5 ms, cache 64.0 MiB``."""
+    medium = disk.medium_parameters
+    words = [f"{duration_ns(disk.command_us * 1e3)} per command"]
+    match medium:
+        case PlatterParameters():
+            words.append(f"seek {duration_ns(medium.seek_ms * 1e6)}")
+        case NandParameters():
+            words.append(f"{duration_ns(medium.program_us * 1e3)} per page, {medium.channels} channels")
+        case PersistentParameters():
+            words.append(f"{duration_ns(medium.write_us * 1e3)} per write")
+        case NetworkParameters():
+            words.append(f"round trip {duration_ns(medium.round_trip_us * 1e3)}, {medium.copies} copies")
+    words += [f"{duration_ns(disk.flush_us * 1e3)} more per flush"] if disk.flush_us else []
+    words += [f"cache {size(disk.cache.bytes)}"] if disk.cache else []
+    return ", ".join(words)
 
 
 def _parameters(part: ParameterTable, prefix: str) -> Iterator[tuple[str, str]]:

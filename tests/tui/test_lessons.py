@@ -119,15 +119,29 @@ async def test_list_shows_measured_rates_of_a_taken_lesson() -> None:
 async def test_pictures_are_next_to_the_page_or_below_it() -> None:
     app, lesson = PreparedApp(), lessons.find("one-revolution")
     async with app.run_test(size=(160, 40)) as pilot:
-        app.push_screen(LessonScreen(lesson))
+        app.push_screen(LessonScreen(lesson, pace=0.0))
         await app.workers.wait_for_complete()
         await pilot.pause()
-        wide = shown(app)
+        predicting = shown(app)
+        assert any("╭── where data should be" in line for line in predicting)
+        assert any("same block, fdatasync  block 4 KiB" in line for line in predicting)
+        assert sum("seek 8.5 ms" in line for line in predicting) == 2
+        wide = await pressed(pilot, "1", "enter")
         assert any(line.find("╭── where data should be") > 50 for line in wide)
         await pilot.resize_terminal(120, 40)
+        tall = await pressed(pilot, "enter")
+        assert any(line.startswith("╭── what was measured") for line in tall)
+
+
+@pytest.mark.parametrize("width", [120, 200])
+async def test_list_shows_words_and_on_a_wide_screen_questions(width: int) -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(width, 50)) as pilot:
+        app.push_screen(LessonsScreen())
         await pilot.pause()
-        tall = shown(app)
-        assert any(line.startswith("╭── where data should be") for line in tall)
+        list_lines = [line[: 55 if width == 120 else 100] for line in shown(app)]
+        assert any("flush, FUA" in line for line in list_lines)
+        assert any("What will reveal the lying disk?" in line for line in list_lines) == (width == 200)
 
 
 @pytest.mark.slow

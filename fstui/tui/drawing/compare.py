@@ -30,7 +30,7 @@ from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT
 
 _BAR, _MIN_BAR, _RATIO = " ", 5, 8
-_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 11, 2, 3
+_MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),

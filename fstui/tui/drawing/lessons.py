@@ -10,14 +10,15 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from rich.text import Text
 
-from fstui.model.quantities import duration_ns, rate, ratio
+from fstui.model.quantities import count, duration_ns, rate, ratio, seconds, size
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
 from fstui.report.glossary import titled, used_in
+from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, line, meter, paragraph, rule, shown
+from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_list, line, meter, paragraph, rule, shown
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
@@ -26,31 +27,51 @@ from fstui.tui.widgets.table import TableContent, row_cells
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _PROSE_WIDTH = 100
+_QUESTION_FROM = 90
+_MIN_MAP_WIDTH = 48
+_OWN_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
+"""Settings that do not matter to the student, and the length, which comes last."""
 _RIGHT_STYLES = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (
     Column("NO", 2, right=True),
     Column("LESSON", 32, gap=2),
     Column("TIME, RESULT", 12, gap=2),
-    Column("WORDS", gap=2, from_width=80),
+    Column("WORDS", gap=2, from_width=70),
 )
 
 
-def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> TableContent:
-    number, name, *others = COLUMNS
-    columns = shown((number, replace(name, width=min(name.width, width - 20)), *others), width - 1)
+def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int, *, tall: bool) -> TableContent:
+    """Return a row for each lesson. A tall row has the words below the title, and if there is room the question."""
+    number, name, result_column, words_column = COLUMNS
+    if tall:
+        columns = shown((number, replace(name, width=0), result_column), width - 1)
+    else:
+        name = replace(name, width=min(name.width, width - 20))
+        columns = shown((number, name, result_column, words_column), width - 1)
     rows = {}
     for lesson in lessons:
         result = taken.get(lesson.name)
+        words = ", ".join(map(titled, lesson.words[:3]))
         values = {
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "WORDS": ", ".join(map(titled, lesson.words[:3])),
+            "WORDS": fit_list(words, columns[-1].width),
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
-        styles = {"TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
-        rows[lesson.name] = partial(row_cells, columns, values, styles)
+        styles = {"LESSON": HEAD if tall else "", "TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
+        question = paragraph(lesson.predict.ask, columns[1].width + 3, "  ") if width >= _QUESTION_FROM else []
+        below = [*(text.plain for text in question), f"  {fit_list(words, columns[1].width)}"] if tall else []
+        rows[lesson.name] = partial(_row, columns, values, styles, below)
     return TableContent(columns, rows)
+
+
+def _row(
+    columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str], below: Sequence[str]
+) -> list[Text]:
+    cells = row_cells(columns, values, styles)
+    cells[1].append("".join(f"\n{words}" for words in below))
+    return cells
 
 
 def progress(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> Text:
@@ -68,14 +89,18 @@ def introduction(lesson: Lesson, width: int) -> list[Text]:
     return [
         rule(width, f"{lesson.number}  {lesson.title}", f"{lesson.minutes} min"),
         *prose(lesson.predict.ask, width, HEAD),
-        *(line(f"     {number}  ", answer) for number, answer in enumerate(lesson.predict.choices, 1)),
+        *(
+            part
+            for number, answer in enumerate(lesson.predict.choices, 1)
+            for part in paragraph(answer, width, f"     {number}  ")
+        ),
         line(),
         *prose(lesson.text, width),
     ]
 
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
-    measured = _measured_rates(lesson, result, width) if result else []
+    measured = _measured_rates(lesson, result, width) if result else upcoming(lesson, planned, width)
     return [*reach(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
 
 
@@ -136,8 +161,7 @@ def runs(
     top = f"{rate(peak)}/s" if peak else ""
     axis = f"0{top:>{cells - 1}}" if top and len(top) < cells else ""
     for run in planned:
-        disk = paragraph(disks.get(run.label, ""), width, f"   {run.label}  ")
-        disk[0].stylize(HEAD, 0, len(run.label) + 5)
+        disk = _run_title(run, disks.get(run.label, ""), width)
         heads = [] if lines else [line((f"     {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
         lines += [*disk, *heads]
         progress = started.get(run.label)
@@ -149,16 +173,48 @@ def runs(
     return lines
 
 
-def upcoming(planned: Sequence[LessonRun], disks: Mapping[str, str], width: int) -> list[Text]:
-    return [line(), rule(width, "what will be measured", "simulated"), *runs(planned, {}, disks, width)]
+def upcoming(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
+    """Draw the steps of each run with their settings."""
+    lines = [line(), rule(width, "what will be measured", "simulated")] if planned else []
+    names = max((cell_len(step.name) for plan in planned for step in plan.plan.steps), default=0)
+    for run, plan in zip(lesson.runs, planned, strict=False):
+        lines += _run_title(run, run.title or plan.disk.title, width)
+        for step in plan.plan.steps:
+            settings = fit_list(", ".join(_settings(step.settings.as_dict())), width - names - 9)
+            lines.append(line(f"   · {fit(step.name, names)}  ", (settings, FAINT)))
+    return lines
 
 
-def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
+def _run_title(run: LessonRun, disk: str, width: int) -> list[Text]:
+    lines = paragraph(disk, width, f"   {run.label}  ")
+    lines[0].stylize(HEAD, 0, len(run.label) + 5)
+    return lines
+
+
+def _settings(settings: Mapping[str, object]) -> Iterator[str]:
+    """Yield what the student can reason about: ``block 16 KiB``, ``sync fdatasync``, ``1.0 s``."""
+    for key, value in settings.items():
+        if key in _OWN_SETTINGS or value in ((), "", None, 0) or (key, value) == ("sync_every", 1):
+            continue
+        words = "+".join(value) if isinstance(value, tuple) else str(value)
+        if isinstance(value, int):
+            words = size(value) if key.endswith("_bytes") else count(value)
+        yield f"{key.removesuffix('_bytes').replace('_', ' ')} {words}"
+    if isinstance(length_s := settings.get("seconds"), float) and length_s:
+        yield seconds(length_s)
+
+
+def shown_by_runs(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     lines = [line("   ", ("What the runs show", HEAD)), line()]
     for claim in claims:
         sentence = paragraph(claim.sentence, width - 4, "   ✓ " if claim.holds else "   ✗ ")
         sentence[0].stylize(GOOD if claim.holds else BAD, 0, 5)
         lines += sentence
+    return lines
+
+
+def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
+    lines = shown_by_runs(claims, width)
     lines += [line(), line(("   You were asked:", FAINT))]
     right = "right, as measured" if all(claim.holds for claim in claims) else "right"
     return [*lines, *question("", choice, chosen, width, right=right)]
@@ -177,6 +233,8 @@ def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Tex
     lines = [line(), rule(width, "its disks", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += [line(("   " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
+        for disk in filter(None, plan.disk.disks):
+            lines += paragraph(f"{disk.name}: {speed(disk)}", width, "     ", FAINT)
     return lines
 
 
@@ -202,7 +260,7 @@ def heat_maps(started: Mapping[str, Progress], width: int, height: int, *, frame
         (f"{label}: {step.name}", _view(step))
         for label, progress in started.items()
         for step in _measured_steps(progress)
-    ][-max(width // latency.LADDER_FROM, 1) :]
+    ][-max(width // _MIN_MAP_WIDTH, 1) :]
     return latency.heat_maps(views, width, height, frame=frame) if views else []
 
 

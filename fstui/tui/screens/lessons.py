@@ -17,7 +17,7 @@ from fstui.model.errors import Refused
 from fstui.model.events import StepStarted
 from fstui.model.run import Run
 from fstui.runs import lessons, simulation
-from fstui.runs.lessons import Lesson, PlannedRun, TakenLesson
+from fstui.runs.lessons import CheckedClaim, Lesson, PlannedRun, TakenLesson
 from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, GLOSSARY, HELP, LIST, PAGE_DOWN, PAGE_UP, QUIT, Command, bindings
 from fstui.tui.drawing import lessons as drawing
@@ -27,10 +27,10 @@ from fstui.tui.progress import Progress
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import Slices
-from fstui.tui.widgets.table import DrawnTable
+from fstui.tui.widgets.table import DrawnTable, TableContent
 
 DRAW_S = 0.25
-MIN_MAP_LINES = 6
+MIN_MAP_LINES, MAX_MAP_LINES, OTHER_LINES = 6, 16, 6
 
 _PROMPTS = {
     "predict": "What do you expect? Press a digit, then Enter.",
@@ -53,7 +53,7 @@ class LessonsScreen(BaseScreen):
 
     def __init__(self, pace: float = 1.0) -> None:
         super().__init__()
-        self.table = DrawnTable(lambda width: drawing.table(lessons.lessons(), self.taken or {}, width), id="lessons")
+        self.table = DrawnTable(self._rows, id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
         self.planned: dict[str, list[PlannedRun]] = {}
         self._heading = f"{len(lessons.lessons())} lessons"
@@ -63,9 +63,9 @@ class LessonsScreen(BaseScreen):
         yield self.lines("title", self._draw_title)
         with Container(id="pair"):
             yield self.table
-            yield self.lines("pictures", self._draw_pictures, frame=True)
             with VerticalScroll(id="about", can_focus=False):
                 yield self.lines("selected", self._draw_selected, frame=True)
+                yield self.lines("pictures", self._draw_pictures, frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -119,19 +119,18 @@ class LessonsScreen(BaseScreen):
         progress = drawing.progress(lessons.lessons(), self.taken or {}, width)
         return [progress] if self.part("selected").has_frame else [progress, rule(width, self._heading)]
 
+    def _rows(self, width: int) -> TableContent:
+        return drawing.table(lessons.lessons(), self.taken or {}, width, tall=self.part("selected").has_frame)
+
     def _draw_selected(self, width: int, height: int) -> list[Text]:
-        pictures = [] if self.has_class("-huge") else self._pictures(width)
-        meanings = drawing.meanings(self.chosen, width) if self._result else []  # they may give away the answer
-        return [*drawing.introduction(self.chosen, width), *pictures, *meanings]
+        return drawing.introduction(self.chosen, width)
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
-        chosen, planned = self.chosen, self.planned.get(self.chosen.name, [])
-        titles = {run.label: run.title or plan.disk.title for run, plan in zip(chosen.runs, planned, strict=False)}
-        upcoming = [] if self._result else drawing.upcoming(chosen.runs, titles, width)
-        return [*self._pictures(width)[1:], *upcoming]  # a frame needs no blank line above
-
-    def _pictures(self, width: int) -> list[Text]:
-        return drawing.pictures(self.chosen, self.planned.get(self.chosen.name, []), self._result, width)
+        planned = self.planned.get(self.chosen.name, [])
+        pictures = drawing.pictures(self.chosen, planned, self._result, width)
+        meanings = drawing.meanings(self.chosen, width) if self._result else []  # they may give away the answer
+        drawn = [*pictures, *meanings]
+        return drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
 
     @property
     def _result(self) -> TakenLesson | None:
@@ -190,6 +189,7 @@ class LessonScreen(BaseScreen):
 
     async def on_mount(self) -> None:
         self._planned = await lessons.plan_runs(self.lesson)
+        self.add_class("-predict")
         self.set_interval(DRAW_S, self._draw_run)
         self.redraw()
 
@@ -238,6 +238,7 @@ class LessonScreen(BaseScreen):
 
     def _show_stage(self, stage: str) -> None:
         self.stage = stage
+        self.set_class(stage == "predict", "-predict")
         self.set_class(stage == "run", "-running")
         self.set_class(stage in ("compare", "question"), "-measured")
         self.query_one("#pages").scroll_home(animate=False)
@@ -305,15 +306,26 @@ class LessonScreen(BaseScreen):
         lesson = self.lesson
         match self.stage:
             case "predict":
-                return drawing.question(lesson.text, lesson.predict, self.predicted, width)
+                asked = drawing.question(lesson.text, lesson.predict, self.predicted, width)
+                has_room = self.part("text").has_frame
+                return [*asked, *(drawing.upcoming(lesson, self._planned, width) if has_room else [])]
             case "run":
                 return drawing.runs(lesson.runs, self._progress, self._disks, width)
             case "compare":
-                claims = [lessons.check(claim, self.results) for claim in lesson.claims]
-                return drawing.comparison(lesson.predict, self.predicted, claims, width)
+                compared = drawing.comparison(lesson.predict, self.predicted, self._claims, width)
+                has_room = self.has_class("-huge")
+                return [*compared, *(drawing.disks(lesson, self._planned, width) if has_room else [])]
             case "explain":
                 return drawing.explanation(lesson, width)
-        return drawing.question("", lesson.question, self.answered, width, right="right" if self.answered else "")
+        asked = drawing.question("", lesson.question, self.answered, width, right="right" if self.answered else "")
+        if not self.has_class("-huge"):
+            return asked
+        reasons = [*drawing.shown_by_runs(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
+        return [*asked, line(), rule(width), *reasons]
+
+    @property
+    def _claims(self) -> list[CheckedClaim]:
+        return [lessons.check(claim, self.results) for claim in self.lesson.claims]
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
         drawn = self._pictures(width)
@@ -325,11 +337,16 @@ class LessonScreen(BaseScreen):
         reach = drawing.reach(self.lesson, self._planned, width, hidden=hidden)
         disks = drawing.disks(self.lesson, self._planned, width)
         if hidden:
-            has_room = self.stage == "predict" and self.has_class("-huge")
-            return [*reach, *disks, *(drawing.upcoming(self.lesson.runs, self._disks, width) if has_room else [])]
+            return [*reach, *disks]
         runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs]
-        return [*reach, *measured, *disks] if self.stage == "explain" else [*measured, *reach, *disks]
+        is_huge = self.has_class("-huge")
+        if self.stage != "explain":
+            return [*measured, *reach, *([] if is_huge else disks)]
+        drawn = [*reach, *measured, *disks]
+        room = min(self.size.height - len(drawn) - OTHER_LINES, MAX_MAP_LINES)
+        maps = drawing.heat_maps(self._progress, width, room, frame=False) if is_huge and room >= MIN_MAP_LINES else []
+        return [*drawn, *([line(), *maps] if maps else [])]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
         frame = self.part("text").has_frame
