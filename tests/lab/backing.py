@@ -100,21 +100,7 @@ class Backing:
         """Cut the power: the caches are lost."""
         for server in self._servers:
             server.kill()
-        self._end()
-
-    def stop(self) -> None:
-        """Stop the servers without a power cut."""
-        for server in self._servers:
-            server.terminate()
-        self._end()
-
-    def _end(self) -> None:
-        for server in self._servers:
-            try:
-                server.wait(START_S)
-            except subprocess.TimeoutExpired:
-                server.kill()
-                server.wait()
+            server.wait()
         self._servers.clear()
 
 

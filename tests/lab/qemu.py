@@ -31,7 +31,6 @@ class QemuHost(UmlHost, frozen=True, kw_only=True):
             self.off()
 
     def on(self) -> None:
-        """Switch the power on."""
         self.begin(
             "kernel",
             *qemu(self.image, self.file("payload.tar"), f"{KERNEL_LINE} net.ifnames=0", self.file("console.log")),

@@ -59,7 +59,6 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def requirements() -> tuple[str, ...]:
-    """Return the dependencies of fstui itself."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
     return tuple(project["dependencies"])
 

@@ -133,7 +133,6 @@ HEADINGS = ("machine", "truth", *SAID, "against the truth")
 
 
 def plain(table: list[tuple[str, ...]]) -> str:
-    """Format the table for a terminal."""
     lines = [HEADINGS, *((*row[:-1], f"✗ {row[-1]}" if row[-1] else "✓") for row in table)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADINGS) - 1)]
     return "\n".join(
@@ -142,13 +141,11 @@ def plain(table: list[tuple[str, ...]]) -> str:
 
 
 def markdown(table: list[tuple[str, ...]], machines: Mapping[str, LabMachine], date: str) -> str:
-    """Format the table for the README."""
     rows = [(name, machines[name].title, *cells, wrong or "✓") for name, *cells, wrong in table]
     summary = f"Measured until {date}, {len({row[0] for row in table})} machines."
     return f"{summary}\n\n{grid(('machine', 'what it is', *HEADINGS[1:]), rows)}"
 
 
 def grid(headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """Return a table in Markdown."""
     lines = [headings, ("---",) * len(headings), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

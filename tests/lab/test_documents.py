@@ -49,7 +49,6 @@ def test_trace_does_not_make_a_verdict_worse(path: Path) -> None:
 
 
 def untraced(run: Run) -> Run:
-    """Return the run without its trace."""
     steps = tuple(msgspec.structs.replace(step, trace=None) for step in run.steps)
     return msgspec.structs.replace(run, steps=steps)
 

@@ -1,7 +1,7 @@
 """A host for power-cut campaigns that boots within seconds without KVM: User-mode Linux with sshd, and a plug.
 
-Its disk is behind a cache that forgets: UML › qemu-storage-daemon (vhost-user-blk) › ``forgetful.py`` › a file. Its
-root filesystem is the image ``ssh``. ``python -m tests.lab.uml on DIRECTORY`` starts them, ``off`` kills them. All
+Its disk is behind a cache that forgets: UML › qemu-storage-daemon (vhost-user-blk) › ``forgetful_fuse.py`` › a file.
+Its root filesystem is the image ``ssh``. ``python -m tests.lab.uml on DIRECTORY`` starts them, ``off`` kills them. All
 runs as root, in a network namespace of its own.
 """
 
@@ -19,11 +19,12 @@ from typing import ClassVar
 
 import msgspec
 
-from tests.lab import LabUnavailable, forgetful
+from tests.lab import LabUnavailable
 from tests.lab.image import Image, cached
 from tests.lab.machine import MOUNT
 from tests.lab.payload import payload
 from tests.lab.recipe import RECIPES
+from tests.real import forgetful_fuse
 
 KERNEL = Path("/usr/bin/linux.uml")
 DRIVERS = tuple(Path("/usr/lib/uml/modules").glob("*/kernel/drivers/block/virtio_blk.ko"))
@@ -87,14 +88,12 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         payload(Path(self.home), self.image, self.service, self.file("key.pub"), *DRIVERS)
 
     def make_disk(self) -> None:
-        """Make the disk with its filesystem."""
         self.file("host.json").write_bytes(msgspec.json.encode(self))
         with self.file("disk.img").open("wb") as disk:
             disk.truncate(512 << 20)
         run("mkfs.ext4", "-q", "-F", self.file("disk.img"))
 
     def on(self) -> None:
-        """Switch the power on."""
         vhost = self.file("vhost.sock")
         vhost.unlink(missing_ok=True)
         export = f"type=vhost-user-blk,id=a,node-name=a,writable=on,addr.type=unix,addr.path={vhost}"
@@ -109,11 +108,11 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
 
     def disk_on(self) -> str:
         """Start the server of the disk, and return QEMU's words for it."""
-        disk = self.file("disk.sock")
-        disk.unlink(missing_ok=True)
-        self.begin("disk", sys.executable, forgetful.__file__, self.file("disk.img"), disk, str(self.ignored))
-        _wait_for(disk)
-        return f"driver=nbd,node-name=a,server.type=unix,server.path={disk}"
+        served = self.file("disk")
+        served.mkdir(exist_ok=True)
+        self.begin("disk", sys.executable, forgetful_fuse.__file__, served, self.file("disk.img"), str(self.ignored))
+        _wait_for(served / "disk.img")
+        return f"driver=file,node-name=a,filename={served}/disk.img,cache.direct=on,locking=off"
 
     def off(self) -> None:
         """Cut the power: what was only in the disk's cache is lost."""
@@ -121,6 +120,7 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("kernel", "storage", "disk"):
             self._signal(name, signal.SIGKILL)
             self.file(f"{name}.pid").unlink(missing_ok=True)
+        subprocess.run(["umount", "--lazy", self.file("disk")], check=False, capture_output=True)
 
     @contextmanager
     def running(self) -> Iterator[tuple[str, ...]]:
@@ -147,7 +147,7 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
             process = subprocess.Popen(
                 ["nice", "-n", "10", *words],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                env={**os.environ, "TMPDIR": self.home},
+                env={**os.environ, "TMPDIR": self.home, "FUSE_LIBRARY_NAME": "fuse3"},
             )  # fmt: skip
         self.file(f"{name}.pid").write_text(str(process.pid))
 
@@ -163,11 +163,12 @@ def run(*words: str | Path) -> None:
     subprocess.run(words, check=True, capture_output=True)
 
 
-def _wait_for(socket: Path) -> None:
+def _wait_for(file: Path) -> None:
+    """Wait until a server has made its socket or its disk."""
     deadline = time.monotonic() + START_S
-    while not socket.exists():
+    while not file.exists():
         if time.monotonic() > deadline:
-            raise LabUnavailable(f"no server listens at {socket}")
+            raise LabUnavailable(f"no server has made {file}")
         time.sleep(0.02)
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from tests.lab.devices import controllers, device_words, memory, serial_numbers
 from tests.lab.image import Image
@@ -34,11 +34,10 @@ class GuestError(Exception):
     """The guest did not start, a command in it failed, or took too long. The message says which."""
 
 
-class Answer:
-    """The result of a command in the guest."""
-
-    def __init__(self, status: int, stdout: str, stderr: str) -> None:
-        self.status, self.stdout, self.stderr = status, stdout, stderr
+class Answer(NamedTuple):
+    status: int
+    stdout: str
+    stderr: str
 
 
 class Vm:

@@ -1,7 +1,8 @@
 """A FUSE mount with one file, ``disk.img``: a disk whose volatile cache holds every write until the next flush.
 
-``python forgetful_fuse.py MOUNT_POINT MEDIUM``: MEDIUM is a file with what is durable; a copy of it is what remains
-after a power cut. Prints ``mounted`` and stays until it is unmounted.
+``python forgetful_fuse.py MOUNT_POINT MEDIUM [IGNORED]``: MEDIUM is a file with what is durable; a copy of it is what
+remains after a power cut. Every IGNORED-th flush is ignored (1: all of them, 0: none). Prints ``mounted`` and stays
+until it is unmounted. Killing it is a power cut, too.
 """
 
 import errno
@@ -18,12 +19,14 @@ OPTIONS = {"attr_timeout": 0, "entry_timeout": 0, "use_ino": True, "nothreads": 
 
 
 class Forgetful(mfusepy.Operations):  # type: ignore[misc]
-    """Writes go to the cache; fsync moves them to the medium."""
+    """Writes go to the cache; fsync moves them to the medium, unless it is ignored."""
 
     use_ns = True
 
-    def __init__(self, medium: str) -> None:
+    def __init__(self, medium: str, ignored: int) -> None:
         self._medium = os.open(medium, os.O_RDWR)
+        self._ignored = ignored
+        self._flushes = 0
         self._cache: dict[int, bytes] = {}
 
     def init(self, path: str) -> None:
@@ -56,6 +59,9 @@ class Forgetful(mfusepy.Operations):  # type: ignore[misc]
         return len(data)
 
     def fsync(self, path: str, datasync: int, fh: int) -> int:
+        self._flushes += 1
+        if self._ignored and self._flushes % self._ignored == 0:
+            return 0
         for block, data in self._cache.items():
             os.pwrite(self._medium, data, block * BLOCK)
         self._cache.clear()
@@ -63,4 +69,6 @@ class Forgetful(mfusepy.Operations):  # type: ignore[misc]
 
 
 if __name__ == "__main__":
-    mfusepy.FUSE(Forgetful(sys.argv[2]), sys.argv[1], foreground=True, **OPTIONS)
+    mount_point, medium_file, *ignored_flushes = sys.argv[1:]
+    disk = Forgetful(medium_file, int(ignored_flushes[0]) if ignored_flushes else 0)
+    mfusepy.FUSE(disk, mount_point, foreground=True, **OPTIONS)
