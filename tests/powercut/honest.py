@@ -36,7 +36,6 @@ def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
 
 
 def at(of: Stream, sequence: int) -> tuple[str, int]:
-    """Return file name and offset."""
     number, offset = of.position(sequence)
     return str(number), offset
 
@@ -54,6 +53,5 @@ def log_of(cut: PreparedCut, last: dict[int, int], *, boot: str | None = None, m
 
 
 def directory_of(cut: PreparedCut) -> Path:
-    """Return the directory of its records."""
     assert Path(cut.header.directory).name == PREFIX + cut.header.run
     return Path(cut.header.directory)

@@ -18,13 +18,15 @@ from fstui.state.workspace import HeldDirectory
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 
 
+def request(directory: Path, streams: list[Stream], last: dict[int, int], copies: Path) -> dict[str, Any]:
+    held = HeldDirectory.from_path(copies).as_settings
+    return {"directory": str(directory), "run": RUN, "streams": streams, "last": last, "servers": {}, "copies": held}
+
+
 def read_back(directory: Path, streams: list[Stream], last: dict[int, int]) -> list[dict[str, Any]]:
-    request = {"directory": str(directory), "run": RUN, "streams": streams, "last": last, "servers": {}}
     copies = Path(tempfile.mkdtemp(dir=directory.parent if directory.parent.exists() else None))
-    request["copies"] = HeldDirectory.from_path(copies).as_settings
-    done = subprocess.run(
-        command("powercut.readback"), input=json.dumps(request).encode() + b"\n", capture_output=True, check=True
-    )
+    settings = json.dumps(request(directory, streams, last, copies)).encode()
+    done = subprocess.run(command("powercut.readback"), input=settings + b"\n", capture_output=True, check=True)
     assert done.stderr == b""
     copies.rmdir()  # it is empty
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -90,19 +92,13 @@ def test_losing_the_newest_records_is_not_reordering(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
-def test_damaged_record_is_torn(directory: Path, writes: Writes) -> None:
+@pytest.mark.parametrize(("intact_bytes", "kind"), [(512, "torn"), (0, "missing")])
+def test_damaged_record_is_a_loss(directory: Path, writes: Writes, intact_bytes: int, kind: str) -> None:
     of = stream(writes)
     home = lay_down(directory, of, 20)
-    put(home, of, 18, of.pack(RUN, 18)[:512] + of.pack(RUN, 10)[512:])
-    assert compared(directory, of, 20)[1] == {18: "torn"}
-
-
-@pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
-def test_zeros_are_a_missing_record(directory: Path, writes: Writes) -> None:
-    of = stream(writes)
-    home = lay_down(directory, of, 20)
-    put(home, of, 18, bytes(BLOCK))
-    assert compared(directory, of, 20)[1] == {18: "missing"}
+    old = of.pack(RUN, 10) if intact_bytes else bytes(BLOCK)
+    put(home, of, 18, of.pack(RUN, 18)[:intact_bytes] + old[intact_bytes:])
+    assert compared(directory, of, 20)[1] == {18: kind}
 
 
 def test_truncated_file_misses_its_last_records(directory: Path) -> None:
@@ -258,8 +254,7 @@ def test_damaged_database_is_a_loss(database: tuple[Path, Stream], directory: Pa
 
 def test_database_that_cannot_be_copied_is_no_loss(database: tuple[Path, Stream], directory: Path) -> None:
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    request = {"directory": str(directory), "run": RUN, "streams": [database[1]], "last": {0: 12}, "servers": {}}
-    settings = json.dumps({**request, "copies": HeldDirectory.from_path(directory).as_settings})
+    settings = json.dumps(request(directory, [database[1]], {0: 12}, copies=directory))
     done = subprocess.run(
         command("powercut.readback"), input=settings.encode() + b"\n", capture_output=True, check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limit[1])),

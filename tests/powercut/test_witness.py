@@ -12,7 +12,7 @@ import pytest
 from fstui.model.errors import Refused
 from fstui.powercut import log as lines
 from fstui.powercut.log import BadLog
-from fstui.powercut.witness import LogNotWritten, Witness, WitnessState
+from fstui.powercut.witness import LogNotWritten, Witness
 from fstui.runs import power_cut
 from fstui.runs.machine.local import LocalMachine
 from fstui.runs.session import Session
@@ -29,42 +29,36 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return log_of(cut, {0: 40}, boot="another")
 
 
-def hear(witness: Witness, *pieces: bytes) -> list[WitnessState]:
+def hear(witness: Witness, *pieces: bytes) -> None:
     """Let the witness read these lines, then the end of the connection."""
-    views: list[WitnessState] = []
     for piece in pieces:
         reading, writing = os.pipe()
         os.write(writing, piece)
         os.close(writing)
-        views += witness.listen(reading, 0.0)
+        list(witness.listen(reading, 0.0))
         os.close(reading)
-    return views
 
 
-def test_every_line_is_stored_unchanged(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
-    hear(witness, whole)
+@pytest.fixture
+def witness(tmp_path: Path) -> Witness:
+    return Witness(tmp_path / "acks.log")
+
+
+@pytest.mark.parametrize("before", [b"", b"Welcome to db7\nYou have mail.\n"], ids=["nothing", "a login shell's"])
+def test_every_line_is_stored_unchanged(witness: Witness, whole: bytes, before: bytes) -> None:
+    hear(witness, before + whole)
     witness.close()
-    assert (tmp_path / "acks.log").read_bytes() == whole
+    assert witness.path.read_bytes() == whole
     assert witness.durable_count == 41
 
 
-def test_incomplete_line_is_not_stored(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
+def test_incomplete_line_is_not_stored(witness: Witness, whole: bytes) -> None:
     hear(witness, whole[:-3])
     witness.close()
-    assert lines.parse((tmp_path / "acks.log").read_bytes()).writers[0].last_sequence == 39
+    assert lines.parse(witness.path.read_bytes()).writers[0].last_sequence == 39
 
 
-def test_output_of_a_login_shell_is_skipped(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
-    hear(witness, b"Welcome to db7\nYou have mail.\n" + whole)
-    witness.close()
-    assert (tmp_path / "acks.log").read_bytes() == whole
-
-
-def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
+def test_view_shows_last_and_durable_acknowledgements(witness: Witness, whole: bytes) -> None:
     hear(witness, whole)
     witness.sync()
     view = witness.state()
@@ -73,8 +67,7 @@ def test_view_shows_last_and_durable_acknowledgements(tmp_path: Path, whole: byt
     witness.close()
 
 
-def test_sign_of_life_is_no_acknowledgement(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
+def test_sign_of_life_is_no_acknowledgement(witness: Witness, whole: bytes) -> None:
     hear(witness, whole)
     before = witness.state()
     hear(witness, b"alive 9000\n")
@@ -96,41 +89,37 @@ def test_missing_directory_is_refused(tmp_path: Path) -> None:
         Witness(tmp_path / "none" / "acks.log")
 
 
-def test_empty_log_is_removed(tmp_path: Path) -> None:
-    witness = Witness(tmp_path / "acks.log")
+def test_empty_log_is_removed(witness: Witness) -> None:
     hear(witness, b"bash: fstui: command not found\n")
     witness.close()
-    assert not (tmp_path / "acks.log").exists()
+    assert not witness.path.exists()
 
 
-def test_acknowledgements_before_damage_are_kept(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
+def test_acknowledgements_before_damage_are_kept(witness: Witness, whole: bytes) -> None:
     with pytest.raises(BadLog, match="is not a line of a power-cut test"):
         hear(witness, whole + b"segfault\n" + b"ack 0 41 999\n")
     witness.close()
-    assert (tmp_path / "acks.log").read_bytes() == whole
+    assert witness.path.read_bytes() == whole
     assert witness.durable_count == 41
 
 
 @pytest.mark.parametrize("spoken", [True, False])
-def test_data_without_newlines_is_not_buffered(tmp_path: Path, whole: bytes, spoken: bool) -> None:
+def test_data_without_newlines_is_not_buffered(witness: Witness, whole: bytes, spoken: bool) -> None:
     """The data of /dev/zero, or of a login shell that never starts the writer."""
-    witness = Witness(tmp_path / "acks.log")
     if spoken:
         hear(witness, whole)
     with pytest.raises(BadLog, match="without a newline"), Path("/dev/zero").open("rb") as endless:
         list(witness.listen(endless.fileno(), 1.0))
     witness.close()
-    assert (tmp_path / "acks.log").exists() == spoken
+    assert witness.path.exists() == spoken
 
 
-def test_full_disk_is_reported_and_log_is_valid(tmp_path: Path, whole: bytes) -> None:
-    witness = Witness(tmp_path / "acks.log")
+def test_full_disk_is_reported_and_log_is_valid(witness: Witness, whole: bytes) -> None:
     more = b"".join(b"ack 0 %d 999\n" % sequence for sequence in range(41, 2000))
     with pytest.raises(LogNotWritten, match=os.strerror(errno.EFBIG)), small_files(8192):
         hear(witness, whole, more)
     witness.close()
-    kept = lines.parse((tmp_path / "acks.log").read_bytes())
+    kept = lines.parse(witness.path.read_bytes())
     assert 41 < kept.ack_count < 2000
 
 

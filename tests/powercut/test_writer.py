@@ -75,6 +75,15 @@ def lines_until(process: subprocess.Popen[bytes], enough: Callable[[Log], bool])
     return log, data
 
 
+def stopped(writer: subprocess.Popen[bytes], enough: Callable[[Log], bool]) -> Log:
+    """Stop the writer once the condition is true, and return all that it has printed."""
+    log, _ = lines_until(writer, enough)
+    writer.send_signal(signal.SIGTERM)
+    for line in writer.communicate()[0].splitlines():
+        log.add(line)
+    return log
+
+
 def probe_of(writer: subprocess.Popen[bytes]) -> int:
     """Return the first process of the writer, the leader of its session."""
     (probe,) = psutil.Process(writer.pid).children()
@@ -104,11 +113,7 @@ EVERY_WAY = ("--set", "sync=fsync,fdatasync,O_DSYNC,O_DIRECT+O_DSYNC", "--set")
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create", "create-no-dirsync", "rename"])
 def test_acknowledged_records_exist_for_every_method(write: Write, writes: str) -> None:
-    writer = write(*EVERY_WAY, f"writes={writes}")
-    log, _ = lines_until(writer, each_writer(40))
-    writer.send_signal(signal.SIGTERM)
-    for line in writer.communicate()[0].splitlines():
-        log.add(line)
+    log = stopped(write(*EVERY_WAY, f"writes={writes}"), each_writer(40))
     directory = Path(log.header["directory"])
     assert {stream[1] for stream in log.header["streams"]} == {"fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"}
     for fields in log.header["streams"]:
@@ -133,14 +138,8 @@ def test_header_is_the_first_line_and_complete(write: Write, target: Path) -> No
 
 
 def test_old_files_are_removed_after_newer_acknowledgements(write: Write) -> None:
-    writer = write("--set", "writes=create")
-    log, _ = lines_until(writer, each_writer(100))
-    writer.send_signal(signal.SIGTERM)
-    out, _ = writer.communicate()
-    directory = Path(log.header["directory"])
-    for line in out.splitlines():
-        log.add(line)
-    there = sorted(int(path.name) for path in (directory / "w0").iterdir())
+    log = stopped(write("--set", "writes=create"), each_writer(100))
+    there = sorted(int(path.name) for path in Path(log.header["directory"], "w0").iterdir())
     kept = Stream(*log.header["streams"][0]).kept_files
     assert there == list(range(there[0], there[-1] + 1))
     assert there[-1] >= log.writers[0].last_sequence
