@@ -78,16 +78,14 @@ def measure(
     scenario: str = "sysbench-oltp",
 ) -> Run:
     """Run ``sysbench-oltp`` with one second per step and no warm-up. Return the document."""
-    pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
+    pairs = headless.given("seconds=1", "warmup=0", *settings)
     done = headless.call("run", scenario, directory, "--format", "json", *pairs, environment=environment)
     assert done.returncode == code, done.stderr.decode()
     return decode_run(done.stdout)
 
 
 def refused(directory: Path, *settings: str, environment: Mapping[str, str] | None = None) -> str:
-    """Return the sentence with which a run is refused."""
-    pairs = [word for setting in settings for word in ("--set", setting)]
-    done = headless.call("run", "sysbench-oltp", directory, *pairs, environment=environment)
+    done = headless.call("run", "sysbench-oltp", directory, *headless.given(*settings), environment=environment)
     assert done.returncode == 2 and not done.stdout, done.stderr.decode()
     (sentence,) = done.stderr.decode().splitlines()
     return sentence.removeprefix("fstui: ")
@@ -134,7 +132,7 @@ async def run(
     directory: Path, *settings: str, password: str = "", scenario: str = "sysbench-oltp", plan: bool = False
 ) -> tuple[int, bytes, str]:
     """Run or plan a scenario while this process keeps a server. Return status, stdout and stderr."""
-    pairs = [word for setting in ("seconds=1", "warmup=0", *settings) for word in ("--set", setting)]
+    pairs = headless.given("seconds=1", "warmup=0", *settings)
     words = ["run", scenario, directory, "--format", "plain" if plan else "json", *pairs, *(["--plan"] if plan else [])]
     environment = {**os.environ, **({"FSTUI_DB_PASSWORD": password} if password else {})}
     done = await asyncio.to_thread(headless.call, *words, environment=environment)

@@ -39,8 +39,7 @@ print(*(name for name in os.listdir(place) if name != "lost+found" and open(f"{p
 
 
 def measured(directory: Path, *settings: str, kind: str = "mariadb") -> Run:
-    pairs = [word for setting in ("seconds=1", f"server={kind}", *settings) for word in ("--set", setting)]
-    words = ("--format", "json", *pairs)
+    words = ("--format", "json", *headless.given("seconds=1", f"server={kind}", *settings))
     done = headless.call("run", "replica-cut", directory, *words, environment=servers.needed(kind))
     assert done.returncode == 0, done.stderr.decode()
     return decode_run(done.stdout)
@@ -98,8 +97,7 @@ def test_kill_9_leaves_no_server_mount_or_loop_device(workshop: Path) -> None:
     servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=16 * GIB) as storage:
         chosen = ("server=mariadb", "durability=high", "replication=asynchronous", "cut=kill -9", "seconds=60")
-        pairs = [word for setting in chosen for word in ("--set", setting)]
-        with headless.begun("replica-cut", storage.directory, *pairs, step=1) as process:
+        with headless.begun("replica-cut", storage.directory, *headless.given(*chosen), step=1) as process:
             family = psutil.Process(process.pid).children(recursive=True)
             assert {"mariadbd", "sysbench"} & {child.name() for child in family}
             process.kill()

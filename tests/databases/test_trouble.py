@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,27 +41,12 @@ WAIT_S = 60
 FULL = re.compile("full|no space left", re.IGNORECASE)
 
 
-@contextmanager
 def begun(
-    directory: Path, event: str, *settings: str, name: str = "oltp", one: tuple[str, ...] = ONE
-) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a run and read its events up to the first of that kind in a step of that name."""
-    pairs = [word for setting in (*one, "warmup=0", *settings) for word in ("--set", setting)]
-    process = headless.start("run", servers.alone(directory), directory, "--format", "events", *pairs)
-    try:
-        assert process.stdout and process.stderr
-        for line in process.stdout:
-            printed: dict[str, Any] = json.loads(line)
-            where = printed.get("name") or printed.get("snapshot", {}).get("name", "")
-            if printed["event"] == event and where.startswith(name):
-                break
-        else:
-            raise AssertionError(process.stderr.read().decode())
-        yield process
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    directory: Path, event: str, *settings: str, one: tuple[str, ...] = ONE
+) -> AbstractContextManager[subprocess.Popen[bytes]]:
+    """Start a run and read its events up to the first of that kind in its first step."""
+    words = headless.given(*one, "warmup=0", *settings)
+    return headless.begun(servers.alone(directory), directory, *words, event=event)
 
 
 def silent(process: subprocess.Popen[bytes]) -> None:
@@ -89,7 +74,7 @@ def is_gone(directory: Path) -> bool:
 )
 def test_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: int) -> None:
     with roomy(workshop) as storage:
-        with begun(storage.directory, event, "seconds=30", name="" if event == "RunStarted" else "oltp") as process:
+        with begun(storage.directory, event, "seconds=30") as process:
             process.send_signal(number)
             code, run, _ = headless.ended(process)
         assert code == 128 + number
@@ -101,7 +86,7 @@ def test_stop_at_any_moment_leaves_nothing(workshop: Path, event: str, number: i
 @pytest.mark.parametrize("event", ["RunStarted", "StepPreparing", "StepProgressed"])
 def test_clean_removes_what_kill_9_left(workshop: Path, event: str) -> None:
     with roomy(workshop) as storage:
-        with begun(storage.directory, event, "seconds=30", name="" if event == "RunStarted" else "oltp") as process:
+        with begun(storage.directory, event, "seconds=30") as process:
             kinds = {entry.kind for entry in ledger.entries()}
             assert kinds >= ({"directory", "server"} if event == "StepProgressed" else {"directory"})
             process.kill()
@@ -251,9 +236,8 @@ def test_deep_directory_without_access_for_the_server_works(workshop: Path) -> N
 
 def test_two_runs_at_once_do_not_interfere(workshop: Path) -> None:
     with roomy(workshop) as storage:
-        pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
         scenario = servers.alone(storage.directory)
-        words = ("run", scenario, str(storage.directory), "--format", "json", *pairs)
+        words = ["run", scenario, str(storage.directory), "--format", "json", *headless.given(*ONE, "seconds=1")]
         both = [headless.start(*words) for _ in range(2)]
         runs = [decode_run(process.communicate()[0]) for process in both]
         assert [process.returncode for process in both] == [0, 0]
@@ -326,8 +310,8 @@ def test_server_without_access_to_the_directory_names_its_user(workshop: Path) -
         closed = storage.directory / "closed"
         closed.mkdir(mode=0o700)
         without_capability = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
-        pairs = [word for setting in (*ONE, "seconds=1") for word in ("--set", setting)]
-        words = ("run", servers.alone(storage.directory), str(closed), "--format", "json", *pairs)
+        settings = headless.given(*ONE, "seconds=1")
+        words = ["run", servers.alone(storage.directory), str(closed), "--format", "json", *settings]
         done = headless.call(*words, within=without_capability)
         step = decode_run(done.stdout).steps[-1]
         assert (done.returncode, step.status) == (1, "failed")

@@ -46,6 +46,11 @@ def call(
     return subprocess.CompletedProcess(process.args, process.returncode, out, story)
 
 
+def given(*settings: str) -> list[str]:
+    """Return the options that give a command these settings."""
+    return [word for setting in settings for word in ("--set", setting)]
+
+
 def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any) -> Run:
     words = ("--set", "seconds=0.2", "--format", "json", *arguments)
     done = call("run", str(scenario), storage.directory, *words, **how)
@@ -54,7 +59,6 @@ def measure(scenario: str | Path, storage: Storage, *arguments: str, **how: Any)
 
 
 def judged_again(run: Run) -> Run:
-    """Return the saved run, judged again."""
     loaded = saved.load(run.id)
     return loaded.with_judgement(judge(loaded))
 
@@ -113,11 +117,9 @@ def start(
 
 
 @contextmanager
-def begun(
-    *arguments: str | Path, within: tuple[str, ...] = (), event: str = "StepStarted", step: int = 0
-) -> Iterator[subprocess.Popen[bytes]]:
+def begun(*arguments: str | Path, event: str = "StepStarted", step: int = 0) -> Iterator[subprocess.Popen[bytes]]:
     """Start a run and read up to that event of that step. Kill it at the end."""
-    process = start("run", *arguments, "--format", "events", within=within)
+    process = start("run", *arguments, "--format", "events")
     try:
         read_to(process, event, step)
         yield process

@@ -27,8 +27,7 @@ class Writing:
 
     def __init__(self, storage: Storage, *settings: str, environment: Mapping[str, str] | None = None) -> None:
         self.storage = storage
-        settings = ("file=131072", *settings)
-        words = [word for setting in settings for word in ("--set", setting)]
+        words = headless.given("file=131072", *settings)
         self.process = headless.start(
             "powercut", "write", storage.directory, *words, environment=environment, stderr=subprocess.DEVNULL
         )
