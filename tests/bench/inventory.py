@@ -46,7 +46,6 @@ def main(argv: list[str]) -> int:
 
 
 def verdict(medians: dict[int, float]) -> int:
-    """Print whether the budgets hold."""
     fits = medians[1000] <= BUDGET_S
     growth = medians[2000] / medians[1000] / 2
     linear = growth <= LINEAR

@@ -170,7 +170,6 @@ async def key_ms(press: Callable[[str], object], key: str) -> float:
 
 
 def begun(seconds: float) -> StepRecorder:
-    """Return a step that has started."""
     recorder = StepRecorder(0, planned("fdatasync", sync="fdatasync", seconds=seconds), target().stack)
     recorder.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS + 10_000, devices=(counted(0, 0),)))
     return recorder

@@ -36,8 +36,6 @@ FEWEST = 100
 
 
 class Window(NamedTuple):
-    """An interval of CLOCK_MONOTONIC."""
-
     from_ns: int
     until_ns: int
 
@@ -71,7 +69,6 @@ def main(argv: list[str]) -> int:
 
 
 def measured(name: str, settings: Mapping[str, Any], directory: str, rounds: int, seconds: float) -> Ratios:
-    """Run one sync method until all rounds are over."""
     with (
         tempfile.TemporaryDirectory(prefix="fstui-bench-", dir=directory) as place,
         Driven(Path(place), seconds=3600.0, max_bytes_per_s=1 << 40, **settings) as probe,
@@ -144,7 +141,6 @@ def operations(probe: Driven) -> list[tuple[int, int]]:
 
 
 def ratios(windows: list[dict[str, Window]], done: list[tuple[int, int]]) -> Ratios:
-    """Return the operations of each pair of windows."""
     pairs = [{who: seen(window, done) for who, window in pair.items()} for pair in windows]
     return Ratios(
         [pair[TRACED].rate_per_s / pair[UNTRACED].rate_per_s for pair in pairs],

@@ -81,7 +81,6 @@ class Second(NamedTuple):
 
 
 def told(second: Second) -> Second:
-    """Print one second."""
     print(
         f"  {second.seen_per_s:8.0f} seen/s  {second.lost} lost  {second.share:5.1%}  "
         f"{second.resident_bytes / MIB:.2f} MiB",

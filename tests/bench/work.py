@@ -83,7 +83,6 @@ def fit_works() -> list[Work]:
 
 
 def need_fio() -> None:
-    """Exit if fio is missing."""
     if not shutil.which("fio"):
         sys.exit("fio is not installed: apt-get install fio")
 

@@ -37,8 +37,6 @@ ANSWER_S = 0.05
 
 
 class Attacked(NamedTuple):
-    """The result of an attack."""
-
     left: Left
     """After the time that the attack allows."""
     after_clean: Left
@@ -77,7 +75,6 @@ def kills(seed: int, how_many: int, scenarios: tuple[str, ...]) -> Iterator[Kill
 
 
 def words_of(place: Place, kill: Kill) -> list[str]:
-    """The command line."""
     match kill.command:
         case ("run", scenario):
             server = (f"server={kill.chance.choice(('mariadb', 'postgresql'))}",) if "oltp" in scenario else ()

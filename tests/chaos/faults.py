@@ -35,7 +35,6 @@ def no_space(box: Place, patience_s: float) -> Attacked:
 
 
 def _fill(mount_point: Path) -> None:
-    """Fill the filesystem to the last block."""
     with (mount_point / "ballast").open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(MIB))
@@ -104,7 +103,6 @@ def frozen(box: Place, patience_s: float) -> Attacked:
 
 
 def renamed(box: Place, patience_s: float) -> Attacked:
-    """DIR is renamed."""
     return struck(box, _rename, patience_s)
 
 
@@ -113,7 +111,6 @@ def _rename(place: Place) -> None:
 
 
 def moved(box: Place, patience_s: float) -> Attacked:
-    """DIR is moved to another directory."""
 
     def move(place: Place) -> None:
         (place.point / "deep/er").mkdir(parents=True)
@@ -123,7 +120,6 @@ def moved(box: Place, patience_s: float) -> Attacked:
 
 
 def replaced(box: Place, patience_s: float) -> Attacked:
-    """DIR is replaced by another directory."""
 
     def replace(place: Place) -> None:
         _rename(place)

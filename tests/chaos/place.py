@@ -81,7 +81,6 @@ class Place:
         return process.environ().get(TOKEN) == self.token or str(self.directory) in process.cwd()
 
     def left(self) -> Left:
-        """Return what exists now."""
         self.watch()
         ledger = self.state / "fstui/ledger"
         return Left(

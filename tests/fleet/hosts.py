@@ -50,8 +50,6 @@ NO_PYTHON = "for one in /usr/bin/python3*; do [ -h $one ] || mount --bind /dev/n
 
 
 class Made(NamedTuple):
-    """How a host is made."""
-
     storage: Path | None = None
     """The storage mounted at the target."""
     setup: str = ""
@@ -64,8 +62,6 @@ class Made(NamedTuple):
 
 
 class Hosts(NamedTuple):
-    """The running hosts."""
-
     workshop: Path
     ssh: str
     """For ``--ssh``."""
