@@ -1,10 +1,14 @@
 """Run documents are written in the second version, and read in both."""
 
 import json
+from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fstui.judge import judge
@@ -17,12 +21,14 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.model.settings import UnknownFigures, UnknownSettings
 from fstui.model.watch import LostWrite
+from fstui.report import formats
 from tests.factories.databases import OLTP
 from tests.factories.runs import saved
 from tests.factories.samples import RUN
 from tests.report.test_figures import GROWTH
 
 RUNS = (saved(), replace(OLTP, steps=(*OLTP.steps, GROWTH)))
+SECOND = [json.loads(encode(run)) for run in RUNS]
 SAVED = sorted((Path(__file__).parents[2] / "powercut/saved").glob("*.json"))
 
 
@@ -130,6 +136,61 @@ def test_damaged_document_is_refused_with_the_place(fields: dict[str, Any], said
 def test_other_documents_are_refused(data: bytes) -> None:
     with pytest.raises(Refused):
         documents.decode_run(data)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in inside:
+        yield (*path, name)
+        yield from places(item, (*path, name))
+
+
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    10**15,
+    10**30,
+    2**63 - 1,
+    -0.5,
+    1e308,
+    "x",
+    "",
+    "\x00",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    [[1, 2]],
+)
+DAMAGED = [(first, document, list(places(document))) for document in SECOND for first in (False, True)]
+
+
+@given(
+    st.sampled_from(DAMAGED).flatmap(
+        lambda kind: st.tuples(st.just(kind[0]), st.just(kind[1]), st.sampled_from(kind[2]), st.sampled_from(JUNK))
+    )
+)
+def test_damaged_document_is_refused_or_read_judged_and_shown(
+    damage: tuple[bool, dict[str, Any], tuple[Any, ...], Any],
+) -> None:
+    first, document, (*path, last), junk = damage
+    spoilt = as_first(deepcopy(document)) if first else deepcopy(document)
+    place: Any = spoilt
+    try:
+        for name in path:
+            place = place[name]
+        place[last] = junk
+    except (KeyError, TypeError):
+        return  # the first version has it in another place
+    try:
+        run = documents.decode_run(json.dumps(spoilt))
+    except Refused:
+        return
+    judge(run)
+    for name in formats.names():
+        formats.render(name, run)
 
 
 def test_schema_names_every_kind_of_step() -> None:
