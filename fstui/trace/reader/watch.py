@@ -180,8 +180,7 @@ class WatchSession(WaitRecording):
     def begin_second(self) -> float:
         """Return the part of the second in which to trace devices. If below 1, the caller must then pause them."""
         self._share = self._devices.share
-        if self._share < 1:
-            self._devices.switch(on=True)
+        self._devices.switch(on=True)  # they may be paused since the last second, also if the share is 1 again
         return self._share
 
     def pause_devices(self) -> None:

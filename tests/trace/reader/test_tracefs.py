@@ -72,6 +72,23 @@ def test_a_watch_works_without_a_missing_event(monkeypatch: pytest.MonkeyPatch) 
         made.remove()
 
 
+def test_the_second_after_a_pause_is_recorded(tmp_path: Path) -> None:
+    """A second with too many requests is followed by one with few, which is recorded as a whole."""
+    made = WatchSession(f"fstui-paused-{os.getpid()}", pid=None, device=None, calls=True)
+    try:
+        made.pause_devices()
+        made.begin_second()
+        with (tmp_path / "file").open("wb") as file:
+            file.write(b"x")
+            os.fsync(file.fileno())
+        devices = made.end_second()["devices"]
+        if not devices:
+            pytest.skip("the temporary directory is not on a block device")
+        assert any(device["flush_ns"] or device["write_ns"] for device in devices)
+    finally:
+        made.remove()
+
+
 def test_a_watch_that_cannot_start_leaves_no_instance(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fstui.trace.reader.devices.WAITED_FOR_FILTER", "no filter")
     with pytest.raises(TracefsError):
