@@ -42,7 +42,7 @@ COLUMNS = (
 )
 _MIN_PICTURE_LINES = 8
 _LABEL_CELLS, _MAX_BAR_CELLS = 8, 24
-"""A bar of the chart has a label from this width on."""
+"""From these widths on, the label of a bar contains the rate, and the date."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -97,12 +97,16 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) 
         bars = (f"{charts.block(full, row) * (cells - 1)} " for full in eighths)
         styled = ((words, AREA if run is chosen else f"dim {AREA}") for run, words in zip(recent, bars, strict=True))
         lines.append(line("   ", *styled))
-    glyphs = [(run, *verdict_style(run.verdict)) for run in recent]
-    labels = (
-        (f"{glyph} {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else glyph, style) for run, glyph, style in glyphs
-    )
+    labels = (_bar_label(run, cells) for run in recent)
     lines.append(line("   ", *((fit(words, cells), style) for words, style in labels)))
     return lines
+
+
+def _bar_label(run: Summary, cells: int) -> tuple[str, str]:
+    glyph, style = verdict_style(run.verdict)
+    rate_words = f" {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else ""
+    when = f"   {moment(run.started_at, '%d %b %H:%M')}" if cells >= _MAX_BAR_CELLS else ""
+    return f"{glyph}{rate_words}{when}", style
 
 
 def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
@@ -117,12 +121,12 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
         result.verdict(run, width),
         *result.speed(run, width),
     ]
-    room = UNBOUNDED if whole else height - len(lines) - _MIN_PICTURE_LINES
-    lines += result.explanation(run, leading(run), width, room)
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
-    if whole or height - len(lines) >= _MIN_PICTURE_LINES:
-        lines += result.picture(run, step, width, max(height - len(lines), _MIN_PICTURE_LINES))
-    return lines
+    room = height - len(lines)
+    words = result.explanation(run, leading(run), width, UNBOUNDED if whole else room - _MIN_PICTURE_LINES)
+    if whole or room - len(words) >= _MIN_PICTURE_LINES:
+        return [*lines, *words, *result.picture(run, step, width, max(room - len(words), _MIN_PICTURE_LINES))]
+    return [*lines, *result.explanation(run, leading(run), width, room)]
 
 
 def file_lines(summary: Summary, width: int) -> list[Text]:
