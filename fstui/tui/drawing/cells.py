@@ -17,7 +17,7 @@ from rich.style import Style
 from rich.text import Text
 
 from fstui.report.characters import escape_controls
-from fstui.report.text import cut_left, fold
+from fstui.report.text import NONE, cut_left, fold
 from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 
 StyledText = tuple[str, str]
@@ -179,6 +179,16 @@ def top(columns: Sequence[Column], width: int) -> Text:
     """Draw the heads of columns within a horizontal line, which is also the top of a frame."""
     words = f"── {row(columns, {column.title: column.title for column in columns})}".ljust(width)
     return line((re.sub("(?<= ) +(?= |$)", lambda blanks: "─" * len(blanks[0]), words), FAINT))
+
+
+def in_use(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: set[str]) -> list[Column]:
+    """Leave out columns without a value so far. ``used`` keeps their titles, so that no column disappears again."""
+    used |= {column.title for row in rows for column, cell in zip(columns, row, strict=True) if cell not in ("", NONE)}
+    hidden_from = 10_000
+    return [
+        column if column.title in used or not rows else msgspec.structs.replace(column, from_width=hidden_from)
+        for column in columns
+    ]
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:

@@ -17,7 +17,7 @@ from fstui.report import watch
 from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, headline, line, paragraph, rule, table, title_line
+from fstui.tui.drawing.cells import Column, headline, in_use, line, paragraph, rule, table, title_line
 from fstui.tui.iostats import IoStats, Recent, of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
@@ -130,6 +130,7 @@ class WatchScreen(FollowingScreen):
         self._second = WatchCounts()
         self._sentence = ""
         self._recent = Recent[IoStats]()
+        self._used_columns: set[str] = set()
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -180,7 +181,8 @@ class WatchScreen(FollowingScreen):
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*reason, *table(WRITERS, writers, width)]
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((program, *WAITS[1:]), [watch.waiting_cells(wait, per_s) for wait in second.waits], width)
+        cells = [watch.waiting_cells(wait, per_s) for wait in second.waits]
+        rows = table(in_use((program, *WAITS[1:]), cells, self._used_columns), cells, width)
         quiet = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"   {quiet}", FAINT))]
 
@@ -188,4 +190,5 @@ class WatchScreen(FollowingScreen):
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         journals = [line(f"   {watch.journal(commits, per_s)}") for commits in second.commits]
         rows = [watch.device_cells(device, per_s) for device in second.devices]
-        return [rule(width, "devices", "the last second"), *table(DEVICES, rows, width), *journals]
+        columns = in_use(DEVICES, rows, self._used_columns)
+        return [rule(width, "devices", "the last second"), *table(columns, rows, width), *journals]
