@@ -2,6 +2,7 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.model.run import Run
+from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import paths, runs, user_data
 from fstui.tui.screens.history import HistoryScreen
 from tests.factories import screens
@@ -170,3 +171,23 @@ async def test_run_without_rate_and_bad_file_are_explained() -> None:
         # another process reads the documents, and the last rows may come after the keys; a long path wraps the words
         while "not a run document" not in " ".join(line.strip(" │") for line in await settled(pilot)):
             await pilot.press("end", "down", "down")
+
+
+async def test_the_plan_on_a_huge_screen_lists_earlier_runs() -> None:
+    runs.save(screens.RUN)
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
+    async with app.run_test(size=(200, 50)) as pilot:
+        lines = await pressed(pilot)
+        head = next(y for y, line in enumerate(lines) if "earlier runs" in line)
+        assert "1 on this filesystem" in lines[head]
+        assert "suspicious" in lines[head + 2] and "odirect-truth" in lines[head + 2]
+
+
+async def test_earlier_runs_appear_when_the_screen_becomes_huge() -> None:
+    runs.save(screens.RUN)
+    app = PreparedApp(ReplayMachine(screens.RUN, pace=0.0), directory="/srv/data")
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert "earlier runs" not in "\n".join(await pressed(pilot))
+        await pilot.resize_terminal(200, 50)
+        await pilot.pause()
+        assert "1 on this filesystem" in "\n".join(await pressed(pilot, "u"))

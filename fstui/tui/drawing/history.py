@@ -20,7 +20,7 @@ from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, drawn_width, fit, line, paragraph, rule, shown
-from fstui.tui.styles import AREA, DOUBT, speed_style, verdict_style
+from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
@@ -56,6 +56,27 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
     rows = {run.path: partial(_row, run, columns, scale, bar) for run in runs}
     return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
+
+
+def earlier(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
+    """Draw the runs on one filesystem, so without the columns that tell storage apart."""
+    if not runs:
+        return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
+    left_out = ("TARGET", "RUN", "HOST", "NOTE")
+    columns = [
+        replace(column, from_width=0, width=0 if column.title == "STEP" else column.width)
+        for column in COLUMNS
+        if column.title not in left_out
+    ]
+    fitting = shown(columns, width - 4)
+    scale = charts.scale_around(run.rate_per_s for run in runs)
+    heads = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
+    drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in runs[: height - 2]]
+    table = [
+        line(("   " + "".join(head.plain for head in heads), FAINT)),
+        *(line("   ").append(text) for text in drawn),
+    ]
+    return [rule(width, "earlier runs", f"{len(runs)} on this filesystem"), *table]
 
 
 def rate_of(runs: Sequence[Summary], width: int) -> str:

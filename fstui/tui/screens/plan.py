@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -11,14 +13,17 @@ from textual import work
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
-from fstui.runs import caution, scenarios
+from fstui.runs import caution, history, scenarios
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
+from fstui.tui.drawing import charts
+from fstui.tui.drawing import history as drawn_history
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import busy
-from fstui.tui.iostats import DeviceActivity
+from fstui.tui.iostats import DeviceActivity, IoStats, Recent, sum_devices, total
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD, KEY
@@ -26,9 +31,11 @@ from fstui.tui.widgets.table import DrawnTable, TableContent
 
 if TYPE_CHECKING:
     from fstui.model.plan import Plan
+    from fstui.runs.history import Summary
     from fstui.runs.site import Site
 
 COUNTERS_INTERVAL_S = 1.0
+MAX_SAVED_RUNS = 1000
 
 
 class PlanScreen(BaseScreen):
@@ -67,17 +74,22 @@ class PlanScreen(BaseScreen):
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
         self.activity = DeviceActivity()
+        self.recent = Recent[Mapping[str, IoStats]]()
+        self.saved_runs: Sequence[Summary] | None = None
         self._to_start = ""
         self._confirming: Plan | None = None
         self._setting: str | None = None
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.scenarios
-        with Container(id="below", classes="rest"):
-            yield self.lines("selected", self._draw_selected, classes="line")
-            yield self.settings
-            yield self.lines("notes", self._draw_notes, classes="rest", frame=True)
+        with Container(id="panes"):
+            with Container(id="choice"):
+                yield self.scenarios
+                yield self.lines("earlier", self._draw_earlier, classes="rest", frame=True)
+            with Container(id="below", classes="rest"):
+                yield self.lines("selected", self._draw_selected, classes="line")
+                yield self.settings
+                yield self.lines("notes", self._draw_notes, classes="rest", frame=True)
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -91,8 +103,10 @@ class PlanScreen(BaseScreen):
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        self.activity = DeviceActivity()  # fstui's own run is not activity of other processes
+        # fstui's own run is not activity of other processes
+        self.activity, self.recent = DeviceActivity(), Recent[Mapping[str, IoStats]]()
         self.plan_all()
+        self.read_saved_runs()
 
     @work(exclusive=True, group="own")
     async def offer_own(self) -> None:
@@ -103,6 +117,18 @@ class PlanScreen(BaseScreen):
         if broken:
             self.say(broken[0])
         self.plan_all()
+
+    def on_resize(self) -> None:
+        if self.saved_runs is None:
+            self.call_after_refresh(self.read_saved_runs)
+
+    @work(exclusive=True, group="saved runs")
+    async def read_saved_runs(self) -> None:
+        """Read the saved runs if the screen has room for them. A state directory may be missing or hang."""
+        if self.part("earlier").display:
+            with suppress(OSError, Refused):
+                self.saved_runs = await history.summaries(MAX_SAVED_RUNS)
+            self.part("earlier").redraw()
 
     @property
     def offer(self) -> Offer | None:
@@ -140,7 +166,10 @@ class PlanScreen(BaseScreen):
         """Show which devices other processes use: their I/O would be counted in the run."""
         if self._target is not None and self.is_active:
             self.activity.add(self.fstui.session.machine.counters(self._target.lowest))
+            if stats := self.activity.stats:
+                self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
             self.part("notes").redraw()
+            self.part("earlier").redraw()
 
     @property
     def _target(self) -> Target | None:
@@ -308,6 +337,20 @@ class PlanScreen(BaseScreen):
         if self.offer is None:
             return TableContent((), {})
         return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._target, width)
+
+    def _draw_earlier(self, width: int, height: int) -> list[Text]:
+        """Draw the newest runs on this filesystem, and what other processes do on its devices."""
+        identity = self._target.identity if self._target else None
+        runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
+        lines = drawn_history.earlier(runs, width, height // 2) if self.saved_runs is not None else []
+        devices = [node.id for node in self._target.lowest] if self._target else []
+
+        def of_devices(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
+            return total(sum_devices(sample[device] for device in devices if device in sample) for sample in samples)
+
+        room, name = height - len(lines), f"other processes on {' + '.join(devices)}"
+        last_minutes = charts.last_minutes(name, charts.OF_DEVICES, self.recent, of_devices, width=width, height=room)
+        return [*lines, *last_minutes]
 
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
