@@ -86,7 +86,7 @@ def of_trends(summaries: Sequence[Summary]) -> Report:
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
-    """Return lists of the runs of one scenario on one filesystem, the oldest run first, the newest list first."""
+    """Return lists of the runs of one scenario on one target, the oldest run first, the newest list first."""
     lists: dict[tuple[str | None, ...], list[Summary]] = {}
     for run in summaries:
         if run.rate_per_s and run.status == "finished" and not run.limited:
@@ -95,8 +95,9 @@ def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
 
 
 def storage(run: Summary) -> tuple[str | None, ...]:
-    """Return a key that is equal for runs on the same filesystem of the same host."""
-    return run.hostname, run.identity or run.target, run.simulated
+    """Return a key that is equal for runs on the same target of the same host."""
+    # disks without serial numbers, such as loop devices, may have the same identity
+    return run.hostname, run.identity, run.target, run.simulated
 
 
 def bars(runs: Sequence[Summary]) -> str:

@@ -2,8 +2,10 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.model.run import Run
+from fstui.report import history as report
 from fstui.runs.machine.replay import ReplayMachine
 from fstui.state import paths, runs, user_data
+from fstui.state.runs import Summary
 from fstui.tui.screens.history import HistoryScreen
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
@@ -191,3 +193,10 @@ async def test_earlier_runs_appear_when_the_screen_becomes_huge() -> None:
         await pilot.resize_terminal(200, 50)
         await pilot.pause()
         assert "1 on this filesystem" in "\n".join(await pressed(pilot, "u"))
+
+
+def test_only_runs_on_one_target_are_a_series() -> None:
+    """Loop devices have no serial number, so all of them have the same identity."""
+    run = Summary(path="/x", status="finished", scenario="check", rate_per_s=206.0, identity="5e", target="/srv/a")
+    other = replace(run, target="/srv/b")
+    assert report.series([run, other, run]) == [[run, run], [other]]
