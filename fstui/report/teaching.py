@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -10,7 +11,6 @@ from fstui.model.quantities import duration_ns, size
 from fstui.report.documents import DiskDocument, DiskRow, DisksDocument, EnvelopeDocument, LabDocument, LabStorage
 from fstui.report.reach import DataPlace, Reach
 from fstui.report.sections import Report, Section
-from fstui.simulate.lab.laboratory import Lab, LabVolume
 from fstui.simulate.parameters import (
     DiskParameters,
     NandParameters,
@@ -20,6 +20,9 @@ from fstui.simulate.parameters import (
     PlatterParameters,
     Simulated,
 )
+
+if TYPE_CHECKING:
+    from fstui.simulate.lab.laboratory import Lab, LabVolume
 
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
