@@ -260,6 +260,13 @@ def _overlay_on(below: Storage, point: Path, options: str = "") -> Iterator[Path
         yield merged
 
 
+def fill(directory: Path, left_bytes: int) -> None:
+    """Reserve all free space of the filesystem for a file, except for this much."""
+    found = os.statvfs(directory)
+    with (directory / "others").open("xb") as file:
+        os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - left_bytes)
+
+
 def device_under(directory: Path) -> str:
     """Return the kernel name of the disk below a directory. Skip the test if there is none."""
     number = os.stat(directory).st_dev

@@ -1,5 +1,4 @@
 import json
-import os
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -19,20 +18,13 @@ def room(workshop: Path, name: str) -> Path:
     return made
 
 
-def fill(directory: Path) -> None:
-    """Fill the filesystem until a run does not fit any more."""
-    found = os.statvfs(directory)
-    with (directory / "filler").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - (1 << 20))
-
-
 def test_durable_lying_in_memory_and_full_filesystems(workshop: Path) -> None:
     with ExitStack() as made:
         honest = made.enter_context(disks.on_loop(room(workshop, "honest")))
         lying = made.enter_context(disks.on_loop(room(workshop, "lying"), options="barrier=0"))
         memory = made.enter_context(disks.tmpfs(room(workshop, "memory")))
         full = made.enter_context(disks.on_loop(room(workshop, "full"), size_bytes=64 << 20))
-        fill(full.directory)
+        disks.fill(full.directory, 1 << 20)
         places = [storage.directory for storage in (honest, lying, memory, full)]
         done = headless.call("check", *places, "--yes", "--format", "json", "--fail-on", "suspicious")
         left = [path for place in places for path in place.glob(".fstui-*")]

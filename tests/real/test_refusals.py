@@ -98,9 +98,7 @@ def test_ordinary_user_can_measure_in_an_own_directory(workshop: Path) -> None:
 
 def test_filesystem_that_is_too_full(workshop: Path, own_user: Path) -> None:
     with disks.on_loop(workshop) as storage:
-        free = os.statvfs(storage.directory).f_bavail * os.statvfs(storage.directory).f_frsize
-        with (storage.directory / "others").open("wb") as file:
-            os.posix_fallocate(file.fileno(), 0, free - 60 * MIB)
+        disks.fill(storage.directory, 60 * MIB)
         with nothing_written(storage.directory, own_user):
             sentence = refusal(headless.call("run", "fsync-rate", storage.directory))
     assert str(storage.directory) in sentence and "too full" in sentence and "MiB is free" in sentence
