@@ -3,6 +3,7 @@
 import itertools
 import os
 from pathlib import Path
+from typing import Any
 
 STAT = "100 1 800 10 200 2 4000 40 3 50 60 7 0 56 1 20 9"
 """reads merges sectors ms, writes the same, in flight, busy ms, queued ms, discards merges sectors ms, flushes ms."""
@@ -100,23 +101,10 @@ class Box:
         home: str = "pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0",
         *,
         files: dict[str, str | bytes] | None = None,
-        write_cache: str = "write back",
-        rotational: int = 0,
-        fua: int = 0,
-        iostats: int = 1,
-        stat: str = STAT,
+        **device: Any,
     ) -> str:
         """Add a whole disk with a request queue; ``files`` are relative to its directory, such as ``device/model``."""
-        path = self.device(
-            name,
-            home,
-            write_cache=write_cache,
-            rotational=rotational,
-            fua=fua,
-            iostats=iostats,
-            stat=stat,
-            request_based=True,
-        )
+        path = self.device(name, home, request_based=True, **device)
         for file, content in (files or {}).items():
             self.write(f"{path}/{file}", content)
         return path

@@ -70,6 +70,21 @@ def on_disk(top: Node | None = None, *devices: Node) -> Target:
     return target(top or filesystem(), *(devices or (disk(),)))
 
 
+def on_array(*members: Node, level: str = "raid1") -> Target:
+    """Return an ext4 on md0, an array of these devices."""
+    names = [node.id for node in members]
+    md = block("md0", "md", *names, readings=readings(level=level))
+    return target(filesystem(below=("md0",)), md, *members)
+
+
+def on_pool(*vdevs: Node, **dataset: str) -> Target:
+    """Return a ZFS on a pool of these devices, each at most once below another one."""
+    nested = {name for node in vdevs for name in node.below}
+    top = [node.id for node in vdevs if node.id not in nested]
+    pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=tuple(top))
+    return target(filesystem("zfs", "/tank", below=("pool:tank",), **dataset), pool, *vdevs)
+
+
 def on_loop(backing: Node | None = None, *, device: Node | None = None, below: Node | None = None) -> Target:
     """Return an ext4 on loop0, whose backing file is on another filesystem, on sda."""
     image = Node(id="file:/x.img", layer="file", kind="file", name="/x.img", below=("mount:/",))

@@ -44,21 +44,25 @@ def test_thresholds_of_etcd(p99_ms: float, rate: float, answer: str) -> None:
     assert "etcd.io" in etcd.source
 
 
-def test_says_how_far_beyond_the_limit() -> None:
-    assert answers(log(25.0, 900))["etcd"].measured == "p99 25.0 ms (2.5 × the limit), 900/s"
-    assert answers(log(25.0, 25))["etcd"].measured.endswith(", 25.0/s (2.0 × slower than required)")
+FEW = {"sync_ns": replace(latency(1e6, longest_ns=40e6), p99=None)}
+ONE_PAUSE = {"sync_ns": latency(1e6, longest_ns=1.5e9)}
 
 
-def test_longest_sync_counts_for_a_product_that_says_so() -> None:
-    one_pause = step(changes={"sync_ns": latency(1e6, longest_ns=1.5e9)}, **LOG)
-    assert answers(one_pause)["ZooKeeper"].answer == "does-not-fit"
-    assert answers(log())["ZooKeeper"].answer == "within-limit"
-
-
-def test_few_syncs_are_held_to_the_longest() -> None:
-    sync = replace(latency(1e6, longest_ns=40e6), p99=None)
-    few = step(rate=60, ops=60, changes={"sync_ns": sync}, **LOG)
-    assert answers(few)["etcd"].measured.startswith("longest 40.0 ms (4.0 × the limit)")
+@pytest.mark.parametrize(
+    ("done", "product", "answer", "measured"),
+    [
+        (log(25.0, 900), "etcd", "does-not-fit", "p99 25.0 ms (2.5 × the limit), 900/s"),
+        (log(25.0, 25), "etcd", "does-not-fit", ", 25.0/s (2.0 × slower than required)"),
+        (step(rate=60, ops=60, changes=FEW, **LOG), "etcd", "does-not-fit", "longest 40.0 ms (4.0 × the limit)"),
+        (step(changes=ONE_PAUSE, **LOG), "ZooKeeper", "does-not-fit", ""),
+        (log(), "ZooKeeper", "within-limit", ""),
+        (replace(log(50.0, 900), cpu_wait_ns=10**9), "etcd", "not-known", ""),
+    ],
+    ids=["latency", "rate", "few syncs: the longest", "the longest counts", "within", "short of CPU"],
+)
+def test_says_how_far_beyond_the_limit(done: Step, product: str, answer: str, measured: str) -> None:
+    fit = answers(done)[product]
+    assert fit.answer == answer and measured in fit.measured
 
 
 def test_without_a_threshold_the_rate_is_explained() -> None:
@@ -94,11 +98,6 @@ def test_no_answer_without_full_speed_and_real_syncs() -> None:
     assert not answers(log(), rate_limit=RateLimit(idle=True))
     assert not answers(log(), process=Process(pipe_fsync_fails=False))
     assert not answers(log(status="disturbed"))
-
-
-def test_a_host_short_of_cpu_gives_no_answer() -> None:
-    starved = replace(log(50.0, 900), cpu_wait_ns=10**9)
-    assert answers(starved)["etcd"].answer == "not-known"
 
 
 def test_fit_never_changes_the_verdict() -> None:

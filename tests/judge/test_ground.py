@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from fstui.model.judgement import Judgement
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Answer
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, rules, verdict
@@ -16,11 +16,9 @@ from tests.factories.looking import target
 from tests.factories.steps import step
 
 
-def judged(box: Box, table: str | None, flushes: dict[str, float | None], mount_point: str = "/srv") -> Judgement:
-    claims: Claims = {"dmsetup table": Answer(output=table)} if table else {}
-    here = survey(box.root, claims)
-    whole = step(flushes=flushes, rate=900)
-    return verdict(target(here, mount_point), whole, host=here.host, idle=quiet(*flushes))
+def judged(box: Box, table: str | None, flushes: dict[str, float | None]) -> Judgement:
+    here = survey(box.root, {"dmsetup table": Answer(output=table)} if table else {})
+    return verdict(target(here, "/srv"), step(flushes=flushes, rate=900), host=here.host, idle=quiet(*flushes))
 
 
 def on(name: str, home: str = "virtual", fstype: str = "ext4") -> Callable[[Box], None]:

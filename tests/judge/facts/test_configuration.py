@@ -96,8 +96,8 @@ def barriers_off() -> Iterator[tuple[str, Target, list[str]]]:
     yield "backing file", on_loop(filesystem(name="/", barrier="nobarrier")), lost
     yield "cache not stated", on_disk(OFF, configured(None)), ["unknown_cache"]
     yield "no device is seen", target(filesystem(barrier="nobarrier", below=())), ["unknown_cache"]
-    yield "host without flushes", on_disk(OFF, configured(F_FLUSH="no")), ["unknown_cache"]
-    yield "host with flushes", on_disk(OFF, configured(F_FLUSH="yes")), none
+    yield "host without flushes", on_disk(OFF, replace(configured(F_FLUSH="no"), link="virtio")), ["unknown_cache"]
+    yield "host with flushes", on_disk(OFF, replace(configured(F_FLUSH="yes"), link="virtio")), none
     for cache, expected in (("write back", lost), ("write through", none)):
         yield f"Linux 3.10, {cache}", on_disk(OFF, configured(None, cache_type=cache)), expected
     for kind in ("rbd", "nbd"):
@@ -126,6 +126,9 @@ def overridden() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     lost, through = ["lost"], configured(cache_type="write back")
     for cache in ("write back", "write back, no read (daft)", "temporary write back"):
         yield cache, on_disk(None, configured(cache_type=cache)), lost
+    told_through = configured(vwc="present")
+    perhaps = replace(told_through, medium=Medium(class_="ssd", write_cache="volatile"))
+    yield "perhaps with a capacitor", on_disk(None, perhaps), ["perhaps_protected"]
     for name, read, hit in (
         ("drive on", {"drive_cache": "on"}, True),
         ("drive off", {"drive_cache": "off", "cache_type": "write back"}, False),
@@ -308,6 +311,20 @@ def zfs_sync_off() -> Iterator[tuple[str, Target | Evidence, list[str]]]:
     yield "volatile overlay above", evidence(target(overlay, *dataset().stack), committed(0)), []
 
 
+def by_one_reading() -> Iterator[tuple[str, str, Target, list[str]]]:
+    """Rules without a condition in code: the rule, then as above."""
+    for kind, value, hit in (("overlay", "fsync=volatile", True), ("overlay", "no", False), ("xfs", "volatile", False)):
+        overlay = target(filesystem(kind, volatile=value, below=()))
+        yield "overlay-volatile", f"{kind}, {value}", overlay, ["volatile"] if hit else []
+    yield "overlay-volatile", "no option", target(filesystem("overlay", below=())), []
+    for kind, value, hit in (("zfs", "1", True), ("zfs", "0", False), ("xfs", "1", False)):
+        top = filesystem(kind, "/tank", zil_replay_disable=value)
+        yield "zfs-log-ignored", f"{kind}, {value}", target(top, disk()), ["ignored"] if hit else []
+    for read, hit in (({"persistent": "no"}, True), ({"persistent": "yes"}, False), ({}, False)):
+        snapshot = block("dm-0", "dm-snapshot", "sda", readings=readings(**read))
+        yield "transient-snapshot", str(read), over(snapshot, disk()), ["forgotten"] if hit else []
+
+
 def deleted_file() -> Iterator[tuple[str, Target, list[str]]]:
     for name, file, more, hit in (
         ("deleted", GONE, {}, True),
@@ -354,6 +371,7 @@ ROWS = [
     )
     for name, seen, expected in rows
 ]
+ROWS += by_one_reading()
 
 
 @pytest.mark.parametrize(("rule", "name", "seen", "expected"), ROWS, ids=[f"{row[0]}: {row[1]}" for row in ROWS])

@@ -11,7 +11,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node, Space, Target
 from tests.factories.evidence import evidence, finding, quiet, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, on_pool, readings, target
 
 BOTH = (disk(), disk("sdb"))
 OK, LOST, UNKNOWN = "consistent", "not-durable", "cannot-tell"
@@ -169,6 +169,35 @@ def journals() -> Iterator[Row]:
         yield f"FUA write above a disk with FUA {takes_fua}, {flushes}", stack, done, says
 
 
+def external_journal(**values: str) -> Target:
+    """ext4 on sda with its journal on sdb."""
+    top = replace(filesystem(below=("sda", "sdb"), **values), below_roles={"sdb": "journal"})
+    return target(top, *BOTH)
+
+
+def external_journals() -> Iterator[Row]:
+    yield "only the data is flushed", external_journal(), two((1, 0), (1, 0)), OK
+    # Linux 6.18: 50 fdatasyncs sent 100 flushes to the journal, and 50 to the data for checkpoints
+    for name, flushes, share, says in (
+        ("with its checkpoints", (1, 2), (1, 1.7), OK),
+        ("checkpoints come later", (0, 2), (0, 1.7), OK),
+        ("the journal is not flushed", (1, 0), (1, 1.7), LOST),
+    ):
+        yield f"data=journal, {name}", external_journal(data="journal"), two(flushes, share), says
+
+
+def pools() -> Iterator[Row]:
+    """ZFS flushes the devices with its intent log."""
+    stripe = on_pool(*BOTH)
+    for flushes, share, says in (
+        ((0.5, 0.5), (2, 2), OK), ((0, 1), (0, 2), OK), ((0.4, 0.4), (2, 2), LOST), ((0, 0), (0, 0), LOST)
+    ):  # fmt: skip
+        yield f"ZFS, {flushes}", stripe, two(flushes, share), says
+    log = Node(id="vdev:tank/mirror-0", layer="pool", kind="mirror", name="mirror-0", below=("sda", "sdb"))
+    for other, says in ((1, OK), (0.4, LOST)):
+        yield f"both members of the log's mirror, {other}", on_pool(log, *BOTH), two((1, other), (2, 2)), says
+
+
 def files() -> Iterator[Row]:
     """A loop device, its backing file, and the disk below."""
     striped = filesystem(below=("dm-0",)), block("dm-0", "dm-stripe", "loop0", "sdb")
@@ -209,7 +238,8 @@ def bytes_and_mounts() -> Iterator[Row]:
     yield "more than whole blocks", large, step(share=5), UNKNOWN
 
 
-ROWS = [*paths(), *stripes(), *mirrors(), *caches(), *journals(), *files(), *bytes_and_mounts()]
+PARTS = paths, stripes, mirrors, caches, journals, external_journals, pools, files, bytes_and_mounts
+ROWS = [row for part in PARTS for row in part()]
 
 
 @pytest.mark.parametrize(("name", "where", "done", "says"), ROWS, ids=[row[0] for row in ROWS])

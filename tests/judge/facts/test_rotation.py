@@ -11,17 +11,12 @@ from fstui.model.steps import Step
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import evidence
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_array, on_disk, readings, target
 from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
 
 
 def rotation(where: Target, *steps: Step) -> Rotation:
     return Case(evidence(where, *(steps or (same_block(100),)))).rotation
-
-
-def test_device_without_a_rate_is_no_platter() -> None:
-    """The kernel calls a device rotating if it states no rate: a memory card, a RAID of SSDs, a SAS array."""
-    assert rotation(on_disk(filesystem(), disk(rotational=True, link="sas"))).platters is None
 
 
 @pytest.mark.parametrize(
@@ -47,58 +42,54 @@ def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
     """A volatile cache that ignores flushes may be as slow."""
     where = on_disk(filesystem(), disk(medium=READ, model="HGST HUS726040AL"))
     assert not rotation(where, same_block(100)).platters_wait
-    array = target(
-        filesystem(below=("md0",)),
-        block("md0", "md", "sda", "sdb"),
-        disk(medium=READ),
-        disk("sdb", medium=READ, model="HGST HUS726040AL"),
-    )
+    array = on_array(disk(medium=READ), disk("sdb", medium=READ, model="HGST HUS726040AL"))
     both = same_block(400, flushes={"sda": 1, "sdb": 1})
     assert not rotation(array, both).too_fast  # the slower of the two is not known
 
 
+def behind(kind: str) -> Target:
+    return target(filesystem(below=("top",)), block("top", kind, "sda"), disk(medium=READ))
+
+
+def spinning(**changes: Any) -> Target:
+    return on_disk(filesystem(), disk(**{"medium": READ, "rotational": True, **changes}))
+
+
+NAMED = {"link": "scsi", "readings": readings(grade="hard disk")}
+ARECA = {"link": "scsi", "readings": readings(grade="hard disk", controller="arcmsr")}
+MEGARAID = {"link": "scsi", "readings": readings(grade="hard disk", controller="megaraid_sas")}
+
+
 @pytest.mark.parametrize(
-    "where",
+    ("where", "is_platter"),
     [
-        *(on_disk(filesystem(kind), disk(medium=READ)) for kind in ("btrfs", "zfs", "f2fs", "bcachefs")),
-        on_disk(filesystem(data="journal"), disk(medium=READ)),
-        *(
-            target(filesystem(below=("top",)), block("top", kind, "sda"), disk(medium=READ))
-            for kind in ("bcache", "dm-cache", "dm-writecache", "dm")
+        pytest.param(on_disk(), False, id="no platter"),
+        # the kernel calls a device rotating if it states no rate: a memory card, a RAID of SSDs, a SAS array
+        pytest.param(spinning(medium=Medium(), link="sas"), False, id="no rate"),
+        *((on_disk(filesystem(kind), *SPINNING.lowest), False) for kind in ("btrfs", "zfs", "f2fs", "bcachefs")),
+        pytest.param(on_disk(filesystem(data="journal"), *SPINNING.lowest), False, id="data=journal"),
+        *((behind(kind), False) for kind in ("bcache", "dm-cache", "dm-writecache", "dm")),
+        pytest.param(spinning(medium=Medium(class_="hdd-7200", write_cache="plp")), False, id="protected"),
+        pytest.param(on_disk(filesystem(barrier="nobarrier"), *SPINNING.lowest), False, id="barriers off"),
+        pytest.param(spinning(link="fc"), False, id="array that states revolutions"),
+        pytest.param(spinning(link="scsi"), False, id="controller that states revolutions"),
+        pytest.param(spinning(readings=readings(zoned="none")), True, id="not zoned"),
+        pytest.param(spinning(readings=readings(zoned="host-aware")), False, id="zoned"),
+        # a controller passes drives through by their names; arrays and USB bridges have their own
+        *((spinning(**{**NAMED, "link": link}), True) for link in ("scsi", "fc", "usb")),
+        *((spinning(**{**NAMED, "link": link}, medium=Medium()), True) for link in ("scsi", "fc", "usb")),
+        pytest.param(spinning(**ARECA), False, id="Areca may answer"),
+        pytest.param(spinning(**ARECA, medium=Medium()), False, id="Areca may answer, no rate"),
+        pytest.param(spinning(**ARECA, medium=replace(READ, declared=True)), True, id="Areca, declared"),
+        pytest.param(spinning(**MEGARAID), True, id="MegaRAID"),
+        pytest.param(spinning(**MEGARAID, medium=Medium()), True, id="MegaRAID, no rate"),
+        pytest.param(
+            target(filesystem("overlay", "/merged", below=("mount:/srv",)), *SPINNING.stack), True, id="overlay"
         ),
-        on_disk(filesystem(), disk(medium=Medium(class_="hdd-7200", write_cache="plp"))),
-        on_disk(filesystem(barrier="nobarrier"), disk(medium=READ)),
-        on_disk(),
-        on_disk(filesystem(), disk(medium=READ, link="fc")),
-        on_disk(filesystem(), disk(medium=READ, link="scsi")),
-    ],
-    ids=[
-        *("btrfs", "zfs", "f2fs", "bcachefs", "data=journal", "bcache", "dm-cache", "dm-writecache", "dm", "protected"),
-        *("barriers off", "no platter", "array that states revolutions", "controller that states revolutions"),
     ],
 )
-def test_no_platter_if_another_layer_may_answer(where: Target) -> None:
-    assert rotation(where).platters is None
-
-
-@pytest.mark.parametrize("link", ["scsi", "fc", "usb"])
-def test_hard_disk_by_its_name_is_no_array(link: str) -> None:
-    """A controller passes drives through by their names; arrays and USB bridges have their own."""
-    named = disk(medium=READ, link=link, rotational=True, readings=readings(grade="hard disk"))
-    assert rotation(on_disk(filesystem(), named)).platters is not None
-    assert rotation(on_disk(filesystem(), replace(named, medium=Medium()))).platters is not None
-
-
-@pytest.mark.parametrize(
-    ("driver", "declared", "answers"), [("arcmsr", False, False), ("arcmsr", True, True), ("megaraid_sas", False, True)]
-)
-def test_controller_cache_may_answer_for_a_passed_through_disk(driver: str, declared: bool, answers: bool) -> None:
-    read = readings(grade="hard disk", controller=driver)
-    named = disk(medium=replace(READ, declared=declared), link="scsi", rotational=True, readings=read)
-    assert (rotation(on_disk(filesystem(), named)).platters is not None) is answers
-    if not declared:
-        unstated = replace(named, medium=Medium())
-        assert (rotation(on_disk(filesystem(), unstated)).platters is not None) is answers
+def test_platter_answers_if_no_other_layer_may(where: Target, is_platter: bool) -> None:
+    assert (rotation(where).platters is not None) is is_platter
 
 
 def test_disk_of_an_unknown_model_may_have_a_log() -> None:
@@ -113,9 +104,7 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     """With a cgroup limit, or next to a slower disk, a disk that ignores flushes is as slow as a platter."""
     assert not rotation(SPINNING, same_block(100, own=0.4)).platters_wait
     assert rotation(SPINNING, same_block(100, own=0.6)).platters_wait
-    array = target(
-        filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=READ), disk("sdb", medium=READ)
-    )
+    array = on_array(disk(medium=READ), disk("sdb", medium=READ))
     both = same_block(100, flushes={"sda": 1, "sdb": 1})
     idle = replace(both.counters[1], flush_ms=3)
     one = replace(both, counters=(both.counters[0], idle))
@@ -129,10 +118,11 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     [
         same_block(100, flushes=0.5),
         same_block(100, share=0.5),
+        same_block(100, flushes=1.3),
         same_block(100, sync_every=4),
         step("same block, fdatasync", offsets="same", rate=100, ops=100),
     ],
-    ids=["flushes are missing", "bytes are missing", "rare syncs", "no device time"],
+    ids=["flushes are missing", "bytes are missing", "next to other writers", "rare syncs", "no device time"],
 )
 def test_step_that_does_more_than_rewrite_shows_nothing(done: Step) -> None:
     assert not rotation(SPINNING, done).platters_wait
@@ -156,21 +146,6 @@ def test_log_has_the_same_limit_at_any_offset() -> None:
         )
         assert not rotation(platter, within).too_fast
         assert rotation(platter, beyond).too_fast
-
-
-def test_overlay_is_judged_by_its_upper_filesystem() -> None:
-    over = target(filesystem("overlay", "/merged", below=("mount:/srv",)), *SPINNING.stack)
-    assert rotation(over).platters is not None
-
-
-@pytest.mark.parametrize(("zoned", "known"), [("none", True), ("host-aware", False)])
-def test_zoned_disk_is_no_platter(zoned: str, known: bool) -> None:
-    where = on_disk(filesystem(), disk(medium=READ, readings=readings(zoned=zoned)))
-    assert (rotation(where).platters is not None) is known
-
-
-def test_time_next_to_other_writers_shows_nothing() -> None:
-    assert not rotation(SPINNING, same_block(100, flushes=1.3)).platters_wait
 
 
 def test_fastest_pace_exceeds_its_limit_most() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fstui.judge.facts.stack import Stack
 from fstui.model.storage import Medium, Node, Target
 from fstui.storage.layers.facts import DEVICE_UNSEEN
-from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_loop, on_pool, readings, target
 
 
 def levels(where: Target) -> list[tuple[str, list[str]]]:
@@ -64,13 +64,6 @@ def ids(where: Target) -> list[str]:
     return [node.id for node in Stack(where).commit_devices]
 
 
-def pool(*below: Node, **dataset: str) -> Target:
-    """A ZFS pool whose devices have roles."""
-    top = filesystem("zfs", "/tank", below=("pool:tank",), **dataset)
-    vdevs = tuple(node.id for node in below if not node.id.startswith("member"))
-    return target(top, Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=vdevs), *below)
-
-
 def of_role(name: str, role: str | None, **changes: Any) -> Node:
     return disk(name, readings=readings(role=role) if role else (), **changes)
 
@@ -120,8 +113,11 @@ POOL = (of_role("sda", None), of_role("sdb", "slog"), of_role("sdc", "l2arc"))
         (cached("dm-writecache", writes_past="cleaner"), []),  # some blocks may be in it still
         (with_metadata(), ["sda"]),
         (thin_pool(), ["sda"]),
-        (pool(*POOL, logbias="throughput"), ["sda", "sdb"]),
-        (pool(POOL[0], MIRRORED_LOG, of_role("member1", "slog"), of_role("member2", "slog")), ["member1", "member2"]),
+        (on_pool(*POOL, logbias="throughput"), ["sda", "sdb"]),
+        (
+            on_pool(POOL[0], MIRRORED_LOG, of_role("member1", "slog"), of_role("member2", "slog")),
+            ["member1", "member2"],
+        ),
     ],
 )
 def test_sync_waits_for_these_devices(where: Target, devices: list[str]) -> None:

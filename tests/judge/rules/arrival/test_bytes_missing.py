@@ -3,7 +3,8 @@
 import pytest
 
 from fstui.measure.kinds.sync_writes import SyncWrites
-from fstui.model.storage import Target
+from fstui.model.steps import Step
+from fstui.model.storage import Node, Target
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import counted, step
 from tests.factories.storage import disk, filesystem, loop, on_disk, on_loop
@@ -20,21 +21,25 @@ def test_less_than_90_percent_is_too_little() -> None:
     assert verdict(None, step(share=0.91)).verdict == "consistent"
 
 
-def test_compression_may_write_fewer_bytes() -> None:
-    assert "bytes-missing" not in rules(
-        verdict(on_disk(filesystem("btrfs", compress="zstd")), step(flushes=2, share=0.1))
-    )
-    assert "bytes-missing" in rules(verdict(on_disk(filesystem("btrfs")), step(flushes=2, share=0.1)))
+PAGES = {"bytes": 2000 * 512, "settings": SyncWrites(block_bytes=512), "counters": (counted("sda", 2000, 2000 * 4096),)}
 
 
-@pytest.mark.parametrize("kind", ["zfs", "f2fs", "bcachefs"])
-def test_filesystem_that_may_compress_is_not_reported(kind: str) -> None:
-    assert "bytes-missing" not in rules(verdict(on_disk(filesystem(kind)), step(share=0)))
-
-
-def test_writes_between_syncs_may_be_merged_in_the_cache() -> None:
-    sparse = step(sync_every=100, flushes=0.01, share=0.2, offsets="same")
-    assert "bytes-missing" not in rules(verdict(None, sparse))
+@pytest.mark.parametrize(
+    ("top", "done", "missing"),
+    [
+        pytest.param(filesystem("btrfs"), step(flushes=2, share=0.1), True, id="btrfs"),
+        pytest.param(filesystem("btrfs", compress="zstd"), step(flushes=2, share=0.1), False, id="compressed"),
+        pytest.param(filesystem("zfs"), step(share=0), False, id="ZFS may compress"),
+        pytest.param(filesystem("f2fs"), step(share=0), False, id="f2fs may compress"),
+        pytest.param(filesystem("bcachefs"), step(share=0), False, id="bcachefs may compress"),
+        pytest.param(None, step(sync_every=100, flushes=0.01, share=0.2, offsets="same"), False, id="merged"),
+        pytest.param(None, step(flushes=0.5, share=0.1, writers=16), False, id="several writers of one block"),
+        pytest.param(None, step(changes=PAGES), False, id="small writes are rounded up to pages"),
+    ],
+)
+def test_fewer_bytes_may_be_enough(top: Node | None, done: Step, missing: bool) -> None:
+    judgement = verdict(on_disk(top), done)
+    assert ("bytes-missing" in rules(judgement), judgement.verdict == "not-durable") == (missing, missing)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +55,6 @@ def test_o_direct_between_rare_syncs_may_be_merged_below(where: Target) -> None:
     found = finding(verdict(where, dropping), "bytes-missing")
     assert found.verdict == "not-durable"
     assert "Of 640 KiB written and synced" in found.sentence  # one block for each of 40 syncs
-
-
-def test_small_writes_are_rounded_up_to_pages() -> None:
-    settings = SyncWrites(block_bytes=512)
-    pages = counted("sda", 2000, 2000 * 4096)
-    small = step(changes={"bytes": 2000 * 512, "settings": settings, "counters": (pages,)})
-    assert verdict(None, small).verdict == "consistent"
 
 
 def test_enough_bytes_on_btrfs_are_not_mentioned() -> None:

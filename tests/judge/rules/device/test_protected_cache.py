@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from fstui.model.storage import Medium, Node
+from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, finding, rules, verdict
 from tests.factories.steps import flushed, write
-from tests.factories.storage import block, filesystem, on_disk, readings, target
+from tests.factories.storage import filesystem, on_array, on_disk, on_pool, readings
 from tests.judge.rules.device.drives import NAND, OPTANE, PLP, drive, over_cache
 
 
@@ -43,27 +43,24 @@ def test_protected_drive_in_a_guest_has_low_confidence() -> None:
     assert "What the host does with data for sda cannot be seen from here." in judgement.sentence
 
 
-def test_uncounted_bytes_give_low_confidence() -> None:
-    uncounted = on_disk(filesystem(), drive(PLP, counted=False))
-    found = finding(verdict(uncounted, write(20, share=None), flushed(40, share=None)), "protected-cache")
-    assert (found.verdict, found.confidence) == ("plausible", "low")
-
-
 @pytest.mark.parametrize(
-    ("top", "share"),
-    [(filesystem("btrfs", compress="zstd"), 2.0), (filesystem(), 0.5)],
-    ids=["it may have compressed them", "some are missing"],
+    ("where", "written", "synced"),
+    [
+        (on_disk(filesystem(), drive(PLP, counted=False)), None, None),
+        (on_disk(filesystem("btrfs", compress="zstd"), drive(PLP)), 1.0, 2.0),
+        (on_disk(filesystem(), drive(PLP)), 1.0, 0.5),
+    ],
+    ids=["not counted", "may have been compressed", "some are missing"],
 )
-def test_partly_counted_bytes_give_low_confidence(top: Node, share: float) -> None:
-    where = on_disk(top, drive(PLP))
-    found = finding(verdict(where, write(20), flushed(40, share=share)), "protected-cache")
+def test_bytes_that_may_be_missing_give_low_confidence(
+    where: Target, written: float | None, synced: float | None
+) -> None:
+    found = finding(verdict(where, write(20, share=written), flushed(40, share=synced)), "protected-cache")
     assert (found.verdict, found.confidence) == ("plausible", "low")
 
 
 def test_disk_behind_a_protected_log_must_be_observed_too() -> None:
-    pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb"))
-    log = drive(PLP, readings=readings(role="slog"))
-    stack = target(filesystem("zfs", "/tank", below=("pool:tank",)), pool, log, drive(NAND, "sdb"))
+    stack = on_pool(drive(PLP, readings=readings(role="slog")), drive(NAND, "sdb"))
     judgement = verdict(stack, write(20, flushes=0), flushed(40))
     found = finding(judgement, "protected-cache")
     assert (found.verdict, found.confidence) == ("plausible", "low")
@@ -79,10 +76,8 @@ def test_cheap_flush_boundaries(tw: float, ts: float, hit: bool) -> None:
 
 
 def test_one_unprotected_mirror_member_prevents_the_rule() -> None:
-    members = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    stack = target(filesystem(below=("md0",)), members, drive(PLP), drive(NAND, "sdb"))
-    both: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}}
-    judgement = verdict(stack, write(20, flushes={"sda": 0, "sdb": 0}), flushed(40, **both))
+    neither, both = ({"flushes": {"sda": each, "sdb": each}} for each in (0, 1))
+    judgement = verdict(on_array(drive(PLP), drive(NAND, "sdb")), write(20, **neither), flushed(40, **both))
     assert "protected-cache" not in rules(judgement)
 
 

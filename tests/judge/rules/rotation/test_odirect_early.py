@@ -54,13 +54,6 @@ def test_flushes_of_a_neighbour_are_not_its_own() -> None:
     assert "odirect-before-platter" in rules(verdict(declared(), direct, idle=busy("vda", 380)))
 
 
-def test_fast_odirect_without_a_cache_is_suspicious() -> None:
-    judgement = verdict(declared(NO_CACHE), o_direct(565), host=GUEST)
-    found = finding(judgement, "odirect-no-cache")
-    assert (found.verdict, found.confidence, found.scope) == ("suspicious", "medium", "storage")
-    assert judgement.verdict == "suspicious"
-
-
 def test_fileio_classic_without_a_cache_is_suspicious() -> None:
     """407 fsyncs per second, and 630 O_DIRECT writes with a sync after every hundredth."""
     settings_ = [each.settings for each in scenarios.expand(scenarios.load("fileio-classic"), {})[1]]
@@ -81,6 +74,8 @@ def test_fileio_classic_without_a_cache_is_suspicious() -> None:
      ("random", 360, None), ("random", 361, "medium"), ("random", 1200, "medium"), ("random", 1201, "high")],
 )  # fmt: skip
 def test_random_offsets_may_take_half_a_revolution(offsets: str, rate: float, confidence: str | None) -> None:
-    judgement = verdict(declared(NO_CACHE), o_direct(rate, offsets=offsets))
-    found = [found.confidence for found in judgement.findings if found.rule == "odirect-no-cache"]
-    assert found == ([confidence] if confidence else [])
+    judgement = verdict(declared(NO_CACHE), o_direct(rate, offsets=offsets), host=GUEST)
+    found = [found for found in judgement.findings if found.rule == "odirect-no-cache"]
+    assert [each.confidence for each in found] == ([confidence] if confidence else [])
+    for each in found:
+        assert (each.verdict, each.scope, judgement.verdict) == ("suspicious", "storage", "suspicious")

@@ -1,1 +1,0 @@
-"""Several writers that share a revolution of the disk are not reported."""
