@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain, zip_longest
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -76,8 +77,8 @@ def detail(
         if device.id in edges:
             words, style = edges[device.id]
             lines += [line((fit_list(f"   {words}", width), style))]
-    filesystem = (target.identity, inventory.host.hostname) if target and target.identity else None
-    if own_runs := [run for run in runs if (run.identity, run.hostname) == filesystem]:
+    own_runs = [run for run in runs if target and _is_run_on(target, run, inventory.host.hostname)]
+    if own_runs:
         lines += _saved_runs(own_runs, width)
     if target and entry.judgement and not entry.findings and target.silent_s is None and not own_runs:
         lines += [line(), *paragraph(_NO_DEFECT, width)]
@@ -219,6 +220,13 @@ def _finding(finding: Finding, width: int) -> list[Text]:
         *labelled([part.partition(": ")[::2] for part in finding.because], "because", width),
         *labelled([(step, "") for step in finding.next], "next", width),
     ]
+
+
+def _is_run_on(target: Target, run: Summary, hostname: str) -> bool:
+    """Disks without serial numbers, such as loop devices, may have the same identity: compare the paths as well."""
+    if not target.identity or (run.identity, run.hostname) != (target.identity, hostname):
+        return False
+    return PurePath(run.target).is_relative_to(target.mount_point)
 
 
 def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
