@@ -14,7 +14,7 @@ from fstui.measure.latency import STALL_NS
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory
 from fstui.model.judgement import NOT_TRUSTED, Speed
-from fstui.model.quantities import duration_ns, percent, rate, size
+from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Culprit, JournalCommits, Waiting, WatchCounts, WatchedDevice
@@ -97,11 +97,23 @@ def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchC
         )
         return WatchConclusion("nobody", sentence)
     disk = _disk_of(program, watched, filesystems)
-    if not disk.time_ns and watched.traced_s < watched.elapsed_s:
+    if not disk.time_ns and (untraced := _why_untimed(program, watched)):
         waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync ({program.where})"
-        untraced = "The devices had too many requests to trace them all, so their times are not known."
         return WatchConclusion("unknown", f"{waits}. {untraced}")
     return _conclude_from_times(program, per_s, share, watched, disk)
+
+
+def _why_untimed(program: WaitingProgram, watched: WatchCounts) -> str:
+    """Say why the trace has no time of the program's device; empty if that device received no request."""
+    if watched.traced_s < watched.elapsed_s:
+        return "The devices had too many requests to trace them all, so their times are not known."
+    own_device = program.worst_row.device
+    flushes = sum(device.flushes or 0 for device in watched.devices if device.device == own_device)
+    if flushes:
+        return (
+            f"{own_device} counted {counted(flushes, 'flush')}, but the trace has none, so their times are not known."
+        )
+    return ""
 
 
 def _conclude_from_times(
@@ -118,7 +130,7 @@ def _conclude_from_times(
             f"takes {mean}, and {needs}."
         )
         if share < MIN_QUICK_SYNC_SHARE:
-            return WatchConclusion("nobody", f"Programs wait little: {syncs}")
+            return WatchConclusion("nobody", f"The syncs are quick: {syncs}")
         return WatchConclusion("program", f"The program syncs too often: {syncs}")
     if disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns:
         sentence = (

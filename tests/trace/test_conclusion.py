@@ -38,7 +38,7 @@ def watched(*rows: Waiting, **more: object) -> WatchCounts:
         ([waiting(200, 40.0, 2.0)], "filesystem", "/var/lib/mysql/ib_logfile0), and the device needs 2.0 ms of that."),
         ([waiting(80_000, 0.12, 0.09)], "program", "ib_logfile0 and spends 96\xa0% of its time"),
         ([waiting(300, 40.0, 2.0, cpu_ns=9_000 * MS)], "cpu", "Up to 75\xa0% of that time may be a wait for a CPU"),
-        ([waiting(8_000, 0.12, 0.09)], "nobody", "Programs wait little: mariadbd (50) makes 800 syncs/s of"),
+        ([waiting(8_000, 0.12, 0.09)], "nobody", "The syncs are quick: mariadbd (50) makes 800 syncs/s of"),
         ([waiting(45_000, 0.12, 0.09)], "program", "spends 54\xa0% of its time in them"),
         (
             [waiting(10, 2.0, 1.0)],
@@ -69,6 +69,13 @@ def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) 
 def test_devices_that_were_not_traced_have_no_time() -> None:
     found = conclude(watched(waiting(200, 40.0, 0.0, cpu_ns=9_000 * MS), traced_s=0.3))
     assert found.culprit == "unknown" and "so their times are not known" in found.sentence
+
+
+def test_a_device_whose_requests_the_trace_misses_has_no_time() -> None:
+    found = conclude(
+        watched(waiting(200, 40.0, 0.0, device_ns=None), devices=(WatchedDevice(device="sda1", flushes=9),))
+    )
+    assert found.culprit == "unknown" and "sda1 counted 9 flushes, but the trace has none" in found.sentence
 
 
 def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
