@@ -132,7 +132,8 @@ def _what_flushes_show(case: Case) -> str:
 
 def _surplus(account: FlushAccount) -> str:
     surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
-    received = f"{ratio(account.most_per_sync)} flushes per sync, {words.expected(account.expected)} expected{surplus}"
+    flushes = f"{ratio(account.most_per_sync)} flushes per sync by all processes"
+    received = f"{flushes}, {words.expected(account.expected)} expected{surplus}"
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"
 
 

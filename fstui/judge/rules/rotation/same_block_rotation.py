@@ -100,7 +100,8 @@ def _who_answers(case: Case, worst: Pace) -> str:
         disks = words.devices(worst.platters.devices)
         return f"Either a non-volatile cache in {disks} or in a layer above answers, or {disks} acknowledges too early."
     where = words.devices(accounts[-1].devices)
+    per_sync = f"{ratio(accounts[-1].per_sync)} per sync{' by all processes' if accounts[-1].others_wrote else ''}"
     return (
-        f"Each sync reached {where} as a flush ({ratio(accounts[-1].per_sync)} per sync), so {where} or something "
-        "behind it has a non-volatile cache, or acknowledges too early."
+        f"Each sync reached {where} as a flush ({per_sync}), so {where} or something behind it has a "
+        "non-volatile cache, or acknowledges too early."
     )
