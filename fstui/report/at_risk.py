@@ -100,8 +100,8 @@ def total(at_risk: AtRisk) -> str:
     if at_risk.names:
         parts.append(f"{counted(sum(row.count for row in at_risk.names), 'new, renamed or linked name')}")
     if at_risk.unsupported:
-        return f"Not durable: {parts[-1]}." if at_risk.names else ""
-    return f"Not durable: {'; '.join(parts)}." if parts else "None of the counted files and names is at risk."
+        return f"At risk: {parts[-1]}." if at_risk.names else ""
+    return f"At risk: {'; '.join(parts)}." if parts else "None of the counted files and names is at risk."
 
 
 def line(at_risk: AtRisk) -> str:

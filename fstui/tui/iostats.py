@@ -88,12 +88,12 @@ class Recent(Generic[Sample]):
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, float, Sample]] = deque(maxlen=_MAX_SAMPLES)
-        self._end_s = 0.0
+        self.end_s = 0.0
 
     def add(self, elapsed_s: float, sample: Sample, devices: int = 1) -> None:
         """Keep the sample of the seconds since the last one. ``devices``: the number of devices in the sample."""
-        self._samples.append((self._end_s, self._end_s + elapsed_s, sample))
-        self._end_s += elapsed_s
+        self._samples.append((self.end_s, self.end_s + elapsed_s, sample))
+        self.end_s += elapsed_s
         while len(self._samples) > max(_MIN_SAMPLES, _MAX_DEVICE_SAMPLES // max(devices, 1)):
             self._samples.popleft()
 
@@ -103,7 +103,7 @@ class Recent(Generic[Sample]):
         The chart ends at the last whole cell. It begins where the samples begin, until there are too many for a chart.
         """
         known_from_s = self._samples[0][0] if self._samples else 0.0
-        end_s = self._end_s // cell_s * cell_s or self._end_s // _FIRST_S * _FIRST_S
+        end_s = self.end_s // cell_s * cell_s or self.end_s // _FIRST_S * _FIRST_S
         return min(max(end_s - cell_s * number / 2, ceil(known_from_s / cell_s) * cell_s), end_s), end_s
 
     def series(self, cell_s: int, number: int) -> list[list[Sample]]:

@@ -5,27 +5,43 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import PurePath
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
 from fstui.model.at_risk import AtRisk, FileAtRisk, ProgramAtRisk
-from fstui.model.quantities import clock, count, counted, seconds, size
+from fstui.model.quantities import clock, count, counted, seconds, short_size, size
 from fstui.model.storage import Target
 from fstui.report import at_risk
 from fstui.report.text import NONE
-from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Column, colour_meters, line, paragraph, plain_meter, rule, table, title_line
-from fstui.tui.styles import FAINT, HEAD
+from fstui.tui.drawing import charts, io_path
+from fstui.tui.drawing.cells import (
+    Column,
+    colour_meters,
+    headline,
+    in_use,
+    line,
+    paragraph,
+    plain_meter,
+    rule,
+    table,
+    title_line,
+)
+from fstui.tui.drawing.charts import Figure
+from fstui.tui.iostats import Recent
+from fstui.tui.styles import FAINT, TIME
 
-_BAR, _BAR_CELLS, _CACHE = " ", 8, "≤ IN CACHE"
+_BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
+_CELL_S = 15
+"""Seconds of a cell of the charts. The kernel writes dirty pages after 30 s, and a new cell is many bytes to send."""
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
-    Column("≤ UNWRITTEN", 11, right=True, gap=2),
-    Column(_CACHE, 10, right=True, gap=2),
-    Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("OLDEST", 8, right=True, gap=2, from_width=58),
+    Column("≤ UNWRITTEN", 11, right=True, gap=2),
+    Column("≤ IN CACHE", 10, right=True, gap=2),
+    Column(_BAR, _BAR_CELLS, gap=2, from_width=100),
     Column("SYNCS", 7, right=True, from_width=88),
     Column("FILES", 5, right=True, gap=2, from_width=50),
     Column("WHERE", gap=2, cut="left"),
@@ -34,17 +50,47 @@ PROGRAMS = (
     Column("PROGRAM", 20, gap=0, cut="middle"),
     Column("≤ BYTES", 9, right=True, gap=2),
     Column("NAMES", 5, right=True, gap=2),
-    Column("OLDEST", 8, right=True, gap=2),
     Column("SYNCS", 6, right=True, gap=2, from_width=56),
     Column("NOTE", gap=2, from_width=56),
 )
-_WIDE_SCREEN, _LONG_NAME_WIDTH, _NEVER = 100, 24, 10_000
+_WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
 
 
 class RiskView(msgspec.Struct, frozen=True):
     target: Target
     state: AtRisk | None = None
     caveats: tuple[str, ...] = ()
+    used_columns: set[str] = msgspec.field(default_factory=set)
+
+
+class Moment(NamedTuple):
+    """What was at risk at one time, for the charts."""
+
+    bytes: int
+    oldest_s: float
+    names: int | None
+
+
+BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, lambda value: short_size(value * _MIB), 1)
+OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
+NAMES = Figure("new names", lambda moment: moment.names, count, 10)
+_FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
+"""What to chart, with one, two or three charts side by side."""
+
+
+def moment_of(state: AtRisk) -> Moment:
+    return Moment(
+        sum(file.bytes for file in state.files),
+        max((file.oldest_s or 0.0 for file in state.files), default=0.0),
+        sum(row.count for row in state.names) if state.names_recorded else None,
+    )
+
+
+def last_minutes(recent: Recent[Moment], width: int, height: int) -> Sequence[Text]:
+    """Draw how the bytes, their age and the names changed."""
+    return charts.last_minutes(
+        f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, max, width=width, height=height, cell_s=_CELL_S
+    )
 
 
 def title(view: RiskView, width: int) -> Text:
@@ -54,7 +100,7 @@ def title(view: RiskView, width: int) -> Text:
 
 def total(view: RiskView, width: int) -> list[Text]:
     words = at_risk.total(view.state) if view.state else "Looking at the open files …"
-    return paragraph(words, width, " ", HEAD)
+    return headline(words, width, ", ")
 
 
 def rows(view: RiskView, width: int) -> list[Text]:
@@ -67,12 +113,11 @@ def rows(view: RiskView, width: int) -> list[Text]:
     max_bytes = _bytes(files[0]) if files else 0
     cells = [_files(group, max_bytes) for group in files]
     cells += [
-        (row.program, counted(row.count, "name"), "", "", seconds(row.oldest_s), "", "", row.where)
+        (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", "", row.where)
         for row in sorted(state.names, key=lambda row: -row.count)
         if row.directory
     ]
-    has_cache = any(file.cached_bytes for file in state.files)
-    columns = [column if has_cache or column.title != _CACHE else replace(column, from_width=_NEVER) for column in ROWS]
+    columns = in_use(ROWS, cells, view.used_columns)
     columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
     drawn = table(columns, cells, width)
     colour_meters(drawn)
@@ -92,10 +137,10 @@ def _files(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
     program, *other_programs = file.programs or ("ended",)
     return (
         f"{program} +{len(other_programs)}" if other_programs else program,
-        size(sum(each.dirty_bytes for each in group)),
-        size(sum(each.cached_bytes for each in group)),
-        plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         at_risk.age(max(group, key=lambda each: each.oldest_s or 0.0)),
+        size(sum(each.dirty_bytes for each in group)),
+        size(cached_bytes) if (cached_bytes := sum(each.cached_bytes for each in group)) else NONE,
+        plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
         count(len(group)),
         str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.where,
@@ -114,7 +159,9 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     exposed = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
     room = height - 2
     shown = exposed if len(exposed) <= room else exposed[: max(room - 1, 0)]
-    drawn = [rule(width, "if the power failed now"), *table(PROGRAMS, map(_program, shown), width)]
+    cells = list(map(_program, shown))
+    columns = in_use(PROGRAMS, cells, view.used_columns)
+    drawn = [rule(width, "if the power failed now"), *table(columns, cells, width)]
     if len(exposed) > len(shown):
         hidden = sum(map(len, exposed[len(shown) :]))
         drawn.append(line((f"   … {counted(hidden, 'more program')} with less at risk", FAINT)))
@@ -123,13 +170,10 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
 
 def _program(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:
     first, names = group[0], sum(program.names for program in group)
-    ages = [age_s for each in group for age_s in (each.oldest_s, each.oldest_name_s) if age_s is not None]
-    sign = "≥ " if first.bytes and first.at_least else ""
     return (
         first.who if len(group) == 1 else f"{first.program or 'ended'} ({len(group)} processes)",
         size(first.bytes) if first.bytes else NONE,
         count(names) if names else NONE,
-        sign + seconds(max(ages)) if ages else NONE,
         NONE if first.syncs is None else count(sum(program.syncs or 0 for program in group)),
         at_risk.note(first),
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from math import ceil, floor, log10
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.text import Text
 
@@ -14,7 +14,7 @@ from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
-from fstui.tui.iostats import IoStats, Recent, Sample
+from fstui.tui.iostats import Recent, Sample
 from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
 
 MIN_AREA_LINES = 6
@@ -95,7 +95,8 @@ class Figure(NamedTuple):
     """A number to chart. ``value`` returns None where it was not counted."""
 
     name: str
-    value: Callable[[IoStats], float | None]
+    value: Callable[[Any], float | None]
+    """Of a sample: IoStats, or what else a screen collects."""
     words: Callable[[float], str]
     min_scale: float
     """The scale ends at this value or above."""
@@ -150,17 +151,19 @@ def last_minutes(
     name: str,
     figures: tuple[tuple[Figure, ...], ...],
     recent: Recent[Sample],
-    join: Callable[[Sequence[Sample]], IoStats],
+    join: Callable[[Sequence[Sample]], Any],
     *,
     width: int,
     height: int,
+    cell_s: int | None = None,
 ) -> Sequence[Text]:
     """Draw area charts of samples, of which ``join`` adds up those of half a cell."""
     if height < MIN_AREA_LINES:
         return ()
     room = layout(width)
-    first_s, last_s = recent.shown_s(room.cell_s, 2 * room.cells)
-    series = tuple(join(samples) if samples else None for samples in recent.series(room.cell_s, 2 * room.cells))
+    cell_s = cell_s or room.cell_s
+    first_s, last_s = recent.shown_s(cell_s, 2 * room.cells)
+    series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * room.cells))
     return areas(name, figures, series, last_s - first_s, width=width, height=height)
 
 
@@ -168,7 +171,7 @@ def last_minutes(
 def areas(
     name: str,
     figures: tuple[tuple[Figure, ...], ...],
-    series: tuple[IoStats | None, ...],
+    series: tuple[Any, ...],
     span_s: float,
     *,
     width: int,
@@ -193,7 +196,7 @@ def areas(
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, room.chart_width) * room.columns, FAINT)))
 
 
-def _area(figure: Figure, series: Sequence[IoStats | None], cells: int, height: int) -> list[list[StyledText]]:
+def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> list[list[StyledText]]:
     values = [None if sample is None else figure.value(sample) for sample in series]
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))

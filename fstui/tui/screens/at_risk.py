@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -13,15 +15,17 @@ from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import at_risk as drawing
-from fstui.tui.drawing.cells import rule
+from fstui.tui.drawing.cells import paragraph, rule
+from fstui.tui.iostats import Recent
 from fstui.tui.screens.watch import FollowingScreen
+from fstui.tui.widgets.lines import UNBOUNDED, Draw
 
 if TYPE_CHECKING:
     from fstui.runs.watch import Watching
 
 
 class AtRiskScreen(FollowingScreen):
-    """Files above, programs below. Esc ends it."""
+    """Files and programs above, charts below. Esc ends it."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED = "files"
@@ -39,13 +43,30 @@ class AtRiskScreen(FollowingScreen):
     def __init__(self, target: Target) -> None:
         super().__init__()
         self.view = drawing.RiskView(target)
+        self._recent = Recent[drawing.Moment]()
+        self._most_lines: dict[str, int] = {}
+        """The height of each table, which never becomes lower, because each change of a height repaints the screen."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", lambda width, _: drawing.total(self.view, width))
         with Container(id="both"):
-            yield self.lines("files", self._draw_files, classes="rest", frame=True)
-            yield self.lines("programs", lambda width, height: drawing.programs(self.view, width, height), frame=True)
+            yield self.lines(
+                "files",
+                self._draw_files,
+                classes="rest",
+                lines=lambda: self._lines_of("files", self._draw_files),
+                frame=True,
+            )
+            yield self.lines(
+                "programs",
+                self._draw_programs,
+                lines=lambda: self._lines_of("programs", self._draw_programs),
+                frame=True,
+            )
+        with Container(id="below"):
+            yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
+            yield self.lines("about", self._draw_about, classes="huge", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> Watching:
@@ -53,9 +74,27 @@ class AtRiskScreen(FollowingScreen):
 
     def apply(self, event: WatchEvent) -> None:
         if isinstance(event, AtRiskSecond):
-            self.view = drawing.RiskView(self.view.target, event.second, event.limits)
+            self.view = replace(self.view, state=event.second, caveats=event.limits)
+            moment = drawing.moment_of(event.second)
+            self._recent.add(event.second.elapsed_s - self._recent.end_s, moment)
             self.redraw()
 
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []
         return [*top, *drawing.rows(self.view, width)]
+
+    def _draw_programs(self, width: int, height: int) -> list[Text]:
+        return drawing.programs(self.view, width, height)
+
+    def _lines_of(self, name: str, draw: Draw) -> int:
+        part = self.part(name)
+        width = (part.size.width or self.size.width) - 2 * part.has_frame
+        self._most_lines[name] = max(self._most_lines.get(name, 0), len(draw(width, UNBOUNDED)))
+        return max(self._most_lines.values()) if self.has_class("-huge") else self._most_lines[name]
+
+    def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
+        return drawing.last_minutes(self._recent, width, height)
+
+    def _draw_about(self, width: int, height: int) -> list[Text]:
+        sentences = (f"{words}." for words in self.HELP_TEXT.removesuffix(".").split(". "))
+        return [rule(width, "how to read it"), *(part for words in sentences for part in paragraph(words, width))]
