@@ -19,6 +19,8 @@ def test_failed_capacitor_outweighs_what_the_model_promises() -> None:
     found = finding(judged, "drive-health")
     assert (judged.verdict, found.verdict, found.confidence) == ("suspicious", "suspicious", "low")
     assert "capacitor" in found.sentence
+    sata = disk(readings=readings(smart_status="passed", backup="failed"))
+    assert finding(verdict(on_disk(None, sata), step()), "drive-health").verdict == "suspicious"
 
 
 def test_worn_drive_is_a_note() -> None:
@@ -26,13 +28,6 @@ def test_worn_drive_is_a_note() -> None:
     found = finding(verdict(on_disk(None, worn), step()), "drive-health")
     assert found.verdict is None
     assert "nvme0n1: its rated endurance is used up and 2 media errors" in found.sentence
-
-
-def test_answer_of_another_kind_is_no_reading() -> None:
-    node = disk("nvme0n1", link="nvme")
-    for output in ("[]", "{", '{"critical_warning": 1}'):
-        asked: Claims = {"nvme smart-log /dev/nvme0 -o json": Answer(output=output)}
-        assert health_readings(node, asked) == ()
 
 
 SATA = {
@@ -88,6 +83,12 @@ def test_answer_without_health_gives_no_reading(found: object) -> None:
     assert asked(found) == {}
 
 
+@pytest.mark.parametrize("output", ["[]", "{", '{"critical_warning": 1}'])
+def test_answer_of_another_kind_is_no_reading(output: str) -> None:
+    claims: Claims = {"nvme smart-log /dev/nvme0 -o json": Answer(output=output)}
+    assert health_readings(disk("nvme0n1", link="nvme"), claims) == ()
+
+
 def test_faults_of_a_sata_drive_name_its_tool() -> None:
     worn = disk(readings=readings(smart_status="failed", pending_sectors="8", reallocated_sectors="3"))
     found = finding(verdict(on_disk(None, worn), step()), "drive-health")
@@ -99,11 +100,6 @@ def test_faults_of_a_sata_drive_name_its_tool() -> None:
 def test_spare_sectors_in_use_are_no_fault() -> None:
     healthy = readings(smart_status="passed", backup="good", reallocated_sectors="3", grown_defects="9")
     assert "drive-health" not in rules(verdict(on_disk(None, disk(readings=healthy)), step()))
-
-
-def test_failed_capacitor_of_a_sata_drive_is_suspicious() -> None:
-    drive = disk(readings=readings(smart_status="passed", backup="failed"))
-    assert finding(verdict(on_disk(None, drive), step()), "drive-health").verdict == "suspicious"
 
 
 def test_known_fault_is_flagged_in_the_list() -> None:

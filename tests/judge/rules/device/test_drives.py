@@ -9,7 +9,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Medium, MediumClass, Node, Target
 from tests.factories.evidence import GUEST, METAL, finding, rules, verdict
 from tests.factories.steps import flushed, forced, step, timed, write
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.factories.storage import block, disk, filesystem, loop, on_array, on_disk, on_loop, readings, target
 from tests.judge.rules.device.drives import NAND, PLP, consumer, over_cache
 
 
@@ -30,37 +30,26 @@ def test_slow_write_leaves_nothing_to_flush() -> None:
     assert verdict(consumer(), write(400), flushed(500)).verdict == "consistent"
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"readings": ()},
-        {"readings": readings(grade="data centre")},
-        {"medium": PLP},
-        {"medium": Medium(class_="ssd", write_cache="none")},
-        {"write_cache": "write through"},
-        {"medium": Medium(class_="unknown")},
-    ],
-    ids=["model unknown", "data centre", "protected", "cache off", "write through", "medium unknown"],
-)
-def test_unknown_or_protected_drive_is_not_a_consumer_drive(changes: dict[str, Any]) -> None:
-    steps = write(60, flushes=0), flushed(80, flushes=0 if "write_cache" in changes else 1)
-    assert "consumer-nand-too-fast" not in rules(verdict(consumer(**changes), *steps))
-
-
 CACHED = over_cache("bcache", "writeback", PLP, NAND, readings=readings(grade="consumer"))
+CHEAP = write(60), flushed(80)
 
 
 @pytest.mark.parametrize(
     ("where", "steps"),
     [
-        (consumer(counted=False), (write(60, flushes=None), flushed(80, flushes=None))),
-        (consumer(), (write(60),)),
-        (consumer(), (write(60), flushed(80, flushes=0))),
-        (CACHED, (write(20), flushed(30))),
+        pytest.param(consumer(readings=()), CHEAP, id="model unknown"),
+        pytest.param(consumer(readings=readings(grade="data centre")), CHEAP, id="data centre"),
+        pytest.param(consumer(medium=PLP), CHEAP, id="protected"),
+        pytest.param(consumer(medium=Medium(class_="ssd", write_cache="none")), CHEAP, id="cache off"),
+        pytest.param(consumer(medium=Medium(class_="unknown")), CHEAP, id="medium unknown"),
+        pytest.param(consumer(write_cache="write through"), (write(60), flushed(80, flushes=0)), id="write through"),
+        pytest.param(consumer(counted=False), (write(60), flushed(80, flushes=None)), id="flushes not counted"),
+        pytest.param(consumer(), (write(60),), id="no flush measured"),
+        pytest.param(consumer(), (write(60), flushed(80, flushes=0)), id="flushes missing"),
+        pytest.param(CACHED, (write(20), flushed(30)), id="behind a protected cache"),
     ],
-    ids=["flushes not counted", "no flush measured", "flushes missing", "behind a protected cache"],
 )
-def test_consumer_drive_needs_counted_flushes(where: Target, steps: tuple[Step, ...]) -> None:
+def test_cheap_flush_of_another_drive_is_not_too_fast(where: Target, steps: tuple[Step, ...]) -> None:
     assert "consumer-nand-too-fast" not in rules(verdict(where, *steps))
 
 
@@ -102,30 +91,6 @@ def test_fua_boundaries(tw: float, td: float, ts: float, hit: bool) -> None:
     assert ("fua-ignored" in rules(judgement)) is hit
 
 
-@pytest.mark.parametrize(
-    "device",
-    [
-        pytest.param(disk(fua=False), id="no FUA"),
-        pytest.param(disk(fua=True, write_cache="write through"), id="write through"),
-        pytest.param(disk(fua=True, medium=Medium(class_="ssd-plp", write_cache="plp")), id="protected"),
-        pytest.param(disk(fua=True, medium=Medium(class_="raid-cache")), id="controller"),
-        pytest.param(disk(fua=True, medium=Medium(class_="network")), id="a network volume"),
-        pytest.param(disk(fua=True, readings=readings(transport="tcp")), id="NVMe over TCP"),
-        pytest.param(disk(fua=True, link="hyper-v"), id="Hyper-V"),
-        pytest.param(disk(fua=True, link="scsi"), id="an unknown controller"),
-        pytest.param(
-            disk(fua=True, medium=Medium(class_="hdd-7200", rpm=7200), readings=readings(controller="aacraid")),
-            id="a controller that reports revolutions",
-        ),
-        pytest.param(disk(fua=True, link=None), id="no link"),
-        pytest.param(disk(fua=True, link=None, medium=None), id="no link and no medium"),
-    ],
-)
-def test_device_that_may_answer_fua_at_once_is_excluded(device: Node) -> None:
-    steps = write(10), forced(11, flushes=1), flushed(400)
-    assert "fua-ignored" not in rules(verdict(on_disk(filesystem(), device), *steps))
-
-
 @pytest.mark.parametrize(("class_", "td", "hit"), [("ssd", 199, True), ("ssd", 200, False), ("unknown", 400, True)])
 def test_slow_forced_write_to_flash_may_be_on_it(class_: MediumClass, td: float, hit: bool) -> None:
     """The flush then only writes the mapping table. A virtual disk is not known to be flash."""
@@ -143,18 +108,37 @@ def test_flush_faster_than_nand_is_no_reference_for_fua(ts: float, hit: bool) ->
 CLAIMS_FUA = block("md0", "md", "sda", fua=True, write_cache="write back", readings=readings(level="linear"))
 HIDDEN = target(filesystem("overlay", "/", below=()))
 """As in a container whose upper directory is hidden."""
+DEAR = forced(11, flushes=1), flushed(400)
+THREE = forced(12), flushed(400), timed("O_DIRECT+fdatasync", 60, open_flags=("direct",))
+
+
+def fua(**changes: Any) -> Target:
+    return on_disk(filesystem(), disk(**{"fua": True, **changes}))
+
+
+ROTATING = fua(medium=Medium(class_="hdd-7200", rpm=7200), readings=readings(controller="aacraid"))
 
 
 @pytest.mark.parametrize(
     ("where", "steps"),
     [
-        (target(filesystem(below=("md0",)), CLAIMS_FUA, disk(fua=False)), (forced(11, flushes=1), flushed(400))),
-        (HIDDEN, (forced(11), flushed(400))),
-        (FUA_DRIVE, (forced(12), flushed(400), timed("O_DIRECT+fdatasync", 60, open_flags=("direct",)))),
+        pytest.param(fua(fua=False), DEAR, id="no FUA"),
+        pytest.param(fua(write_cache="write through"), DEAR, id="write through"),
+        pytest.param(fua(medium=PLP), DEAR, id="protected"),
+        pytest.param(fua(medium=Medium(class_="raid-cache")), DEAR, id="controller"),
+        pytest.param(fua(medium=Medium(class_="network")), DEAR, id="a network volume"),
+        pytest.param(fua(readings=readings(transport="tcp")), DEAR, id="NVMe over TCP"),
+        pytest.param(fua(link="hyper-v"), DEAR, id="Hyper-V"),
+        pytest.param(fua(link="scsi"), DEAR, id="an unknown controller"),
+        pytest.param(ROTATING, DEAR, id="a controller that reports revolutions"),
+        pytest.param(fua(link=None), DEAR, id="no link"),
+        pytest.param(fua(link=None, medium=None), DEAR, id="no link and no medium"),
+        pytest.param(target(filesystem(below=("md0",)), CLAIMS_FUA, disk(fua=False)), DEAR, id="a layer claims FUA"),
+        pytest.param(HIDDEN, (forced(11), flushed(400)), id="no visible device"),
+        pytest.param(fua(), THREE, id="the fastest flushed step"),
     ],
-    ids=["a layer claims FUA", "no visible device", "the fastest flushed step"],
 )
-def test_fua_is_compared_at_the_lowest_devices(where: Target, steps: tuple[Step, ...]) -> None:
+def test_fua_that_may_be_answered_at_once_is_not_reported(where: Target, steps: tuple[Step, ...]) -> None:
     assert "fua-ignored" not in rules(verdict(where, write(10), *steps))
 
 
@@ -201,11 +185,7 @@ def test_dropped_syncs_take_precedence_over_the_link() -> None:
     assert rules(verdict(dropped, step(rate=20_000, flushes=0))) == {"barriers-off"}
 
 
-def striped(other_mb_s: int | None) -> Target:
-    stripes = block("md0", "md", "sda", "sdb", readings=readings(level="raid0"))
-    return target(filesystem(below=("md0",)), stripes, linked(150), linked(other_mb_s, id="sdb"))
-
-
+TWO_LINKS, ONE_LINK = (on_array(linked(150), linked(other, id="sdb"), level="raid0") for other in (150, None))
 HALF: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
 
 
@@ -222,8 +202,8 @@ HALF: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}, "share": 0.5}
         pytest.param(sata(), step(rate=20_000), AWS, id="cloud"),
         pytest.param(sata(link="virtio"), step(rate=20_000), METAL, id="virtual link"),
         pytest.param(sata(None), step(rate=20_000), METAL, id="unknown rate"),
-        pytest.param(striped(150), step(rate=20_000, **HALF), METAL, id="two links add up"),
-        pytest.param(striped(None), step(rate=21_000, **HALF), METAL, id="one of two is unknown"),
+        pytest.param(TWO_LINKS, step(rate=20_000, **HALF), METAL, id="two links add up"),
+        pytest.param(ONE_LINK, step(rate=21_000, **HALF), METAL, id="one of two is unknown"),
         pytest.param(HIDDEN, step(rate=20_000, flushes={}), METAL, id="no visible device"),
     ],
 )

@@ -18,24 +18,30 @@ def served(kind: str = "nfs4", **values: str) -> Target:
 
 
 @pytest.mark.parametrize(
-    ("kind", "who"),
+    ("where", "who"),
     [
-        ("nfs4", "the server"),
-        ("cifs", "the server"),
-        ("fuse.sshfs", "a program of this host"),
-        ("9p", "the host"),
-        ("virtiofs", "the host"),
+        (served("nfs4"), "the server"),
+        (served("cifs"), "the server"),
+        (served("fuse.sshfs"), "a program of this host"),
+        (served("virtiofs"), "the host"),
+        (served("9p"), "the host"),
+        (served("9p", trans="virtio"), "the host"),
+        (served("9p", trans="tcp"), "the server"),
+        (served("9p", trans="unix"), "the server"),
     ],
+    ids=lambda value: value.fstype if isinstance(value, Target) else "",
 )
-def test_remote_filesystem_gives_cannot_tell(kind: str, who: str) -> None:
-    judgement = verdict(served(kind))
+def test_remote_filesystem_gives_cannot_tell(where: Target, who: str) -> None:
+    judgement = verdict(where)
     assert judgement.verdict == "cannot-tell"
-    assert finding(judgement, "remote-filesystem").title == f"{kind}: {who} answers"
+    assert finding(judgement, "remote-filesystem").title == f"{where.fstype}: {who} answers"
 
 
-@pytest.mark.parametrize(("trans", "who"), [("tcp", "the server"), ("unix", "the server"), ("virtio", "the host")])
-def test_9p_over_a_socket_is_answered_by_a_server(trans: str, who: str) -> None:
-    assert finding(verdict(served("9p", trans=trans)), "remote-filesystem").title == f"9p: {who} answers"
+@pytest.mark.parametrize("kind", ["cifs", "9p", "virtiofs", "fuse.sshfs", "ceph"])
+def test_server_without_a_documented_protocol_gives_cannot_tell(kind: str) -> None:
+    judgement = verdict(served(kind), step())
+    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
+    assert finding(judgement, "remote-filesystem").next[-1].startswith("Until then")
 
 
 @pytest.mark.parametrize(
@@ -51,22 +57,20 @@ def test_nfs_is_durable_as_far_as_the_protocol_goes(commits: int, words: str) ->
 
 def test_server_faster_than_any_cache_gives_cannot_tell() -> None:
     assert verdict(served(), step(rate=150_000, ops=10_000)).verdict == "cannot-tell"
-    assert verdict(served()).verdict == "cannot-tell"
-
-
-@pytest.mark.parametrize("kind", ["cifs", "9p", "virtiofs", "fuse.sshfs", "ceph"])
-def test_server_without_a_documented_protocol_gives_cannot_tell(kind: str) -> None:
-    judgement = verdict(served(kind), step())
-    assert (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
-    assert finding(judgement, "remote-filesystem").next[-1].startswith("Until then")
-
-
-def test_nostrictsync_is_named() -> None:
-    assert "nostrictsync" in verdict(served("cifs", strict_sync="no")).sentence
 
 
 def under(name: str, *below: str, **values: str) -> Target:
     return target(filesystem(below=("x",)), block("x", name, *below, readings=readings(**values)), disk(), disk("sdb"))
+
+
+IN_MEMORY = target(filesystem(below=("x",)), block("x", "drbd", "zram0"), block("zram0", "zram", lowest=True))
+
+
+@pytest.mark.parametrize("where", [target(filesystem("f2fs"), disk()), IN_MEMORY], ids=["filesystem", "memory below"])
+@pytest.mark.parametrize("flushes", [0, 1])
+def test_nothing_is_known_of_an_unknown_layer(where: Target, flushes: float) -> None:
+    judgement = verdict(where, step(flushes=flushes))
+    assert (judgement.verdict, "unknown-layer" in rules(judgement)) == ("cannot-tell", True)
 
 
 @pytest.mark.parametrize("flushes", [0, 1, 5])
@@ -75,17 +79,6 @@ def test_unknown_layer_gives_cannot_tell(flushes: float) -> None:
     assert judgement.verdict == "cannot-tell"
     assert "fstui does not know the layer drbd (x)" in judgement.sentence
     assert "fstui powercut" in finding(judgement, "unknown-layer").next[2]
-
-
-@pytest.mark.parametrize("flushes", [0, 1])
-def test_unknown_filesystem_gives_cannot_tell(flushes: float) -> None:
-    judgement = verdict(target(filesystem("f2fs"), disk()), step(flushes=flushes))
-    assert (judgement.verdict, "unknown-layer" in rules(judgement)) == ("cannot-tell", True)
-
-
-def test_memory_below_an_unknown_layer_gives_cannot_tell() -> None:
-    stack = target(filesystem(below=("x",)), block("x", "drbd", "zram0"), block("zram0", "zram", lowest=True))
-    assert verdict(stack, step()).verdict == "cannot-tell"
 
 
 def test_barriers_off_above_an_unknown_layer_are_reported() -> None:
@@ -115,8 +108,7 @@ def test_bridge_reporting_write_through_gives_cannot_tell() -> None:
 
 
 def test_barriers_off_above_a_usb_bridge_give_cannot_tell() -> None:
-    bridged = on_disk(filesystem(barrier="nobarrier"), *BRIDGED.lowest)
-    assert verdict(bridged).verdict == "cannot-tell"
+    assert verdict(on_disk(filesystem(barrier="nobarrier"), *BRIDGED.lowest)).verdict == "cannot-tell"
 
 
 def test_declared_rotating_disk_takes_precedence() -> None:

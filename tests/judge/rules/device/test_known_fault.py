@@ -5,22 +5,22 @@ import pytest
 from fstui.storage.layers.devices import models
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import disk, on_array, on_disk, readings
 
 GREEN = "WDC WD20EZRX-00D"
 
 
+FAULTY = disk(model=GREEN, write_cache="write back", readings=readings(firmware="0A80"))
+
+
 def test_drive_with_its_cache_on_is_flagged() -> None:
-    faulty = disk(model=GREEN, write_cache="write back", readings=readings(firmware="0A80"))
-    found = finding(verdict(on_disk(None, faulty), step()), "known-fault")
+    found = finding(verdict(on_disk(None, FAULTY), step()), "known-fault")
     assert (found.verdict, found.confidence) == ("suspicious", "low")
     assert "linux-btrfs" in found.because[-1] and "hdparm -W 0 /dev/sda" in found.next[0]
 
 
 def test_mirror_has_a_copy_on_another_drive() -> None:
-    faulty = disk(model=GREEN, write_cache="write back", readings=readings(firmware="0A80"))
-    md = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    found = finding(verdict(target(filesystem(below=("md0",)), md, faulty, disk("sdb")), step()), "known-fault")
+    found = finding(verdict(on_array(FAULTY, disk("sdb")), step()), "known-fault")
     assert (found.verdict, found.confidence) == (None, "low")
 
 
