@@ -352,36 +352,26 @@ def events(until: int | None = None, stall: PendingOperation | None = None) -> l
 
 def database(told: Iterable[tuple[float, float, float]]) -> list[Event]:
     """Return a run whose only step drives sysbench and has reported this many seconds: tps, qps, p95 in ms."""
-    replace = msgspec.structs.replace
     name = "oltp_update_index mariadb high"
     intervals = tuple(
         Interval(t_s=at, tps=tps, qps=qps, p95_ms=p95_ms) for at, (tps, qps, p95_ms) in enumerate(told, 1)
     )
     planned = PlannedStep(name=name, settings=Sysbench(server="mariadb", seconds=5))
-    now = replace(
-        snapshot(3, 1.5),
-        index=0,
-        name=name,
-        length_s=5.0,
-        latency_ns=None,
-        timeline=(),
-        figures=SysbenchFigures(intervals=intervals),
-    )
-    return [
-        RunStarted(id=RUN.id, target=DATA, plan=replace(PLAN, steps=(planned,)), host=HOST),
-        StepStarted(index=0, name=name),
-        StepProgressed(snapshot=now),
-    ]
+    figures = SysbenchFigures(intervals=intervals)
+    return _only_step(planned, length_s=5.0, latency_ns=None, timeline=(), figures=figures)
 
 
 def flushing(measured: DirtyFlushFigures | None) -> list[Event]:
     """Return a run whose only step measures flushes, 1.5 s into it."""
+    return _only_step(PlannedStep(name=FLUSHING.name, settings=FLUSHING.settings), figures=measured)
+
+
+def _only_step(planned: PlannedStep, **changes: Any) -> list[Event]:
     replace = msgspec.structs.replace
-    planned = PlannedStep(name=FLUSHING.name, settings=FLUSHING.settings)
-    now = replace(snapshot(3, 1.5), index=0, name=FLUSHING.name, figures=measured)
+    now = replace(snapshot(3, 1.5), index=0, name=planned.name, **changes)
     return [
         RunStarted(id=RUN.id, target=DATA, plan=replace(PLAN, steps=(planned,)), host=HOST),
-        StepStarted(index=0, name=FLUSHING.name),
+        StepStarted(index=0, name=planned.name),
         StepProgressed(snapshot=now),
     ]
 

@@ -32,15 +32,10 @@ def test_every_rule_has_a_page() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=str)
-def test_file_with_one_rule_has_its_name(path: Path) -> None:
+def test_file_has_its_tests_and_one_rule_has_its_name(path: Path) -> None:
     found = rules_in(path)
     assert len(found) > 1 or found in ([], [path.stem.replace("_", "-")])
-
-
-@pytest.mark.parametrize("path", FILES, ids=str)
-def test_every_file_has_its_tests(path: Path) -> None:
-    tests = Path(__file__).parent / "rules" / path.parent
-    assert (tests / f"test_{path.name}").is_file()
+    assert (Path(__file__).parent / "rules" / path.parent / f"test_{path.name}").is_file()
 
 
 def test_every_fact_has_its_tests() -> None:

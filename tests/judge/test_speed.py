@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from fstui.judge.references import library
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench import Interval
-from fstui.model.counters import DeviceCounters, DeviceTimes, DeviceTrace, Idle
+from fstui.model.counters import DeviceCounters, DeviceTimes, Idle
 from fstui.model.host import OtherWriter, Process
 from fstui.model.judgement import Speed
 from fstui.model.quantities import duration_ns
@@ -18,7 +18,7 @@ from fstui.model.steps import PendingOperation, StallSummary, Step
 from fstui.model.storage import Medium, MediumClass, Node, Reading, Target
 from tests.factories.databases import database, with_figures
 from tests.factories.evidence import HONEST_PROCESS, verdict
-from tests.factories.steps import latency, step
+from tests.factories.steps import latency, step, traced
 from tests.factories.storage import disk, filesystem, on_disk, target
 
 SSD_SLOWEST = min(one.per_s for one in library() if one.medium == "ssd" and one.operation not in ("O_DIRECT", "ioping"))
@@ -38,6 +38,10 @@ def slowest(ms: float, **changes: Any) -> Step:
     return step(changes={"latency_ns": whole, **changes})
 
 
+def paused(p50_ms: float, longest_ms: float) -> Step:
+    return step(rate=33, changes={"latency_ns": latency(p50_ms * 1e6, longest_ns=longest_ms * 1e6)})
+
+
 def answered(where: Target | None, *steps: Step, **fields: Any) -> Speed:
     return verdict(where, *steps, **fields).speed
 
@@ -49,9 +53,9 @@ def before(*per_s: float, name: str = "fdatasync") -> tuple[EarlierRun, ...]:
     )
 
 
-def test_speed_is_unknown_without_small_synced_writes() -> None:
-    found = answered(None, step(sync_every=8))
-    assert (found.answer, found.title) == ("unknown", "no small writes were synced")
+def test_speed_that_is_unknown_says_why() -> None:
+    assert answered(None, step(sync_every=8)).title == "no small writes were synced"
+    assert answered(None, step(rate=5, ops=2)).title == "no rate was measured"
 
 
 @pytest.mark.parametrize("rate_limit", [RateLimit(bytes_per_s=1 << 20), RateLimit(idle=True)])
@@ -70,15 +74,27 @@ def test_published_class_is_a_yardstick(times: float, answer: str) -> None:
     assert "published rates for SSDs" in " ".join(found.because)
 
 
-def test_slower_than_its_operation_is_not_normal() -> None:
-    assert answered(SSD, step(rate=300)).answer == "unknown"
+BTRFS = on("ssd", filesystem("btrfs"))
 
 
-def test_filesystem_with_more_flushes_may_be_slower() -> None:
-    """Half of the slowest is 41/s; btrfs sends two flushes for each sync, and copies."""
-    btrfs = on("ssd", filesystem("btrfs"))
-    assert answered(SSD, step(rate=30)).answer == "slow"
-    assert answered(btrfs, step(rate=30, flushes=2.0)).answer != "slow"
+@pytest.mark.parametrize(
+    ("where", "done", "answer"),
+    [
+        pytest.param(SSD, step(rate=300), "unknown", id="slower than its operation"),
+        pytest.param(SSD, step(rate=30), "slow", id="half of the slowest is 41/s"),
+        pytest.param(BTRFS, step(rate=30, flushes=2.0), "unknown", id="btrfs sends two flushes, and copies"),
+        # a check of two seconds sees 14 syncs of a disk at 10/s
+        pytest.param(None, step(rate=5, ops=7), "slow", id="few slow syncs"),
+        pytest.param(None, step(rate=5, ops=4), "unknown", id="fewer slow syncs"),
+        pytest.param(None, step(rate=5, ops=2), "unknown", id="hardly any syncs"),
+        pytest.param(None, step(sync_every=8), "unknown", id="rare syncs"),
+        # storage that always needs 30 ms is slow, and 290 ms are no pause of it
+        pytest.param(None, paused(30, 290), "slow", id="less than ten times the median"),
+        pytest.param(None, paused(30, 310), "stalls", id="more than ten times the median"),
+    ],
+)
+def test_answer_for_one_step(where: Target | None, done: Step, answer: str) -> None:
+    assert answered(where, done).answer == answer
 
 
 @pytest.mark.parametrize(
@@ -107,20 +123,12 @@ def test_unknown_class_is_compared_with_every_kind(rate: float, answer: str, pla
     ids=["20 IOPS", "60 IOPS", "more than a slow disk turns", "not of this disk", "not met"],
 )
 def test_limit_below_a_slow_disk_is_slow(allowed: str, rate: float, answer: str) -> None:
-    limited = replace(HONEST_PROCESS, io_limits=(replace(LIMIT, value=allowed),))
-    found = answered(None, step(rate=rate, ops=50), process=limited)
+    found = answered(None, step(rate=rate, ops=50), process=limited(value=allowed))
     assert found.answer == answer
     assert ("limit of the cgroup applies" in found.sentence) is (rate == int(allowed) / 2)
     if answer == "slow" and rate > 10 * (allowed == "60"):
         assert found.title == f"{rate:.1f}/s, slower than a 5400 rpm disk: an I/O limit of the cgroup applies"
         assert "the disk may not be the cause" in found.sentence
-
-
-def test_few_slow_syncs_have_a_rate() -> None:
-    """A check of two seconds sees 14 syncs of a disk at 10/s."""
-    assert answered(None, step(rate=5, ops=7)).answer == "slow"
-    assert answered(None, step(rate=5, ops=4)).answer == "unknown"
-    assert answered(None, step(rate=5, ops=2)).title == "no rate was measured"
 
 
 def test_short_lack_of_cpu_does_not_explain_slow_storage() -> None:
@@ -139,14 +147,18 @@ def test_earlier_runs_are_a_yardstick(rate: float, answer: str) -> None:
     assert (found.answer, found.yardstick) == (answer, "4 earlier runs")
 
 
-def test_varying_storage_is_compared_with_its_lower_quartile() -> None:
-    assert answered(None, step(rate=400), before=before(600, 600, 5000, 5000)).answer == "normal"
-
-
-def test_two_runs_or_a_short_step_are_no_yardstick() -> None:
-    found = answered(None, step(rate=100), before=before(1000, 1000))
-    assert found.yardstick == "what is typical for each kind of disk"
-    assert answered(None, step(rate=100, ops=40), before=before(1000, 1000, 1000)).answer == "unknown"
+@pytest.mark.parametrize(
+    ("done", "earlier", "answer", "yardstick"),
+    [
+        (step(rate=400), (600, 600, 5000, 5000), "normal", "4 earlier runs"),
+        (step(rate=100), (1000, 1000), "normal", "what is typical for each kind of disk"),
+        (step(rate=100, ops=40), (1000, 1000, 1000), "unknown", ""),
+    ],
+    ids=["their lower quartile", "two runs", "a short step"],
+)
+def test_earlier_runs_need_enough_syncs(done: Step, earlier: tuple[float, ...], answer: str, yardstick: str) -> None:
+    found = answered(None, done, before=before(*earlier))
+    assert (found.answer, found.yardstick) == (answer, yardstick)
 
 
 @pytest.mark.parametrize(("ms", "answer"), [(4, "slow"), (1.1, "normal")])
@@ -167,13 +179,8 @@ def test_earlier_runs_do_not_change_the_verdict() -> None:
 def test_revolutions_of_a_disk_are_a_yardstick(rate: float, answer: str) -> None:
     found = answered(on("hdd-15000", rpm=15000), step(rate=rate, ops=100))
     assert found.answer == answer
-    assert "slow is below 25.0/s: 10 revolutions per sync" in " ".join(found.because)
-
-
-def test_a_step_has_one_line_for_all_its_references() -> None:
-    found = answered(on("hdd-7200", rpm=7200), step(rate=9, ops=100))
-    (line,) = found.because
-    assert "published rates for" in line and "10 revolutions per sync" in line
+    (line,) = found.because  # for all references of a step
+    assert "published rates for" in line and "slow is below 25.0/s: 10 revolutions per sync" in line
 
 
 @pytest.mark.parametrize("class_", ["unknown", "ssd", "hdd-7200", "network"])
@@ -182,14 +189,6 @@ def test_250_ms_is_a_stall_on_any_class(class_: MediumClass) -> None:
     found = answered(on(class_), slowest(251))
     assert found.answer == "stalls"
     assert "251 ms" in found.title
-
-
-def test_a_stall_takes_ten_times_the_median() -> None:
-    """Storage that always needs 30 ms is slow, and 290 ms are no pause of it."""
-    usual = step(rate=33, changes={"latency_ns": replace(latency(30e6), max=290_000_000)})
-    assert answered(None, usual).answer != "stalls"
-    paused = step(rate=33, changes={"latency_ns": replace(latency(30e6), max=310_000_000)})
-    assert answered(None, paused).answer == "stalls"
 
 
 def test_several_writers_wait_for_each_other() -> None:
@@ -222,20 +221,16 @@ def test_stall_without_a_cpu_is_unknown(missing: str) -> None:
 @pytest.mark.parametrize("missing", ["cpu_wait_ns", "stolen_ns"])
 def test_slow_rate_without_a_cpu_is_unknown(missing: str) -> None:
     assert answered(SSD, step(rate=20, ops=40, changes={missing: 300_000_000})).answer == "unknown"
+    many_short = {"latency_ns": replace(latency(500_000), max=400_000_000), missing: 900_000_000}
+    assert answered(SSD, step(ops=600_000, changes=many_short)).answer == "stalls"
 
 
-@pytest.mark.parametrize("missing", ["cpu_wait_ns", "stolen_ns"])
-def test_many_short_cpu_waits_do_not_explain_a_stall(missing: str) -> None:
-    long = step(ops=600_000, changes={"latency_ns": replace(latency(500_000), max=400_000_000), missing: 900_000_000})
-    assert answered(SSD, long).answer == "stalls"
-
-
-def limited(reading: Reading) -> Process:
-    return replace(HONEST_PROCESS, io_limits=(reading,))
+def limited(**fields: str) -> Process:
+    return replace(HONEST_PROCESS, io_limits=(replace(LIMIT, **fields),))
 
 
 def test_limit_that_applies_is_named_as_the_reason() -> None:
-    found = answered(SSD, step(rate=40, ops=50), process=limited(LIMIT))
+    found = answered(SSD, step(rate=40, ops=50), process=limited())
     assert found.answer == "slow"
     assert "I/O limit" in found.title
     assert "the disk may not be the cause" in found.sentence
@@ -248,8 +243,7 @@ def test_limit_that_applies_is_named_as_the_reason() -> None:
     ids=["far away", "of reads", "of many bytes"],
 )
 def test_limit_that_does_not_apply_is_not_named(fields: dict[str, str]) -> None:
-    process = limited(replace(LIMIT, **fields))
-    assert "I/O limit" not in answered(SSD, step(rate=40, ops=50), process=process).sentence
+    assert "I/O limit" not in answered(SSD, step(rate=40, ops=50), process=limited(**fields)).sentence
 
 
 def test_busy_device_is_named_with_its_writers() -> None:
@@ -275,11 +269,7 @@ def test_other_reasons_are_named(where: Target, reason: str) -> None:
 
 
 def test_flushes_of_other_processes_are_named() -> None:
-    of_others = DeviceTrace(
-        device="sda", requested_by_us=40, requested_by_kernel_threads=0, requested_by_others=400, fua_writes=0,
-        fua_writes_by_us=0, requests=440,
-    )  # fmt: skip
-    found = answered(SSD, step(rate=20, ops=40, changes={"trace": (of_others,)}))
+    found = answered(SSD, step(rate=20, ops=40, changes={"trace": (traced(us=40, others=400),)}))
     assert found.answer == "slow"
     assert "other processes flushed the same device at that time" in found.title
 
@@ -287,11 +277,7 @@ def test_flushes_of_other_processes_are_named() -> None:
 @pytest.mark.parametrize(("ms", "words"), [(380, "sda itself took 380 ms"), (20, "the delay was in a layer above")])
 def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
     times = DeviceTimes(p50=1_000_000, p99=None, max=ms * 1_000_000)
-    seen = DeviceTrace(
-        device="sda", requested_by_us=40, requested_by_kernel_threads=0, requested_by_others=0, fua_writes=0,
-        fua_writes_by_us=0, requests=40, device_flush_ns=times,
-    )  # fmt: skip
-    found = answered(SSD, slowest(400, trace=(seen,)))
+    found = answered(SSD, slowest(400, trace=(traced(us=40, device_flush_ns=times),)))
     assert found.answer == "stalls"
     assert words in found.sentence
 
@@ -303,10 +289,8 @@ def test_evidence_includes_the_step_of_the_sentence() -> None:
 
 
 def test_fast_but_not_durable_is_not_normal() -> None:
-    lying = step(rate=20_000, flushes=0)
-    judged = verdict(SSD, lying)
-    assert judged.verdict == "not-durable"
-    assert judged.speed.answer == "unknown"
+    judged = verdict(SSD, step(rate=20_000, flushes=0))
+    assert (judged.verdict, judged.speed.answer) == ("not-durable", "unknown")
 
 
 def silent_server(where: str = "throwaway", *, never: bool = False) -> Step:
@@ -332,13 +316,11 @@ def test_silence_of_a_server_is_a_stall(never: bool, title: str) -> None:
     assert (found.answer, found.title) == ("stalls", title)
 
 
-def test_silence_of_an_existing_server_is_not_called_a_stall() -> None:
-    assert answered(SSD, step(), silent_server("existing")).answer != "stalls"
-
-
-def test_silence_of_a_server_on_a_busy_host_is_no_stall() -> None:
-    busy = with_figures(silent_server(), host_cpu_share=0.97, others_cpu_share=0.6)
-    assert answered(SSD, step(), busy).answer != "stalls"
+@pytest.mark.parametrize("other", [
+    silent_server("existing"), with_figures(silent_server(), host_cpu_share=0.97, others_cpu_share=0.6),
+], ids=["existing server", "busy host"])  # fmt: skip
+def test_silence_with_another_cause_is_no_stall(other: Step) -> None:
+    assert answered(SSD, step(), other).answer != "stalls"
 
 
 def test_server_that_never_answered_leaves_no_verdict() -> None:

@@ -1,6 +1,6 @@
 """Whether flushes take longer for more data, and which of the lowest devices were observed to do work."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from fstui.judge import Case
 from fstui.judge.facts.flush_work import FlushGrowth, LowestDevices
-from fstui.measure.kinds.dirty_flush import GrowthPoint
+from fstui.measure.kinds.dirty_flush import DirtyFlushFigures
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Host
 from fstui.model.quantities import duration_ns
@@ -17,32 +17,22 @@ from fstui.model.storage import Medium, Node, Target
 from tests.factories.evidence import GUEST, METAL, busy, evidence, quiet
 from tests.factories.growth import GROWN_US, flushes
 from tests.factories.steps import flushed, step, traced
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.storage import block, disk, filesystem, on_disk, on_pool, readings, target
 from tests.judge.rules.device.drives import CONTROLLER, PLP
 
-MIB = 1 << 20
 
-
-def growth(us: Sequence[float], arrived: float | None = 1.0, own: Mapping[str, float] | None = None) -> FlushGrowth:
+def growth(
+    arrived: float | None = 1.0, own: dict[str, float] | None = None, us: Sequence[float] = GROWN_US
+) -> FlushGrowth:
     """``own``: the share of each flush time that the devices took themselves."""
-    points = tuple(
-        GrowthPoint(
-            bytes=amount * MIB,
-            sync_ns=round(time * 1000),
-            arrived_share=arrived if amount else None,
-            flush_ms=None if own is None else {name: time * share // 1000 for name, share in own.items()},
-        )
-        for amount, time in zip((0, 1, 4, 16, 32), us, strict=True)
-    )
-    return FlushGrowth(step(), "sequential", points)
-
-
-GROWN = (300, 700, 1900, 6600, 12900)
+    figures = flushes(us, arrived, own).figures
+    assert isinstance(figures, DirtyFlushFigures) and figures.sequential
+    return FlushGrowth(step(), "sequential", figures.sequential.points)
 
 
 @pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
 def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
-    found = growth(GROWN, arrived)
+    found = growth(arrived)
     assert found.shows_no_work is flat and found.looks_growing
 
 
@@ -50,26 +40,18 @@ def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | Non
 def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool) -> None:
     own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
     measured = replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
-    found = growth(GROWN)._replace(step=measured)
+    found = growth()._replace(step=measured)
     assert (found.shows_no_work, found.device_flat) == (flat, flat)
     assert found.because.endswith(f"; longest flush of a device: {duration_ns(longest_us * 1000)} (the kernel's trace)")
-    assert growth(GROWN, own={"sda": 0.0})._replace(step=measured).shows_no_work
-
-
-@pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_000, True)])
-def test_trace_decides_below_dm_multipath(longest_us: int, flat: bool) -> None:
-    """dm itself counts the flushes that it sends to its paths."""
-    own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
-    uncounted = growth(GROWN, own={})
-    assert (uncounted.has_device_times, uncounted.shows_no_work) == (False, False)
-    by_trace = uncounted._replace(step=replace(step(), trace=(traced(device_flush_ns=own),)))
-    assert by_trace.shows_no_work is flat
+    assert growth(own={"sda": 0.0})._replace(step=measured).shows_no_work
+    on_paths = growth(own={})  # dm-multipath counts the flushes that it sends
+    assert (on_paths.has_device_times, on_paths.shows_no_work) == (False, False)
+    assert on_paths._replace(step=measured).shows_no_work is flat
 
 
 def test_device_that_was_as_slow_before_does_not_work_longer() -> None:
-    us = (300, 700, 12_000, 12_500, 12_900)
-    assert growth(us, own={"sda": 1.0}).working_devices == set()
-    assert growth(GROWN, own={"sda": 1.0}).working_devices == {"sda"}
+    assert growth(own={"sda": 1.0}, us=(300, 700, 12_000, 12_500, 12_900)).working_devices == set()
+    assert growth(own={"sda": 1.0}).working_devices == {"sda"}
 
 
 def devices(where: Target, *steps: Step, host: Host = METAL) -> LowestDevices:
@@ -96,60 +78,40 @@ def names(nodes: tuple[Node, ...]) -> list[str]:
 
 @pytest.mark.parametrize(("role", "holds"), [("spare", False), ("l2arc", False), ("mirror leg", True), ("slog", True)])
 def test_spare_and_read_cache_hold_no_data(role: str, holds: bool) -> None:
-    pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=("sda", "sdb"))
-    where = target(
-        filesystem("zfs", "/tank", below=("pool:tank",)), pool, disk(), disk("sdb", readings=readings(role=role))
-    )
+    where = on_pool(disk(), disk("sdb", readings=readings(role=role)))
     assert names(devices(where).all) == (["sda", "sdb"] if holds else ["sda"])
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"link": "virtio"},
-        {"link": "usb"},
-        {"link": "scsi"},
-        {"link": "fc"},
-        {"link": None},
-        {"model": "QEMU HARDDISK"},
-        {"medium": CONTROLLER},
-        {"link": "nvme", "readings": readings(transport="tcp")},
-    ],
-    ids=["virtio", "usb", "scsi", "fc", "unknown", "hypervisor", "controller", "fabric"],
-)
-def test_work_behind_another_memory_is_not_the_drives(changes: dict[str, Any]) -> None:
-    assert not devices(on_disk(None, disk(**changes)), *growing("sda")).verified
-
-
-@pytest.mark.parametrize(
-    ("link", "model"), [("sata", "DELLBOSS VD"), ("sata", "MARVELL Raid VD 0"), ("nvme", "BlueField")]
-)
-def test_volume_of_a_controller_is_no_drive(link: str, model: str) -> None:
-    assert not devices(on_disk(None, disk(link=link, model=model)), *growing("sda")).verified
-
-
-@pytest.mark.parametrize("link", ["sata", "sas", "nvme", "mmc"])
-def test_local_drive_is_verified_and_the_disk_of_a_guest_is_not(link: str) -> None:
-    where = on_disk(None, disk(link=link, readings=readings(form_factor="3")))
-    assert devices(where, *growing("sda")).verified
-    assert not devices(where, *growing()).verified
-    in_guest = devices(where, *growing("sda"), host=GUEST)
-    assert names(in_guest.unverified) == ["sda"]
-    assert in_guest.doubt() == " What the host does with data for sda cannot be seen from here."
 
 
 @pytest.mark.parametrize(
     ("changes", "verified"),
     [
-        ({}, False),
-        ({"readings": readings(rpm="7200")}, False),
-        ({"readings": readings(form_factor="2")}, True),
-        ({"medium": Medium(class_="ssd", declared=True)}, True),
+        *(({"link": link, "readings": readings(form_factor="3")}, True) for link in ("sata", "sas", "nvme", "mmc")),
+        *(({"link": link}, False) for link in ("virtio", "usb", "scsi", "fc", None)),
+        ({"model": "QEMU HARDDISK"}, False),
+        ({"medium": CONTROLLER}, False),
+        ({"link": "nvme", "readings": readings(transport="tcp")}, False),
+        ({"model": "DELLBOSS VD"}, False),
+        ({"model": "MARVELL Raid VD 0"}, False),
+        ({"link": "nvme", "model": "BlueField"}, False),
+        # without a form factor, a SAS device may be an array
+        ({"link": "sas"}, False),
+        ({"link": "sas", "readings": readings(rpm="7200")}, False),
+        ({"link": "sas", "readings": readings(form_factor="2")}, True),
+        ({"link": "sas", "medium": Medium(class_="ssd", declared=True)}, True),
     ],
-    ids=["states nothing", "revolutions", "form factor", "declared"],
+    ids=[
+        *("SATA", "SAS", "NVMe", "eMMC", "virtio", "USB", "SCSI", "FC", "no link"),
+        *("QEMU", "controller", "NVMe over TCP", "BOSS", "Marvell", "BlueField"),
+        *("SAS alone", "SAS, revolutions", "SAS, form factor", "SAS, declared"),
+    ],
 )
-def test_sas_device_without_form_factor_may_be_an_array(changes: dict[str, Any], verified: bool) -> None:
-    assert devices(on_disk(None, disk(link="sas", **changes)), *growing("sda")).verified is verified
+def test_work_is_a_local_drives_own(changes: dict[str, Any], verified: bool) -> None:
+    where = on_disk(None, disk(**changes))
+    assert devices(where, *growing("sda")).verified is verified
+    assert not devices(where, *growing()).verified
+    in_guest = devices(where, *growing("sda"), host=GUEST)
+    assert names(in_guest.unverified) == ["sda"]
+    assert in_guest.doubt() == " What the host does with data for sda cannot be seen from here."
 
 
 @pytest.mark.parametrize(

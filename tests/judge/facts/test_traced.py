@@ -29,30 +29,33 @@ def top(storage: Target, *found: DeviceTrace, **more: Any) -> FlushAccount:
     return Case(evidence(storage, seen(*found, **more), idle=busy("sda", 900))).flushes.synced[0][0]
 
 
-def test_five_percent_of_own_flushes_missing_are_found() -> None:
-    assert top(on_disk(), traced(us=1900, others=4000)).outcome == "missing"
-    assert top(on_disk(), traced(us=1999, others=4000)).outcome != "missing"
+BTRFS = on_disk(filesystem("btrfs"))
+APPEND, FSYNC = {"offsets": "append"}, {"sync": "fsync"}
+BY_OTHERS, FEW = traced(others=2 * SYNCS), traced(others=10)
 
 
 @pytest.mark.parametrize(
-    "trace",
+    ("storage", "trace", "how", "outcome"),
     [
-        pytest.param({"kernel": SYNCS}, id="journal thread, or worker of an io limit"),
-        pytest.param({"kernel": None, "others": SYNCS}, id="in a pid namespace"),
-        pytest.param({"fua_in_all": SYNCS}, id="FUA writes of any process"),
+        pytest.param(None, traced(us=1900, others=4000), {}, "missing", id="five percent are missing"),
+        pytest.param(None, traced(us=1999, others=4000), {}, "complete", id="one is missing"),
+        pytest.param(None, traced(kernel=SYNCS), {}, "noisy", id="journal thread, or worker of an io limit"),
+        pytest.param(None, traced(kernel=None, others=SYNCS), {}, "noisy", id="in a pid namespace"),
+        pytest.param(None, traced(fua_in_all=SYNCS), {}, "noisy", id="FUA writes of any process"),
+        pytest.param(None, LOST, {}, "noisy", id="an event was lost"),
+        # the commit of another process may carry fstui's own
+        pytest.param(None, BY_OTHERS, APPEND, "noisy", id="append"),
+        pytest.param(None, BY_OTHERS, FSYNC, "noisy", id="fsync"),
+        pytest.param(BTRFS, BY_OTHERS, {}, "noisy", id="btrfs"),
+        pytest.param(None, FEW, APPEND, "missing", id="append, too few"),
+        pytest.param(None, FEW, FSYNC, "missing", id="fsync, too few"),
+        pytest.param(BTRFS, FEW, {}, "missing", id="btrfs, too few"),
     ],
 )
-def test_flushes_that_may_be_own_show_nothing(trace: dict[str, Any]) -> None:
-    found = top(on_disk(), traced(**trace))
-    assert found.outcome == "noisy"
-
-
-@pytest.mark.parametrize("case", ["append", "fsync", "btrfs"])
-def test_commit_of_another_process_may_carry_own_flushes(case: str) -> None:
-    storage = on_disk(filesystem("btrfs") if case == "btrfs" else None)
-    how: dict[str, Any] = {"append": {"offsets": "append"}, "fsync": {"sync": "fsync"}}.get(case, {})
-    assert top(storage, traced(others=2 * SYNCS), **how).outcome != "missing"
-    assert top(storage, traced(others=10), **how).outcome == "missing"  # too few even so
+def test_flushes_are_own_only_if_no_other_may_be(
+    storage: Target | None, trace: DeviceTrace, how: dict[str, Any], outcome: str
+) -> None:
+    assert top(storage or on_disk(), trace, **how).outcome == outcome
 
 
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
@@ -81,11 +84,7 @@ def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
 )
 def test_flushes_that_cannot_be_traced_show_nothing(storage: Target) -> None:
     assert top(storage, traced(us=0)).trace is None
-
-
-def test_lost_event_leaves_only_the_counters() -> None:
-    found = top(on_disk(), LOST)
-    assert (found.trace, found.outcome) == (None, "noisy")
+    assert top(on_disk(), LOST).trace is None
 
 
 def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:

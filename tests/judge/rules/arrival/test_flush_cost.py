@@ -11,7 +11,7 @@ from fstui.model.storage import Medium, Target
 from tests.factories.evidence import GUEST, METAL, busy, finding, rules, verdict
 from tests.factories.growth import FLAT_US, GROWN_US, flushes
 from tests.factories.steps import flushed, own_time, step, write
-from tests.factories.storage import block, disk, filesystem, loop, on_disk, on_loop, readings, target
+from tests.factories.storage import disk, filesystem, loop, on_array, on_disk, on_loop, readings
 
 GUEST_DISK = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
 
@@ -38,6 +38,7 @@ def test_flat_flush_in_a_guest_is_a_note_with_its_next_step() -> None:
 BOTH = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
 CACHED_US = (80, 2000, 8000, 25000, 48000)
 """As of a cache above the device."""
+NOT_ITS_OWN = "growth is not the device's own"
 SYNC_MOUNT = on_disk(filesystem(below=("vda",), sync_option="sync"), GUEST_DISK.stack[1])
 TMPFS = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
 
@@ -70,28 +71,22 @@ def test_cost_that_shows_nothing_has_no_note(where: Target, steps: tuple[Step, .
     assert "flush-cost" not in rules(in_guest(*steps, where=where, **fields))
 
 
-def test_flush_of_up_to_three_times_a_write_is_cheap() -> None:
-    assert "flush-cost" in rules(in_guest(*measured(flushes(), ts=269)))
-
-
 @pytest.mark.parametrize(
-    "us",
-    [(175, 328, 333, 216, 308), (996, 226, 186, 191, 477)],
-    ids=["noisy host", "noise before anything is written"],
+    ("steps", "words"),
+    [
+        pytest.param(measured(flushes(), ts=269), "", id="a flush of up to three times a write is cheap"),
+        pytest.param(measured(flushes((175, 328, 333, 216, 308))), "", id="noisy host"),
+        pytest.param(measured(flushes((996, 226, 186, 191, 477))), "", id="noise before anything is written"),
+        pytest.param(measured(flushes((9_000, 40_000, 39_000, 30_000, 41_000), own=None)), "", id="slow"),
+        pytest.param(measured(flushes(CACHED_US, arrived=0.0)), NOT_ITS_OWN, id="a cache above the device"),
+        pytest.param(measured(flushes(GROWN_US, own={"vda": 0.0})), NOT_ITS_OWN, id="the device did nothing"),
+        pytest.param(measured(flushes(GROWN_US, own={"vda": 0.2})), NOT_ITS_OWN, id="the device did little"),
+        pytest.param(measured(flushes(GROWN_US, own={})), NOT_ITS_OWN, id="the device counts no time"),
+    ],
 )
-def test_noise_is_no_growth(us: tuple[float, ...]) -> None:
-    assert finding(in_guest(*measured(flushes(us))), "flush-cost").verdict is None
-
-
-def test_slow_flush_that_takes_no_longer_is_no_growth() -> None:
-    noise = flushes((9_000, 40_000, 39_000, 30_000, 41_000), own=None)
-    assert finding(in_guest(*measured(noise)), "flush-cost").verdict is None
-
-
-def test_growth_of_a_cache_above_the_device_does_not_count() -> None:
-    judgement = in_guest(*measured(flushes((80, 2000, 8000, 25000, 48000), arrived=0.0)))
-    assert finding(judgement, "flush-cost").verdict is None
-    assert "growth is not the device's own" in finding(judgement, "flush-cost").sentence
+def test_cost_without_growth_of_the_device_is_a_note(steps: tuple[Step, ...], words: str) -> None:
+    found = finding(in_guest(*steps), "flush-cost")
+    assert found.verdict is None and words in found.sentence
 
 
 def test_declared_platter_that_takes_its_time_is_consistent() -> None:
@@ -136,10 +131,9 @@ def test_growing_flush_is_consistent_and_low_in_a_guest(host: Host, confidence: 
     ids=["both", "one is faster", "one does nothing", "one does little", "one gets no flush", "not counted"],
 )
 def test_each_lowest_device_has_to_take_longer(own: dict[str, float] | None, confidence: str) -> None:
-    array = block("md0", "md", "sda", "sdb", readings=readings(level="raid1"))
-    where = target(filesystem(below=("md0",)), array, disk(), disk("sdb"))
     both: dict[str, Any] = {"flushes": {"sda": 1, "sdb": 1}}
-    found = finding(verdict(where, flushed(400, **both), flushes(GROWN_US, own=own), host=METAL), "flush-cost")
+    grown = flushes(GROWN_US, own=own)
+    found = finding(verdict(on_array(disk(), disk("sdb")), flushed(400, **both), grown, host=METAL), "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
     assert ("sdb 12 ms" in found.because[0]) is (own is not None)
     assert ("flushes have an effect on sda" in found.sentence) is (confidence == "low")
@@ -151,13 +145,6 @@ def test_growth_that_no_device_counted_is_low() -> None:
     protected = on_disk(filesystem(), disk(medium=Medium(class_="ssd-plp", write_cache="plp")))
     found = finding(verdict(protected, flushed(400), flushes(GROWN_US, own=None), host=METAL), "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", "low")
-
-
-@pytest.mark.parametrize("own", [{"vda": 0.0}, {"vda": 0.2}, {}])
-def test_growth_of_the_filesystem_says_nothing_about_the_device(own: dict[str, float]) -> None:
-    judgement = in_guest(*measured(flushes(GROWN_US, own=own)))
-    assert finding(judgement, "flush-cost").verdict is None
-    assert "growth is not the device's own" in finding(judgement, "flush-cost").sentence
 
 
 @pytest.mark.parametrize(("extra_us", "hit"), [(3356, True), (3355, False)])

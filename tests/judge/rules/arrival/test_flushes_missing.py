@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step, traced
 from tests.factories.storage import block, disk, filesystem, on_disk, target
+from tests.judge.facts.test_flushes import external_journal
 
 
 @pytest.mark.parametrize(
@@ -35,10 +35,6 @@ def test_ext4_without_a_journal_may_send_none_itself(journal: str, named: bool) 
     assert ("tune2fs" in found.next[0]) is named
 
 
-def test_half_of_what_btrfs_sends_is_too_few() -> None:
-    assert verdict(on_disk(filesystem("btrfs")), step(flushes=1, share=5)).verdict == "not-durable"
-
-
 def test_one_bad_step_is_enough() -> None:
     judgement = verdict(None, step(), step("O_DSYNC", sync="none", open_flags=("dsync",), flushes=0))
     assert judgement.verdict == "not-durable"
@@ -51,25 +47,10 @@ def test_no_flush_is_expected_at_an_unknown_cache() -> None:
 
 def test_ext4_with_an_external_journal_flushes_only_the_journal() -> None:
     """Linux 6.12: 73 fsyncs sent 146 flushes to the journal and none to the data; two power cuts lost them all."""
-    external = replace(filesystem(below=("sda", "sdb")), below_roles={"sdb": "journal"})
     committed = step("fsync", sync="fsync", flushes={"sda": 0, "sdb": 2}, share={"sda": 1, "sdb": 1})
-    found = finding(verdict(on_disk(external, disk(), disk("sdb")), committed), "flushes-missing")
+    found = finding(verdict(external_journal(), committed), "flushes-missing")
     assert found.verdict == "not-durable"
     assert any("external journal" in line for line in found.next)
-    kept = step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 0})
-    assert "flushes-missing" not in rules(verdict(on_disk(external, disk(), disk("sdb")), kept))
-
-
-def test_data_journal_on_another_disk_needs_only_its_flushes() -> None:
-    """Linux 6.18: 50 fdatasyncs sent 100 flushes to the journal, and 50 to the data for checkpoints."""
-    external = replace(filesystem(below=("sda", "sdb"), data="journal"), below_roles={"sdb": "journal"})
-    stack = on_disk(external, disk(), disk("sdb"))
-    honest = verdict(stack, step(flushes={"sda": 1, "sdb": 2}, share={"sda": 1, "sdb": 1.7}))
-    assert honest.verdict == "consistent" and "flushes-missing" not in rules(honest)
-    checkpointed_later = verdict(stack, step(flushes={"sda": 0, "sdb": 2}, share={"sda": 0, "sdb": 1.7}))
-    assert "flushes-missing" not in rules(checkpointed_later) and "bytes-missing" not in rules(checkpointed_later)
-    dropped = verdict(stack, step(flushes={"sda": 1, "sdb": 0}, share={"sda": 1, "sdb": 1.7}))
-    assert dropped.verdict == "not-durable" and "flushes-missing" in rules(dropped)
 
 
 def test_flushes_of_a_neighbour_do_not_hide_missing_ones() -> None:
@@ -110,7 +91,3 @@ def test_several_writers_share_each_flush_at_most_once(flushes: float, missing: 
 )
 def test_several_writers_without_a_sync_per_write_expect_nothing(changes: dict[str, Any]) -> None:
     assert "flushes-missing" not in rules(verdict(None, step(flushes=0, writers=4, **changes)))
-
-
-def test_several_writers_may_rewrite_the_same_blocks() -> None:
-    assert "bytes-missing" not in rules(verdict(None, step(flushes=0.5, share=0.1, writers=16)))

@@ -3,7 +3,7 @@
 import pytest
 
 from fstui.model.steps import Step
-from fstui.model.storage import Node, Target
+from fstui.model.storage import Target
 from tests.factories.databases import database, with_figures
 from tests.factories.evidence import busy, finding, rules, verdict
 from tests.factories.steps import step
@@ -17,20 +17,25 @@ def dsync(rate: float, flushes: float | None) -> Step:
     return step("O_DSYNC", rate=rate, flushes=flushes, open_flags=("dsync",), sync="none")
 
 
-def test_far_cheaper_without_its_flushes_is_suspicious() -> None:
-    found = finding(verdict(None, SYNC, dsync(9000, 0.0)), RULE)
-    assert found.verdict == "suspicious" and "does less for the flag" in found.sentence
-    assert found.because[1] == "O_DSYNC: 9\xa0000/s, 0.00 flushes each"
+UNCOUNTED = on_disk(filesystem(), disk(counted=False))
+"""As with iostats off."""
 
 
-def test_far_cheaper_without_counters_is_a_note() -> None:
-    found = finding(verdict(uncounted(), SYNC, dsync(9000, None)), RULE)
-    assert found.verdict is None and "No layer counts flushes" in found.sentence
-
-
-def test_far_cheaper_with_its_flushes_is_a_note() -> None:
-    found = finding(verdict(None, SYNC, dsync(9000, 1.0)), RULE)
-    assert found.verdict is None and "the flag works" in found.sentence
+@pytest.mark.parametrize(
+    ("where", "flushes", "expected", "words"),
+    [
+        (None, 0.0, "suspicious", "does less for the flag"),
+        (UNCOUNTED, None, None, "No layer counts flushes"),
+        (None, 1.0, None, "the flag works"),
+    ],
+    ids=["without its flushes", "not counted", "with its flushes"],
+)
+def test_far_cheaper_is_suspicious_without_flushes(
+    where: Target | None, flushes: float | None, expected: str | None, words: str
+) -> None:
+    found = finding(verdict(where, SYNC, dsync(9000, flushes)), RULE)
+    assert found.verdict == expected and words in found.sentence
+    assert flushes is None or found.because[1] == f"O_DSYNC: 9\xa0000/s, {flushes:.2f} flushes each"
 
 
 @pytest.mark.parametrize("noise", ["writers", "waited for a CPU", "crowded"])
@@ -43,10 +48,6 @@ def test_a_difference_is_not_reported_next_to_others(noise: str) -> None:
     idle = busy("sda", 30) if noise == "writers" else None
     assert RULE not in rules(verdict(None, *steps, dsync(797, 1.0), idle=idle))
     assert finding(verdict(None, *steps, dsync(797, 0.0), idle=idle), RULE).verdict == "suspicious"
-
-
-def test_little_cheaper_is_not_reported() -> None:
-    assert RULE not in rules(verdict(None, SYNC, dsync(5000, 0.0)))
 
 
 @pytest.mark.parametrize(
@@ -64,17 +65,15 @@ def test_far_cheaper_without_expected_flushes_is_a_note(where: Target) -> None:
     assert found.verdict is None
 
 
-def test_few_writes_are_not_compared() -> None:
-    few = step("O_DSYNC", rate=9000, ops=19, flushes=0.0, open_flags=("dsync",), sync="none")
-    assert RULE not in rules(verdict(None, SYNC, few))
+FUA = on_disk(filesystem(), disk(fua=True))
+FUA_WRITES = step("O_DIRECT+O_DSYNC", rate=9000, flushes=0.0, open_flags=("direct", "dsync"), sync="none")
+FEW = step("O_DSYNC", rate=9000, ops=19, flushes=0.0, open_flags=("dsync",), sync="none")
 
 
-def test_o_direct_may_be_a_single_fua_write() -> None:
-    forced = step("O_DIRECT+O_DSYNC", rate=9000, flushes=0.0, open_flags=("direct", "dsync"), sync="none")
-    assert RULE not in rules(verdict(on_disk(filesystem(), disk(fua=True)), SYNC, forced))
-
-
-def uncounted() -> Target:
-    """A disk with iostats off."""
-    device: Node = disk(counted=False)
-    return on_disk(filesystem(), device)
+@pytest.mark.parametrize(
+    ("where", "done"),
+    [(None, dsync(5000, 0.0)), (None, FEW), (FUA, FUA_WRITES)],
+    ids=["little cheaper", "few writes", "FUA writes need no flush"],
+)
+def test_other_rates_are_not_reported(where: Target | None, done: Step) -> None:
+    assert RULE not in rules(verdict(where, SYNC, done))

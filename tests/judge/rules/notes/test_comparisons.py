@@ -11,9 +11,9 @@ from fstui.measure.kinds.sysbench_fileio import SysbenchFileio, SysbenchFileioFi
 from fstui.model.host import Process
 from fstui.model.judgement import Finding
 from fstui.model.run import Evidence
-from fstui.model.steps import Latency, Step
+from fstui.model.steps import Step
 from tests.factories.evidence import busy, finding, rules, verdict
-from tests.factories.steps import step
+from tests.factories.steps import latency, step
 from tests.factories.storage import disk, filesystem, on_disk
 
 
@@ -75,7 +75,7 @@ def test_compared_steps_differ_only_in_the_call(settings: dict[str, Any]) -> Non
     assert not both or "fsync-dearer" in rules(verdict(None, by_fsync(**both), by_fdatasync(**both)))
 
 
-OWN = Latency(min=1, mean=500_000, p50=480_000, p90=1, p95=1, p99=None, p99_9=None, max=1)
+OWN = latency(480_000, 500_000)
 FSTUI = Step(
     name="fstui", settings=SyncWrites(), elapsed_s=2.0, ops=2000, rate_per_s=1000.0, latency_ns=OWN, sync_ns=OWN
 )

@@ -1,10 +1,11 @@
 """Conditions of the run that limit what its measurements show."""
 
+from typing import Any
+
 import pytest
 
 from fstui.judge import judge
 from fstui.model.host import Process
-from fstui.model.judgement import Finding
 from fstui.model.run import Evidence
 from fstui.model.storage import Reading, Target
 from tests.factories.evidence import busy, finding, rules, verdict
@@ -82,37 +83,31 @@ def test_degraded_stack_comes_first_in_the_sentence() -> None:
     judgement = verdict(STACK, step())
     assert judgement.sentence.startswith("The stack is degraded or faulty (md0 degraded: 1)")
     assert "syncs sent one flush to " in judgement.sentence
-
-
-def test_degraded_stack_names_the_file() -> None:
-    found = finding(verdict(STACK), "stack-state")
-    assert found.verdict is None
-    assert found.because == ("md0 degraded: 1 (/sys/block/md0/md/degraded)",)
+    found = finding(judgement, "stack-state")
+    assert (found.verdict, found.because) == (None, ("md0 degraded: 1 (/sys/block/md0/md/degraded)",))
 
 
 LIMIT = Reading(what="254:0 write_iops", value="100", path="/sys/fs/cgroup/blkio/db/blkio.throttle.write_iops_device")
 STUB = Reading(what="preload", value="/usr/lib/libeatmydata.so", path="/proc/812/maps")
 
 
-def findings_in_cgroup(like: Process | None) -> list[Finding]:
-    return list(judge(Evidence(like=like)).findings)
-
-
 def test_cgroup_note_needs_the_option() -> None:
-    assert findings_in_cgroup(None) == []
+    assert judge(Evidence()).findings == ()
 
 
-def test_limits_of_the_cgroup_are_named_with_their_file() -> None:
-    (note,) = findings_in_cgroup(Process(pid=812, name="mysqld", cgroup="/db", io_limits=(LIMIT,), seccomp="off"))
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"cgroup": "/db", "io_limits": (LIMIT,), "seccomp": "off"}, f"254:0 write_iops 100 ({LIMIT.path})"),
+        ({"seccomp": "filter"}, "seccomp filter"),
+    ],
+    ids=["limit", "seccomp"],
+)
+def test_restrictions_of_another_process_are_a_note(fields: dict[str, Any], words: str) -> None:
+    (note,) = judge(Evidence(like=Process(pid=812, name="mysqld", **fields))).findings
     assert (note.rule, note.verdict) == ("another-cgroup", None)
     assert "mysqld (812)" in note.title
-    assert any("254:0 write_iops 100" in line and LIMIT.path in line for line in note.because)
-
-
-def test_seccomp_filter_of_the_process_is_a_note() -> None:
-    (note,) = findings_in_cgroup(Process(pid=812, name="mysqld", seccomp="filter"))
-    assert note.verdict is None
-    assert "seccomp filter" in note.sentence
+    assert words in "\n".join((note.sentence, *note.because))
 
 
 def test_stub_library_of_the_process_is_not_durable() -> None:

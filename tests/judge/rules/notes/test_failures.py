@@ -4,12 +4,13 @@ import errno
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.measure.kinds.dirty_flush import DirtyFlush
 from fstui.measure.kinds.sysbench import Sysbench
-from fstui.model.steps import Failure, Latency, PendingOperation, Step
+from fstui.model.steps import Failure, PendingOperation, Step
 from tests.factories.evidence import finding, rules, verdict
-from tests.factories.steps import step
+from tests.factories.steps import counted, latency, step
 
 
 def failed(call: str, number: int, **settings: object) -> Step:
@@ -55,8 +56,10 @@ def test_full_disk_is_a_note(number: int) -> None:
     assert written.verdict is None and "accepted" not in written.sentence
 
 
-def test_error_of_another_call_has_no_finding() -> None:
-    assert rules(verdict(None, failed("open", errno.EINVAL))) == set()
+@pytest.mark.parametrize(("call", "number"), [("open", errno.EINVAL), ("commit", errno.EIO)])
+def test_error_of_another_call_has_no_finding(call: str, number: int) -> None:
+    """SQLite also reports EIO for a lock or for memory."""
+    assert rules(verdict(None, failed(call, number))) == set()
 
 
 @pytest.mark.parametrize("call", ["chdir", "open", "pwrite"])
@@ -68,11 +71,6 @@ def test_filesystem_that_stops_gives_cannot_tell(call: str, number: int) -> None
     assert (found.verdict, found.scope, judgement.verdict) == ("cannot-tell", "storage", "cannot-tell")
     assert judgement.sentence.startswith(f"In step next, {call} failed with {errno.errorcode[number]}: the filesystem ")
     assert "dmesg" in found.next[0] and "steps-failed" not in rules(judgement)
-
-
-def test_io_error_of_a_database_has_no_finding() -> None:
-    """SQLite also reports EIO for a lock or for memory."""
-    assert rules(verdict(None, failed("commit", errno.EIO))) == set()
 
 
 def test_short_write_is_a_note() -> None:
@@ -100,9 +98,8 @@ def test_failed_steps_come_first_in_the_sentence() -> None:
 
 def test_failed_steps_with_the_same_name_all_count() -> None:
     """Rounds repeat the steps."""
-    found = finding(verdict(None, step(), failed_step("fsync"), failed_step("fsync")), "steps-failed")
-    assert found.title == "2 of 3 steps failed, the first in chdir"
-    assert len(found.because) == 2
+    found = finding(verdict(None, step(), *[failed_step("fsync")] * 2), "steps-failed")
+    assert (found.title, len(found.because)) == ("2 of 3 steps failed, the first in chdir", 2)
 
 
 @pytest.mark.parametrize("steps", [
@@ -114,33 +111,30 @@ def test_failed_steps_note_needs_some_other_failures(steps: tuple[Step, ...]) ->
     assert "steps-failed" not in rules(verdict(None, *steps))
 
 
+MARIADB = Sysbench(server="mariadb")
 NEVER = PendingOperation(call="fdatasync", elapsed_s=13.0)
 
 
-def took(longest_s: float, p50_s: float = 0.002) -> Latency:
-    longest, usual = round(longest_s * 1e9), round(p50_s * 1e9)
-    return Latency(min=usual, mean=usual, p50=usual, p90=usual, p95=usual, p99=None, p99_9=None, max=longest)
-
-
 def held(longest_s: float, elapsed_s: float, p50_s: float = 0.002, ops: int = 40, **changes: Any) -> Step:
-    return step("commits", ops=ops, changes={"latency_ns": took(longest_s, p50_s), "elapsed_s": elapsed_s, **changes})
+    return step(
+        "commits",
+        ops=ops,
+        changes={"latency_ns": latency(p50_s * 1e9, longest_ns=longest_s * 1e9), "elapsed_s": elapsed_s, **changes},
+    )
+
+
+FROZEN = held(13.0, 15.0, unanswered=NEVER, status="stopped")
 
 
 def test_operation_that_never_returned_gives_cannot_tell() -> None:
-    frozen = held(13.0, 15.0, unanswered=NEVER, status="stopped")
-    assert verdict(None, step()).verdict == "consistent"
-    judged = verdict(None, step(), frozen)
+    judged = verdict(None, step(), FROZEN)
     found = finding(judged, "stood-still")
     assert (judged.verdict, judged.confidence, found.verdict) == ("cannot-tell", "high", "cannot-tell")
     assert judged.sentence == found.sentence
     assert found.sentence == (
         "All I/O of commits stopped for 13.0 s of 15.0 s: fdatasync had not returned when fstui stopped waiting."
     )
-
-
-def test_missing_flushes_outweigh_stopped_io() -> None:
-    frozen = held(13.0, 15.0, unanswered=NEVER, status="stopped")
-    assert verdict(None, step(flushes=0.0), frozen).verdict == "not-durable"
+    assert verdict(None, step(flushes=0.0), FROZEN).verdict == "not-durable"  # missing flushes outweigh it
 
 
 def test_long_operation_comes_first_but_decides_nothing() -> None:
@@ -151,22 +145,19 @@ def test_long_operation_comes_first_but_decides_nothing() -> None:
     assert verdict(None, step(), thawed).verdict == "consistent"
 
 
-def test_work_of_the_device_for_others_is_named() -> None:
-    thawed = step("commits", ops=1, flushes=725.0, changes={"latency_ns": took(10.0), "elapsed_s": 13.0})
-    assert (
-        "sda counted 725 flushes in that time: it worked for other processes"
-        in finding(verdict(None, thawed), "stood-still").because
-    )
-
-
-def test_flushes_of_transactions_are_not_work_for_others() -> None:
-    """MariaDB sends several flushes for each transaction."""
-    frozen = step(
-        ops=131, flushes=3.6, changes={"unanswered": NEVER, "status": "stopped", "settings": Sysbench(server="mariadb")}
-    )
-    assert not any(
-        "it worked for other" in line for line in finding(verdict(None, step(), frozen), "stood-still").because
-    )
+@pytest.mark.parametrize(
+    ("done", "named"),
+    [
+        (replace(held(10.0, 13.0, ops=1), counters=(counted("sda", 725, 0),)), True),
+        # MariaDB sends several flushes for each transaction
+        (replace(step(ops=131, flushes=3.6, status="stopped"), unanswered=NEVER, settings=MARIADB), False),
+    ],
+    ids=["one sync", "transactions"],
+)
+def test_work_of_the_device_for_others_is_named(done: Step, named: bool) -> None:
+    because = finding(verdict(None, step(), done), "stood-still").because
+    assert ("sda counted 725 flushes in that time: it worked for other processes" in because) is named
+    assert any("it worked for other" in line for line in because) is named
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,6 @@ def test_relative_upper_directory_is_resolved() -> None:
     layer = filesystem("overlay", upperdir="ab12/diff", upperdir_at="/var/lib/containers/storage/overlay/ab12/diff")
     found = finding(judge(evidence(on_disk(layer))), "container-layer")
     assert "upperdir_at: /var/lib/containers/storage/overlay/ab12/diff" in found.because[0]
-
-
-def test_overlay_of_a_user_has_no_note() -> None:
     mine = filesystem("overlay", upperdir="/srv/upper")
     assert "container-layer" not in rules(judge(evidence(on_disk(mine))))
 

@@ -6,49 +6,48 @@ import msgspec
 import pytest
 
 from fstui.model.host import Host
-from fstui.model.steps import Latency
-from fstui.model.storage import Medium
+from fstui.model.steps import Step
+from fstui.model.storage import Medium, Target
 from tests.factories.box import Box, vpd_page_b1
 from tests.factories.evidence import GUEST, HONEST_PROCESS, METAL, busy, finding, rules, verdict
 from tests.factories.looking import look
-from tests.factories.steps import step
-from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
+from tests.factories.steps import latency, step
+from tests.factories.storage import block, disk, filesystem, on_array, on_disk, readings, target
 from tests.judge.rules.rotation.platters import NO_CACHE, READ, SPINNING, declared, o_direct, same_block
 
 RULE = "same-block-rotation"
 
 
+LIMITED = {"process": msgspec.structs.replace(HONEST_PROCESS, io_limits=readings(write_iops="100"))}
+UNCOUNTED = on_disk(filesystem(), disk(medium=READ, counted=False))
+ON_LUKS = target(
+    filesystem(below=("dm-1",)), block("dm-1", "dm-linear", "dm-0"), block("dm-0", "dm-crypt", "sda"), disk(medium=READ)
+)
+
+
 @pytest.mark.parametrize(
-    ("rate", "verdict_", "confidence"),
+    ("where", "done", "fields", "verdict_", "confidence"),
     [
-        (60, "consistent", "medium"),
-        (132, "consistent", "medium"),
-        (133, "consistent", "low"),
-        (180, "consistent", "low"),
-        (181, "suspicious", "medium"),
-        (600, "suspicious", "medium"),
-        (9000, "suspicious", "medium"),
+        pytest.param(SPINNING, same_block(60), {}, "consistent", "medium", id="slow"),
+        pytest.param(SPINNING, same_block(132), {}, "consistent", "medium", id="10 % faster"),
+        pytest.param(SPINNING, same_block(133), {}, "consistent", "low", id="more than 10 % faster"),
+        pytest.param(SPINNING, same_block(180), {}, "consistent", "low", id="half as fast again"),
+        pytest.param(SPINNING, same_block(181), {}, "suspicious", "medium", id="more than half as fast again"),
+        pytest.param(SPINNING, same_block(9000), {}, "suspicious", "medium", id="far too fast"),
+        # some hard disks keep their cache in flash and do not report it
+        pytest.param(declared(), same_block(600, device="vda"), {}, "suspicious", "medium", id="declared"),
+        pytest.param(declared(), same_block(601, device="vda"), {}, "suspicious", "high", id="declared, five times"),
+        pytest.param(SPINNING, same_block(60), LIMITED, "consistent", "low", id="a limit"),
+        pytest.param(SPINNING, same_block(60), {"idle": busy("sda", 3)}, "consistent", "low", id="a neighbour"),
+        pytest.param(UNCOUNTED, same_block(812), {}, "suspicious", "medium", id="flushes not counted"),
+        pytest.param(ON_LUKS, same_block(900), {}, "suspicious", "medium", id="below LVM and LUKS"),
     ],
 )
-def test_limits_at_7200_rpm(rate: float, verdict_: str, confidence: str) -> None:
-    found = finding(verdict(SPINNING, same_block(rate)), "same-block-rotation")
+def test_rewrites_are_compared_with_revolutions(
+    where: Target, done: Step, fields: dict[str, Any], verdict_: str, confidence: str
+) -> None:
+    found = finding(verdict(where, done, **fields), RULE)
     assert (found.verdict, found.confidence, found.scope) == (verdict_, confidence, "storage")
-
-
-LIMITED = {"process": msgspec.structs.replace(HONEST_PROCESS, io_limits=readings(write_iops="100"))}
-
-
-@pytest.mark.parametrize("held_back", [LIMITED, {"idle": busy("sda", 3)}], ids=["a limit", "a neighbour"])
-def test_limit_or_neighbour_lowers_the_confidence(held_back: dict[str, Any]) -> None:
-    assert finding(verdict(SPINNING, same_block(60)), RULE).confidence == "medium"
-    assert finding(verdict(SPINNING, same_block(60), **held_back), RULE).confidence == "low"
-
-
-@pytest.mark.parametrize(("rate", "confidence"), [(600, "medium"), (601, "high")])
-def test_declared_disk_raises_the_confidence(rate: float, confidence: str) -> None:
-    """Some hard disks keep their cache in flash and do not report it."""
-    found = finding(verdict(declared(), same_block(rate, device="vda")), "same-block-rotation")
-    assert (found.verdict, found.confidence) == ("suspicious", confidence)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +81,9 @@ def test_disk_with_flash_is_allowed_to_be_faster(box: Box) -> None:
     assert judged.verdict not in {"suspicious", "not-durable"}, judged.sentence
 
 
-def test_confidence_is_medium_without_counted_flushes() -> None:
-    uncounted = on_disk(filesystem(), disk(medium=READ, counted=False))
-    found = finding(verdict(uncounted, same_block(812)), "same-block-rotation")
-    assert (found.verdict, found.confidence) == ("suspicious", "medium")
-
-
 def test_sentence_of_a_disk_that_is_too_fast() -> None:
     judgement = verdict(declared(NO_CACHE), same_block(812, device="vda"), host=Host(virtualization="virtualbox"))
-    found = finding(judgement, "same-block-rotation")
+    found = finding(judgement, RULE)
     assert judgement.verdict == "suspicious"
     assert found.title == "812/s, 7200 rpm allows 120/s"
     assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
@@ -102,14 +95,14 @@ def test_sentence_of_a_disk_that_is_too_fast() -> None:
 
 def test_sentence_of_a_consistent_disk() -> None:
     judgement = verdict(SPINNING, same_block(118))
-    found = finding(judgement, "same-block-rotation")
+    found = finding(judgement, RULE)
     assert (found.confidence, found.sentence.endswith("only a power cut proves more.")) == ("medium", True)
     assert judgement.verdict == "consistent"
 
 
 @pytest.mark.parametrize("own", [0.0, 0.4])
 def test_disk_that_did_not_take_the_time_is_named(own: float) -> None:
-    found = finding(verdict(SPINNING, same_block(100, own=own)), "same-block-rotation")
+    found = finding(verdict(SPINNING, same_block(100, own=own)), RULE)
     assert (found.verdict, found.confidence) == ("consistent", "low")
     assert found.sentence.endswith("Nothing in this run shows that flushes have an effect on sda.")
 
@@ -117,7 +110,7 @@ def test_disk_that_did_not_take_the_time_is_named(own: float) -> None:
 def test_virtual_disk_that_reports_rotation_is_not_compared() -> None:
     virtual = on_disk(filesystem(below=("vda",)), disk("vda", link="virtio", rotational=True))
     for host in (METAL, GUEST):
-        assert "same-block-rotation" not in rules(verdict(virtual, same_block(9000, device="vda"), host=host))
+        assert RULE not in rules(verdict(virtual, same_block(9000, device="vda"), host=host))
 
 
 @pytest.mark.parametrize(
@@ -136,34 +129,25 @@ def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast(changes: dict[str, Any
     named = readings(grade="hard disk")
     where = on_disk(filesystem(), disk(**{"rotational": True, "readings": named, **changes}))
     judgement = verdict(where, same_block(400))
-    assert ("same-block-rotation" in rules(judgement)) is judged
+    assert (RULE in rules(judgement)) is judged
     if judged:
-        found = finding(judgement, "same-block-rotation")
+        found = finding(judgement, RULE)
         assert (found.verdict, found.confidence) == ("suspicious", "medium")
         assert any("15\xa0000 rpm assumed" in line for line in found.because)
 
 
-def test_platter_below_lvm_and_luks_is_compared() -> None:
-    mapped = (block("dm-1", "dm-linear", "dm-0"), block("dm-0", "dm-crypt", "sda"))
-    stack = target(filesystem(below=("dm-1",)), *mapped, disk(medium=READ))
-    assert finding(verdict(stack, same_block(900)), "same-block-rotation").verdict == "suspicious"
-
-
 def test_fastest_of_several_platters_sets_the_limit() -> None:
     slow, fast = Medium(class_="hdd-5400", write_cache="none"), Medium(class_="hdd-10000", write_cache="volatile")
-    stack = target(
-        filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), disk(medium=slow), disk("sdb", medium=fast)
-    )
+    stack = on_array(disk(medium=slow), disk("sdb", medium=fast))
     judgement = verdict(stack, same_block(170, flushes={"sda": 1, "sdb": 1}), o_direct(9000, device="sda"))
-    assert finding(judgement, "same-block-rotation").title == "170/s, 10\xa0000 rpm allows 167/s"
+    assert finding(judgement, RULE).title == "170/s, 10\xa0000 rpm allows 167/s"
     assert "odirect-no-cache" not in rules(judgement)  # one of them has a cache
     assert "odirect-before-platter" in rules(judgement)
 
 
 def test_assumed_speed_is_mentioned() -> None:
     unknown, known = disk(rotational=True, readings=readings(grade="hard disk")), disk("sdb", medium=READ)
-    mixed = target(filesystem(below=("md0",)), block("md0", "md", "sda", "sdb"), unknown, known)
-    found = finding(verdict(mixed, same_block(200, flushes={"sda": 1, "sdb": 1})), "same-block-rotation")
+    found = finding(verdict(on_array(unknown, known), same_block(200, flushes={"sda": 1, "sdb": 1})), RULE)
     assert (found.verdict, found.confidence) == ("consistent", "low")
     assert "at most 15\xa0000 rpm" in found.sentence
 
@@ -176,10 +160,10 @@ def test_assumed_speed_is_mentioned() -> None:
 )  # fmt: skip
 def test_step_that_does_more_than_rewrite_is_not_compared(changes: dict[str, Any]) -> None:
     settings: dict[str, Any] = {"offsets": "same", "rate": 900.0, "ops": 900, **changes}
-    assert "same-block-rotation" not in rules(verdict(SPINNING, step(**settings)))
+    assert RULE not in rules(verdict(SPINNING, step(**settings)))
 
 
 def test_mean_is_reported_if_few_operations_take_the_time() -> None:
-    throttled = Latency(min=200_000, mean=20_000_000, p50=245_000, p90=1, p95=1, p99=None, p99_9=None, max=1)
-    found = finding(verdict(SPINNING, same_block(50, changes={"latency_ns": throttled})), "same-block-rotation")
+    throttled = latency(245_000, 20_000_000)
+    found = finding(verdict(SPINNING, same_block(50, changes={"latency_ns": throttled})), RULE)
     assert "20.0 ms each on average" in found.because[0]
