@@ -15,56 +15,50 @@ def test_every_model_has_pattern_and_source(row: models.Model) -> None:
     assert row.writes == "in place" or row.grade == "hard disk"
 
 
-@pytest.mark.parametrize(("model", "class_", "write_cache", "grade"), [
-    ("INTEL SSDSC2BA40", "ssd-plp", "plp", "data centre"), ("INTEL SSDSC2KB48", "ssd-plp", "plp", "data centre"),
-    ("INTEL SSDPEDMD400G4", "ssd-plp", "plp", "data centre"), ("SAMSUNG MZ7KM1T9", "ssd-plp", "plp", "data centre"),
-    ("Micron_7450_MTFDKBG960TFR", "ssd-plp", "plp", "data centre"),
-    ("KINGSTON SEDC500M960G", "ssd-plp", "plp", "data centre"),
-    ("KINGSTON SEDC600M1920G", "ssd-plp", "plp", "data centre"),
-    ("SAMSUNG MZQL2960HCJR-00A07", "ssd-plp", "plp", "data centre"),
-    ("SAMSUNG MZ1L2960HCJR-00A07", "ssd-plp", "plp", "data centre"),
-    ("SAMSUNG MZ7L3480", "ssd-plp", "plp", "data centre"),
-    ("INTEL SSDPF2KX038T1N1", "ssd-plp", "plp", "data centre"),
-    ("SOLIDIGM SSDSC2KB48", "ssd-plp", "plp", "data centre"),
-    ("Micron_9300_MTFDHAL3T8TDP", "ssd-plp", "plp", "data centre"),
-    ("Micron_5300_MTFD", "ssd-plp", "plp", "data centre"),
-    ("Micron_5300HC_MT", "ssd-plp", "plp", "data centre"), ("MTFDDAK480TDS", "ssd-plp", "plp", "data centre"),
-    ("Micron_7500_MTFDKCC3T8TGP", "ssd-plp", "plp", "data centre"),
-    ("Micron_5100_MTFD", "ssd-plp", "plp", "data centre"),
-    ("Micron_1100_MTFDDAK256TBN", "ssd", None, "consumer"), ("Micron_2200_MTFDHBA512TCK", "ssd", None, "consumer"),
-    ("INTEL SSDPED1K375GA", "optane", "none", "data centre"), ("INTEL SSDPED1D280GA", "optane", "none", "consumer"),
-    ("INTEL SSDPF21Q400GB", "optane", "none", "data centre"),
-    ("Samsung SSD 860", "ssd", None, "consumer"), ("Samsung SSD 970 PRO 512GB", "ssd", None, "consumer"),
-    ("WDC  WUH722222AL", "hdd-7200", "plp", "data centre"), ("WDC WD221KRYZ-01", "hdd-7200", "plp", "data centre"),
-    ("TOSHIBA MG06ACA8", "hdd-7200", "plp", "data centre"), ("TOSHIBA MG04SCA40EE", "hdd-7200", "plp", "data centre"),
-    ("CT1000MX500SSD1", "ssd", None, "consumer"), ("Crucial_CT525MX3", "ssd", None, "consumer"),
-    ("WDS100T1X0E-00AFY0", "ssd", None, "consumer"), ("Sabrent Rocket 4.0 2TB", "ssd", None, "consumer"),
-    ("ADATA SX8200PNP", "ssd", None, "consumer"),
-    ("AVAGO SMC3108", "raid-cache", None, "raid"), ("AVAGO MR9361-8i", "raid-cache", None, "raid"),
-    ("HP LOGICAL VOLUME", "raid-cache", None, "raid"),
-    ("DELL PERC H730 Mini", "raid-cache", None, "raid"), ("HPE LOGICAL VOLUME", "raid-cache", None, "raid"),
-    ("Google PersistentDisk", "network", None, "cloud"), ("Google EphemeralDisk", "ssd", None, "cloud"),
-    ("QEMU HARDDISK", "unknown", None, "virtual"),
-    ("Mellanox BlueField NVMe SNAP Controller", "unknown", None, "virtual"),
-    ("DELL PERC H330 Mini", "unknown", None, "raid"), ("AVAGO MR9341-8i", "unknown", None, "raid"),
-    ("LENOVO RAID 930-8i-2GB", "raid-cache", None, "raid"), ("FTS PRAID EP400i", "raid-cache", None, "raid"),
-    ("Cisco UCSC-MRAID12G", "raid-cache", None, "raid"), ("HPE MR416i-p Gen11", "raid-cache", None, "raid"),
-    ("HPE MR216i-o Gen11", "unknown", None, "raid"), ("LENOVO RAID 530-8i", "unknown", None, "raid"),
-    ("HGST HUS726060AL", "hdd-7200", None, "hard disk"), ("WDC WD40EFAX-68J", "hdd-5400", None, "hard disk"),
-    ("ST8000DM004-2CX1", "hdd-5400", None, "hard disk"), ("ST2000DX001-1CM1", "hdd-7200", None, "hard disk"),
-    ("ST4000NM0035-1V4", "unknown", None, "hard disk"), ("WDC WD40EFRX-68N", "unknown", None, "hard disk"),
-    ("WDC  WUH721414AL", "hdd-7200", None, "hard disk"), ("SAMSUNG HD103SJ", "unknown", None, "hard disk"),
-    ("TOSHIBA AL15SEB060N", "unknown", None, "hard disk"), ("HGST HTS541010A9", "unknown", None, "hard disk"),
-    ("SEAGATE ST2400MM0129", "hdd-10000", None, "hard disk"), ("HGST HDN724040AL", "unknown", None, "hard disk"),
-    ("NETAPP LUN C-Mode", "unknown", None, "array"), ("PURE FlashArray", "unknown", None, "array"),
-    ("3PARdata VV", "unknown", None, "array"), ("IBM 2145", "unknown", None, "array"),
-    ("HP MSA 2040 SAS", "unknown", None, "array"), ("DELL MD32xx", "unknown", None, "array"),
-    ("HITACHI OPEN-V", "unknown", None, "array"), ("NetApp ONTAP Controller", "unknown", None, "array"),
-])  # fmt: skip
-def test_known_models(model: str, class_: str, write_cache: str | None, grade: str) -> None:
+KNOWN = {
+    ("ssd-plp", "plp", "data centre"): [
+        "INTEL SSDSC2BA40", "INTEL SSDSC2KB48", "INTEL SSDPEDMD400G4", "SAMSUNG MZ7KM1T9", "Micron_7450_MTFDKBG960TFR",
+        "KINGSTON SEDC500M960G", "KINGSTON SEDC600M1920G", "SAMSUNG MZQL2960HCJR-00A07", "SAMSUNG MZ1L2960HCJR-00A07",
+        "SAMSUNG MZ7L3480", "INTEL SSDPF2KX038T1N1", "SOLIDIGM SSDSC2KB48", "Micron_9300_MTFDHAL3T8TDP",
+        "Micron_5300_MTFD", "Micron_5300HC_MT", "MTFDDAK480TDS", "Micron_7500_MTFDKCC3T8TGP", "Micron_5100_MTFD",
+    ],
+    ("ssd", None, "consumer"): [
+        "Micron_1100_MTFDDAK256TBN", "Micron_2200_MTFDHBA512TCK", "Samsung SSD 860", "Samsung SSD 970 PRO 512GB",
+        "CT1000MX500SSD1", "Crucial_CT525MX3", "WDS100T1X0E-00AFY0", "Sabrent Rocket 4.0 2TB", "ADATA SX8200PNP",
+    ],
+    ("optane", "none", "data centre"): ["INTEL SSDPED1K375GA", "INTEL SSDPF21Q400GB"],
+    ("optane", "none", "consumer"): ["INTEL SSDPED1D280GA"],
+    ("hdd-7200", "plp", "data centre"): [
+        "WDC  WUH722222AL", "WDC WD221KRYZ-01", "TOSHIBA MG06ACA8", "TOSHIBA MG04SCA40EE",
+    ],
+    ("raid-cache", None, "raid"): [
+        "AVAGO SMC3108", "AVAGO MR9361-8i", "HP LOGICAL VOLUME", "DELL PERC H730 Mini", "HPE LOGICAL VOLUME",
+        "LENOVO RAID 930-8i-2GB", "FTS PRAID EP400i", "Cisco UCSC-MRAID12G", "HPE MR416i-p Gen11",
+    ],
+    ("network", None, "cloud"): ["Google PersistentDisk"],
+    ("ssd", None, "cloud"): ["Google EphemeralDisk"],
+    ("unknown", None, "virtual"): ["QEMU HARDDISK", "Mellanox BlueField NVMe SNAP Controller"],
+    ("unknown", None, "raid"): ["DELL PERC H330 Mini", "AVAGO MR9341-8i", "HPE MR216i-o Gen11", "LENOVO RAID 530-8i"],
+    ("hdd-7200", None, "hard disk"): ["HGST HUS726060AL", "ST2000DX001-1CM1", "WDC  WUH721414AL"],
+    ("hdd-5400", None, "hard disk"): ["WDC WD40EFAX-68J", "ST8000DM004-2CX1"],
+    ("unknown", None, "hard disk"): [
+        "ST4000NM0035-1V4", "WDC WD40EFRX-68N", "SAMSUNG HD103SJ", "TOSHIBA AL15SEB060N", "HGST HTS541010A9",
+        "HGST HDN724040AL",
+    ],
+    ("hdd-10000", None, "hard disk"): ["SEAGATE ST2400MM0129"],
+    ("unknown", None, "array"): [
+        "NETAPP LUN C-Mode", "PURE FlashArray", "3PARdata VV", "IBM 2145", "HP MSA 2040 SAS", "DELL MD32xx",
+        "HITACHI OPEN-V", "NetApp ONTAP Controller",
+    ],
+}  # fmt: skip
+"""Models by class, write cache and grade of their row."""
+
+
+@pytest.mark.parametrize(("model", "told"), [(model, told) for told, names in KNOWN.items() for model in names])
+def test_known_models(model: str, told: tuple[str, str | None, str]) -> None:
     row = models.find(model)
     assert row is not None
-    assert (row.class_, row.write_cache, row.grade) == (class_, write_cache, grade)
+    assert (row.class_, row.write_cache, row.grade) == told
 
 
 @pytest.mark.parametrize("model", [
@@ -72,6 +66,7 @@ def test_known_models(model: str, class_: str, write_cache: str | None, grade: s
     "SanDisk SDCFXPS-032", "LIO-ORG vol1", "SUN COMSTAR", "TrueNAS iSCSI Disk",
     "TOSHIBA THNSNJ12", "SAMSUNG MZVL21T0HCLR-00B00",
     "WDC WDS192T1D0D-01AJB0", "ADATA SR2000CP", "HGST SDLL1DLR480GCAA1", "HGST HUSMR1625ASS200",
+    "ST480HM000-1G5162", "ST400FM0053", "ST480FN0021", "ST400KN0001",  # SSDs of Seagate are no hard disks
 ])  # fmt: skip
 def test_unknown_models(model: str) -> None:
     assert models.find(model) is None
@@ -107,8 +102,3 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
 def test_names_of_hard_disks(model: str, writes: str) -> None:
     row = models.find(model)
     assert row is not None and (row.grade, row.writes) == ("hard disk", writes)
-
-
-@pytest.mark.parametrize("model", ["ST480HM000-1G5162", "ST400FM0053", "ST480FN0021", "ST400KN0001"])
-def test_seagate_ssds_are_no_hard_disks(model: str) -> None:
-    assert models.find(model) is None

@@ -5,24 +5,19 @@ from tests.factories.box import Box
 from tests.factories.looking import look, read, roles, target, trouble
 
 
-def test_ext4_options_come_from_proc_fs(box: Box) -> None:
+@pytest.mark.parametrize(
+    ("barrier", "sync", "because"),
+    [("barrier", "passes", "a sync ends in a flush"), ("nobarrier", "stops", "nobarrier")],
+)
+def test_ext4_options_come_from_proc_fs(box: Box, barrier: str, sync: str, because: str) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4")
-    box.ext4("sda", "rw barrier data=ordered")
+    box.ext4("sda", f"rw {barrier} data=ordered")
     top = look(box).stack[0]
-    assert read(top, "barrier") == ("barrier", "/proc/fs/ext4/sda/options")
+    assert read(top, "barrier") == (barrier, "/proc/fs/ext4/sda/options")
     assert read(top, "data") == ("ordered", "/proc/fs/ext4/sda/options")
     assert read(top, "journal") == ("yes", "/proc/fs/jbd2/sda-8")
-    assert top.sync == "passes"
-
-
-def test_ext4_nobarrier_stops_flushes(box: Box) -> None:
-    box.disk("sda")
-    box.mount("/dev/sda", "/srv", "ext4", super_options="rw,nobarrier")
-    box.ext4("sda", "rw nobarrier data=ordered")
-    top = look(box).stack[0]
-    assert read(top, "barrier")[0] == "nobarrier"
-    assert (top.sync, top.because) == ("stops", "nobarrier")
+    assert (top.sync, top.because) == (sync, because)
 
 
 def test_ext4_data_journal_and_no_journal(box: Box) -> None:
@@ -54,10 +49,11 @@ def test_ext4_errors_are_reported(box: Box) -> None:
 
 @pytest.mark.parametrize(("thread", "journal"), [
     ("jbd2/sdb", {"sdb": "journal"}), ("jbd2/sda-8", {}), ("jbd2/nvme0n1p1-", {}), ("kworker/0:1", {}),
-    ("jbd2/sdz", {}),
+    ("jbd2/sdz", {}), ("jbd2/dm-8", {"dm-8": "journal"}),
 ])  # fmt: skip
 def test_ext4_external_journal_is_in_the_stack(box: Box, thread: str, journal: dict[str, str]) -> None:
     box.disks("sda", "sdb")
+    box.dm("dm-8", "journal", "", ("sdb",))
     box.mount("/dev/sda", "/srv", "ext4")
     box.ext4("sda", "rw barrier data=ordered", journal=False)
     box.write("/sys/fs/ext4/sda/journal_task", "512")
@@ -66,13 +62,3 @@ def test_ext4_external_journal_is_in_the_stack(box: Box, thread: str, journal: d
     assert roles(found) == journal
     assert found.stack[0].below == ("sda", *journal)
     assert read(found.stack[0], "journal") == ("yes", "/sys/fs/ext4/sda/journal_task")
-
-
-def test_journal_on_dm_8_is_external(box: Box) -> None:
-    box.disks("sda", "sdb")
-    box.dm("dm-8", "journal", "", ("sda",))
-    box.mount("/dev/sdb", "/srv", "ext4")
-    box.ext4("sdb", "rw barrier data=ordered", journal=False)
-    box.write("/sys/fs/ext4/sdb/journal_task", "512")
-    box.write("/proc/512/comm", "jbd2/dm-8")
-    assert roles(look(box)) == {"dm-8": "journal"}

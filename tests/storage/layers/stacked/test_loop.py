@@ -1,4 +1,5 @@
 import os
+from typing import Any
 
 import pytest
 
@@ -13,12 +14,20 @@ from tests.factories.looking import edges, look, read
 from tests.factories.steps import step
 
 
+def mount_disk(box: Box, place: str = "/") -> None:
+    box.disk("vda", "pci0000:00/virtio1")
+    box.mount("/dev/vda", place, "ext4")
+
+
+def mount_loop(box: Box, file: str, **settings: Any) -> None:
+    box.loop("loop0", file, **settings)
+    box.mount("/dev/loop0", "/srv", "ext4")
+
+
 @pytest.mark.parametrize("dio", [0, 1])
 def test_loop_device_is_followed_through_its_file(box: Box, dio: int) -> None:
-    box.disk("vda", "pci0000:00/virtio1", rotational=1)
-    box.mount("/dev/vda", "/", "ext4")
-    box.loop("loop0", "/var/images/my disk.img", dio=dio)
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_disk(box)
+    mount_loop(box, "/var/images/my disk.img", dio=dio)
     found = look(box)
     assert edges(found) == {
         "mount:/srv": ("loop0",),
@@ -35,26 +44,23 @@ def test_loop_device_is_followed_through_its_file(box: Box, dio: int) -> None:
     assert loop.counted
 
 
-def test_loop_on_file_in_tmpfs_is_in_memory(box: Box) -> None:
+@pytest.mark.parametrize("file", ["/dev/shm/disk.img (deleted)", "/memfd:disk (deleted)"])
+def test_loop_on_file_in_memory(box: Box, file: str) -> None:
     box.mount("tmpfs", "/dev/shm", "tmpfs")
-    box.loop("loop0", "/dev/shm/disk.img (deleted)")
-    box.mount("/dev/loop0", "/srv", "ext4")
-    (lowest,) = look(box).lowest
-    assert (lowest.id, lowest.layer) == ("memory:tmpfs", "memory")
+    mount_loop(box, file)
+    assert [node.layer for node in look(box).lowest] == ["memory"]
 
 
 def test_loop_on_a_block_device(box: Box) -> None:
     box.mount("udev", "/dev", "devtmpfs")
     box.disk("sda")
     box.dm("dm-0", "vg-lv", "LVM-x", ("sda",))
-    box.loop("loop0", "/dev/mapper/vg-lv")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/dev/mapper/vg-lv")
     assert edges(look(box))["loop0"] == ("dm-0",)
 
 
 def test_loop_on_itself_ends(box: Box) -> None:
-    box.loop("loop0", "/srv/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/srv/disk.img")
     assert edges(look(box)) == {"mount:/srv": ("loop0",), "loop0": ("file:/srv/disk.img",), "file:/srv/disk.img": ()}
 
 
@@ -67,18 +73,15 @@ def test_deeply_nested_loops_end(box: Box) -> None:
 
 
 def test_write_through_override_of_a_loop_stops_flushes(box: Box) -> None:
-    box.disk("vda", "pci0000:00/virtio1")
-    box.mount("/dev/vda", "/", "ext4")
-    box.loop("loop0", "/disk.img", write_cache="write through")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_disk(box)
+    mount_loop(box, "/disk.img", write_cache="write through")
     loop = look(box).node("loop0")
     assert (loop.write_cache, loop.sync) == ("write through", "stops")
     assert "vda below reports write back" in loop.because
 
 
 def test_read_only_loop_may_say_write_through(box: Box) -> None:
-    box.disk("vda", "pci0000:00/virtio1")
-    box.mount("/dev/vda", "/", "ext4")
+    mount_disk(box)
     box.loop("loop0", "/snap.img", write_cache="write through", ro=1)
     box.mount("/dev/loop0", "/srv", "squashfs", options="ro", super_options="ro")
     assert look(box).node("loop0").sync == "passes"
@@ -92,11 +95,9 @@ def after_losetup(box: Box, number: str) -> Target:
 
 def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
     """The loop was set up in another mount namespace, or another mount covers the file; losetup shows it."""
-    box.disk("vda", "pci0000:00/virtio1")
-    box.mount("/dev/vda", "/data", "xfs")
+    mount_disk(box, "/data")
     box.mount("tmpfs", "/images", "tmpfs")
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/images/disk.img")
     found = after_losetup(box, box.number_of["vda"])
     assert edges(found)["file:/images/disk.img"] == ("mount:/data",)
     assert [node.id for node in found.lowest] == ["vda"]
@@ -109,8 +110,7 @@ def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
 def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, found: bool) -> None:
     """The path leads to an overlay, as in a container. The loop's file has another anonymous number, as on tmpfs."""
     box.mount("overlay", "/", "overlay", device="0:31")
-    box.loop("loop0", "/x.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/x.img")
     claims = {command_line(BACKING): Answer(output="/dev/loop0 \\x20 0:46 12\n")}
     if inode is not None:
         claims[command_line(stat_command("/x.img"))] = Answer(output=f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n")
@@ -122,12 +122,10 @@ def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, fou
 
 def test_file_on_a_covered_mount_is_found(box: Box) -> None:
     """The tmpfs that holds it still exists, although no path leads to it."""
-    box.disk("vda", "pci0000:00/virtio1")
-    box.mount("/dev/vda", "/", "ext4")
+    mount_disk(box)
     box.mount("tmpfs", "/images", "tmpfs", device="0:46")
     box.mount("/dev/vda", "/images", "ext4", root="/other")
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/images/disk.img")
     assert [node.layer for node in after_losetup(box, "0:46").lowest] == ["memory"]
     assert [node.id for node in after_losetup(box, box.number_of["vda"]).lowest] == ["vda"]
 
@@ -135,34 +133,28 @@ def test_file_on_a_covered_mount_is_found(box: Box) -> None:
 def in_a_container(box: Box, stat: Answer) -> Target:
     """The loop has no device node, a tmpfs is where its file's path begins, and losetup has no answer."""
     box.mount("tmpfs", "/images", "tmpfs")
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/images/disk.img")
     return target_of("/srv", survey(box.root, {command_line(stat_command("/images/disk.img")): stat}))
 
 
-@pytest.mark.parametrize(
-    ("said", "followed"),
-    [("No such file or directory", False), ("Permission denied", True), ("no answer for 4 s", True)],
-)
-def test_missing_path_is_not_followed(box: Box, said: str, followed: bool) -> None:
-    found = in_a_container(box, Answer(error=f"stat: cannot statx '/images/disk.img': {said}"))
+@pytest.mark.parametrize(("stat", "followed"), [
+    (Answer(error="stat: cannot statx '/images/disk.img': No such file or directory"), False),
+    (Answer(error="stat: cannot statx '/images/disk.img': Permission denied"), True),
+    (Answer(error="no answer for 4 s"), True),
+    (Answer(output="25 12 0:0 1073741824\n"), True),
+    (Answer(output="25 12 0:0 1073741823\n"), False),  # smaller than the loop device of 1 GiB
+])  # fmt: skip
+def test_missing_or_smaller_file_is_not_followed(box: Box, stat: Answer, followed: bool) -> None:
+    found = in_a_container(box, stat)
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
     assert followed or "is not at this path" in found.node("file:/images/disk.img").because
-
-
-@pytest.mark.parametrize(("size", "followed"), [("1073741824", True), ("1073741823", False), ("0", False)])
-def test_smaller_file_at_the_path_is_another_file(box: Box, size: str, followed: bool) -> None:
-    """A file of that name is smaller than the loop device of 1 GiB."""
-    found = in_a_container(box, Answer(output=f"25 12 0:0 {size}\n"))
-    assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
 
 
 @pytest.mark.parametrize("covered", [True, False])
 def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
     """An ordinary user gets no identity, and a file of that size may be on the mount that covers the path."""
     box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/images/disk.img")
     box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
     claims = {command_line(stat_command("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
     found = target_of("/srv", survey(box.root, claims))
@@ -171,24 +163,15 @@ def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
 
 
 def test_every_user_looks_at_the_path(box: Box) -> None:
-    box.loop("loop0", "/images/disk.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, "/images/disk.img")
     assert stat_command("/images/disk.img") in commands(survey(box.root), root=False)
 
 
-def test_path_confirmed_by_losetup_is_followed(box: Box) -> None:
-    box.disk("vda", "pci0000:00/virtio1")
-    box.mount("/dev/vda", "/", "xfs")
-    box.loop("loop0", "/x.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
-    assert edges(after_losetup(box, box.number_of["vda"]))["file:/x.img"] == ("mount:/",)
-
-
-def test_btrfs_subvolume_has_its_own_device_number(box: Box) -> None:
-    box.mount("/dev/vda", "/", "btrfs", device="0:31")
-    box.loop("loop0", "/x.img")
-    box.mount("/dev/loop0", "/srv", "ext4")
-    assert edges(after_losetup(box, "0:33"))["file:/x.img"] == ("mount:/",)
+@pytest.mark.parametrize(("fstype", "told"), [("xfs", "0:31"), ("btrfs", "0:33")], ids=["same", "subvolume"])
+def test_path_confirmed_by_losetup_is_followed(box: Box, fstype: str, told: str) -> None:
+    box.mount("/dev/vda", "/", fstype, device="0:31")
+    mount_loop(box, "/x.img")
+    assert edges(after_losetup(box, told))["file:/x.img"] == ("mount:/",)
 
 
 @pytest.mark.parametrize(("file", "deleted"), [
@@ -201,21 +184,13 @@ def test_deleted_file(box: Box, file: str, deleted: bool) -> None:
     assert (loop.deleted(look(box, "/mnt").node("loop0")) is not None) is deleted
 
 
-def test_loop_over_memfd_is_in_memory(box: Box) -> None:
-    box.loop("loop0", "/memfd:disk (deleted)")
-    box.mount("/dev/loop0", "/srv", "ext4")
-    (lowest,) = look(box).lowest
-    assert lowest.layer == "memory"
-
-
 def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) -> Target:
     """Return the target on /srv, whose loop has inode 12 of vda, after stat reported what is at the path."""
     box.disk("vda", "pci0000:00/virtio1")
     box.disk("sdb")
     box.mount("/dev/vda", "/", "ext4")
     box.mount("tmpfs", "/run", "tmpfs", device="0:25")
-    box.loop("loop0", file)
-    box.mount("/dev/loop0", "/srv", "ext4")
+    mount_loop(box, file)
     number = "0:25" if file.startswith("/run") else box.number_of["vda"]
     major, minor = map(int, number.split(":"))
     losetup = Answer(output=f"/dev/loop0 \\x20{number} 12\n")
