@@ -1,34 +1,23 @@
 """The words of ``fstui watch --at-risk``."""
 
-import csv
-import io
-
 import pytest
 from msgspec.structs import replace
 
 from fstui.model.at_risk import AtRisk, AtRiskReport
 from fstui.model.host import Host
 from fstui.report.at_risk import line, of_at_risk, total
-from fstui.report.formats import render_report
 from fstui.trace.at_risk import limits, sentences
 from tests.factories.at_risk import SECOND, STATE, program
+from tests.printing import csv_rows, printed
 
 
 def report(state: AtRisk = STATE) -> AtRiskReport:
-    return AtRiskReport(
-        started_at="",
-        version="",
-        host=Host(),
-        whole=state,
-        sentences=sentences(state),
-        limits=tuple(limits(state, None)),
-    )
+    said, missing = sentences(state), tuple(limits(state, None))
+    return AtRiskReport(started_at="", version="", host=Host(), whole=state, sentences=said, limits=missing)
 
 
 def text(state: AtRisk = STATE) -> str:
-    page = render_report("plain", of_at_risk(report(state)), 200)
-    assert isinstance(page, str)
-    return page
+    return printed(of_at_risk(report(state)), width=200)
 
 
 def test_the_text_ends_with_a_sentence_for_each_program() -> None:
@@ -58,9 +47,7 @@ def test_the_text_names_files_disks_and_limits(words: str) -> None:
 
 
 def test_csv_contains_values() -> None:
-    page = render_report("csv", of_at_risk(report()))
-    assert isinstance(page, str)
-    first = next(csv.DictReader(io.StringIO(page)))
+    first = csv_rows(printed(of_at_risk(report()), "csv"))[0]
     assert (first["programs"], first["dirty_bytes"]) == ("nats-server (812)", "40894464")
     assert first["sync_every_s"] == "120.0"
 

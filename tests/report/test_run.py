@@ -1,7 +1,6 @@
-import csv
-import io
 import json
 import re
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from tests.factories import samples, screens
 from tests.factories.samples import FAILED, FAILED_RUN, RUN, SYNCED, TARGET
 from tests.factories.steps import traced
 from tests.hostile import everywhere
-from tests.printing import printed, printed_run
+from tests.printing import csv_rows, printed, printed_run
 
 
 def test_the_whole_result_in_plain_text() -> None:
@@ -62,27 +61,26 @@ def test_the_whole_result_in_plain_text() -> None:
     ]
 
 
-def test_a_traced_run_says_what_the_trace_cost() -> None:
-    words = "Tracing added about 1 µs to each sync; the rates include it."
+SKIPPED = replace(FAILED, status="skipped", error=None, reason="no O_DIRECT on tmpfs")
+ENOUGH = replace(SYNCED, ops=500, elapsed_s=0.0053, settings=SyncWrites(seconds=1.4, enough_ops=500))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"steps": (replace(SYNCED, trace=(traced(us=1680),)),)}, "Tracing added about 1 µs to each sync; the rates"),
+        ({"steps": (FAILED,)}, "O_DIRECT failed: pwrite: Input/output error"),
+        ({"steps": (SKIPPED,)}, "O_DIRECT skipped: no O_DIRECT on tmpfs"),
+        ({"steps": (ENOUGH,)}, "fdatasync: ended after 500 operations in 5.3 ms, as planned"),
+        ({"verdict": "cannot-tell", "findings": ()}, "? CANNOT TELL"),
+        ({"status": "failed"}, "· failed ·"),
+        ({"simulated": "a lying disk"}, "SIMULATED: a lying disk."),
+        ({"left_behind": ("/srv/.fstui-k3f9a1",)}, "  /srv/.fstui-k3f9a1"),
+    ],
+)
+def test_what_is_unusual_about_a_run_is_named(changes: dict[str, Any], words: str) -> None:
+    assert words in printed_run(replace(RUN, **changes))
     assert words not in printed_run(RUN)
-    assert words in printed_run(replace(RUN, steps=(replace(SYNCED, trace=(traced(us=1680),)),)))
-
-
-def test_a_failed_step_says_which_call_failed_and_how() -> None:
-    text = printed_run(FAILED_RUN)
-    assert "O_DIRECT failed: pwrite: Input/output error" in text
-    assert "? CANNOT TELL" in text
-    assert "· failed ·" in text
-
-
-def test_a_skipped_step_says_why() -> None:
-    step = replace(FAILED, status="skipped", error=None, reason="no O_DIRECT on tmpfs")
-    assert "O_DIRECT skipped: no O_DIRECT on tmpfs" in printed_run(replace(RUN, steps=(step,)))
-
-
-def test_a_step_that_ended_at_its_number_of_syncs_says_so() -> None:
-    quick = replace(SYNCED, ops=500, elapsed_s=0.0053, settings=SyncWrites(seconds=1.4, enough_ops=500))
-    assert "fdatasync: ended after 500 operations in 5.3 ms, as planned" in printed_run(replace(RUN, steps=(quick,)))
 
 
 def test_steps_that_ended_alike_are_named_in_one_line() -> None:
@@ -90,12 +88,6 @@ def test_steps_that_ended_alike_are_named_in_one_line() -> None:
     names = ", ".join(f"'{step.name}'" for step in early)
     assert f"{names}: ended early" in printed_run(replace(RUN, steps=(*early, replace(SYNCED, reason=None))))
     assert "all steps: ended early" in printed_run(replace(RUN, steps=tuple(early)))
-
-
-def test_simulation_and_leftovers_are_named() -> None:
-    text = printed_run(replace(RUN, simulated="a lying disk", left_behind=("/srv/.fstui-k3f9a1",)))
-    assert "SIMULATED: a lying disk." in text
-    assert "  /srv/.fstui-k3f9a1" in text
 
 
 def test_a_simulated_run_is_not_saved_and_not_named() -> None:
@@ -147,10 +139,6 @@ def test_a_terminal_without_unicode_gets_ascii(encoding: str) -> None:
     assert printable("✓ 4 µs", "utf-8") == "✓ 4 µs"
 
 
-def rows(run: Run) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(printed_run(run, "csv"))))
-
-
 def test_json_is_the_run_document_on_one_line() -> None:
     line = json_report.line(RUN)
     assert line.endswith(b"\n") and line.count(b"\n") == 1
@@ -159,7 +147,7 @@ def test_json_is_the_run_document_on_one_line() -> None:
 
 
 def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
-    first, second = rows(RUN)
+    first, second = csv_rows(printed_run(RUN, "csv"))
     assert (second["name"], second["rate_per_s"], second["latency_p99_ns"]) == ("fdatasync", "840.0", "5900000")
     assert (second["flushes_per_sync"], second["bytes_ratio"]) == ("1.0", "1.0")
     assert (first["flushes"], first["flushes_per_sync"]) == ("0", "")
@@ -167,7 +155,7 @@ def test_csv_has_one_row_per_step_with_units_in_its_names() -> None:
 
 
 def test_csv_has_errors_and_a_header_without_steps() -> None:
-    assert rows(FAILED_RUN)[1]["error"] == "pwrite: Input/output error"
+    assert csv_rows(printed_run(FAILED_RUN, "csv"))[1]["error"] == "pwrite: Input/output error"
     assert printed_run(replace(RUN, steps=()), "csv").splitlines() == printed_run(RUN, "csv").splitlines()[:1]
 
 
@@ -222,11 +210,6 @@ SLOW = Speed(
 SLOW_RUN = replace(RUN, speed=SLOW)
 
 
-def rendered(name: str) -> str:
-    text = formats.render(name, SLOW_RUN)
-    return text.decode() if isinstance(text, bytes) else text
-
-
 def test_plain_has_both_headlines_then_their_reasons() -> None:
     lines = printed_run(SLOW_RUN).splitlines()
     at = lines.index("! SUSPICIOUS  high confidence")
@@ -241,11 +224,11 @@ def test_plain_has_both_headlines_then_their_reasons() -> None:
 
 
 def test_every_format_shows_the_speed() -> None:
-    assert "- ! SLOW" in rendered("markdown") and "**Is it slow?**" in rendered("markdown")
-    assert {row["speed"] for row in csv.DictReader(io.StringIO(rendered("csv")))} == {"slow"}
-    assert json.loads(rendered("json"))["speed"]["answer"] == "slow"
-    assert 'speed="slow"} 1.0' in rendered("prometheus")
-    assert 'speed="normal"} 0.0' in rendered("prometheus")
+    assert "- ! SLOW" in printed_run(SLOW_RUN, "markdown") and "**Is it slow?**" in printed_run(SLOW_RUN, "markdown")
+    assert {row["speed"] for row in csv_rows(printed_run(SLOW_RUN, "csv"))} == {"slow"}
+    assert json.loads(printed_run(SLOW_RUN, "json"))["speed"]["answer"] == "slow"
+    assert 'speed="slow"} 1.0' in printed_run(SLOW_RUN, "prometheus")
+    assert 'speed="normal"} 0.0' in printed_run(SLOW_RUN, "prometheus")
 
 
 def test_an_older_document_shows_no_speed() -> None:

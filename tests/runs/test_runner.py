@@ -3,13 +3,12 @@ import errno
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
 from fstui.databases.throwaway import START_TIMEOUT_S, start_limit_s
 from fstui.measure.kinds.documents import decode_run
-from fstui.model.counters import DeviceTimes, DeviceTrace
+from fstui.model.counters import DeviceTimes
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.events import (
@@ -36,23 +35,8 @@ from fstui.state import ledger, paths, runs
 from fstui.state.workspace import TargetDirectory
 from tests.factories.runs import DIRECT, FDATASYNC, HDD, STEPS, plan_of, recorded, saved
 from tests.factories.samples import LATENCY, SYNCED, UNSYNCED
-
-SCENARIO = """
-name = "short"
-title = "Two short steps"
-question = "Does it run?"
-[settings.seconds]
-value = 0.05
-[[steps]]
-name = "fdatasync"
-probe = "sync_writes"
-file_bytes = 65536
-[[steps]]
-name = "fsync"
-probe = "sync_writes"
-file_bytes = 65536
-sync = "fsync"
-"""
+from tests.factories.steps import traced
+from tests.real import headless
 
 
 def site_of(run: Run) -> Site:
@@ -91,13 +75,8 @@ async def test_a_replay_has_the_same_findings(medium: Medium | None) -> None:
     assert gist(run.findings) == gist(before.findings) != []
     assert (run.verdict, run.simulated) == (before.verdict, "replay of k3f9a1")
     for now, then in zip(run.steps, before.steps, strict=True):
-        assert (now.name, now.status, now.ops, now.syncs, now.bytes) == (
-            then.name,
-            "finished",
-            then.ops,
-            then.syncs,
-            then.bytes,
-        )
+        for field in ("name", "status", "ops", "syncs", "bytes"):
+            assert getattr(now, field) == getattr(then, field)
         assert now.device("sda") == then.device("sda")
         assert now.rate_per_s == pytest.approx(then.rate_per_s)
         assert now.latency_ns and then.latency_ns
@@ -106,22 +85,12 @@ async def test_a_replay_has_the_same_findings(medium: Medium | None) -> None:
 
 
 async def test_the_results_of_the_trace_are_replayed() -> None:
-    traced = DeviceTrace(
-        device="sda",
-        requested_by_us=900,
-        requested_by_kernel_threads=3,
-        requested_by_others=70,
-        fua_writes=0,
-        fua_writes_by_us=0,
-        requests=973,
-        device_flush_ns=DeviceTimes(p50=40_000, p99=90_000, max=1_000_000),
-    )
-    with_trace = msgspec.structs.replace(STEPS[1], trace=(traced,))
-    run, _ = await finished(replaying(saved(STEPS[0], with_trace)))
-    assert [step.trace for step in run.steps] == [None, (traced,)]
+    trace = traced(us=900, kernel=3, others=70, device_flush_ns=DeviceTimes(p50=40_000, p99=90_000, max=1_000_000))
+    run, _ = await finished(replaying(saved(STEPS[0], replace(STEPS[1], trace=(trace,)))))
+    assert [step.trace for step in run.steps] == [None, (trace,)]
     assert decode_run(encode(run)) == run
     sentence = "only root may trace the kernel"
-    run, events = await finished(replaying(msgspec.structs.replace(saved(), untraced=sentence)))
+    run, events = await finished(replaying(replace(saved(), untraced=sentence)))
     assert isinstance(events[0], RunStarted)
     assert (run.untraced, events[0].untraced) == (sentence, sentence)
 
@@ -133,48 +102,31 @@ async def test_events_come_in_order() -> None:
     assert names == ["RunStarted", "FindingsChanged", "IdleMeasured", *step, "IdleMeasured", *step, "RunFinished"]
 
 
-async def test_a_stop_between_steps_ends_the_run_and_judges_it() -> None:
+@pytest.mark.parametrize(
+    ("moment", "stop", "statuses"),
+    [
+        (RunStarted, RunInProgress.stop, []),
+        (StepStarted, RunInProgress.stop, ["stopped"]),
+        (StepFinished, RunInProgress.stop, ["finished"]),
+        (StepStarted, RunInProgress.skip_step, ["stopped", "finished", "finished"]),
+    ],
+    ids=["before the first step", "within a step", "between steps", "only a step"],
+)
+async def test_a_stopped_run_is_judged_by_what_was_measured(
+    moment: type[Event], stop: Callable[[RunInProgress], None], statuses: list[str]
+) -> None:
     running = replaying(saved(), pace=0.01)
 
-    def stop_after_a_step(event: Event) -> None:
-        if isinstance(event, StepFinished):
-            running.stop()
+    def stop_once(event: Event) -> None:
+        if isinstance(event, moment) and (not isinstance(event, StepStarted) or event.index == 0):
+            stop(running)
 
-    run, events = await finished(running, stop_after_a_step)
-    assert run.status == "stopped"
-    assert [step.name for step in run.steps] == ["O_DIRECT"]
-    assert sum(isinstance(event, FindingsChanged) for event in events) == 2
-
-
-async def test_a_stop_within_a_step_keeps_its_results() -> None:
-    running = replaying(saved(), pace=0.01)
-
-    def stop_within_a_step(event: Event) -> None:
-        if isinstance(event, StepStarted):
-            running.stop()
-
-    run, _ = await finished(running, stop_within_a_step)
-    assert run.status == "stopped"
-    (step,) = run.steps
-    assert (step.status, step.ops < STEPS[0].ops) == ("stopped", True)
-
-
-async def test_skipping_a_step_goes_on_with_the_next() -> None:
-    running = replaying(saved(), pace=0.01)
-
-    def skip_the_first(event: Event) -> None:
-        if isinstance(event, StepStarted) and event.index == 0:
-            running.skip_step()
-
-    run, _ = await finished(running, skip_the_first)
-    assert [step.status for step in run.steps] == ["stopped", "finished", "finished"]
-    assert run.status == "stopped"
-
-
-async def test_a_stop_before_the_first_step_leaves_a_run_without_steps() -> None:
-    running = replaying(saved(), pace=0.01)
-    run, _ = await finished(running, lambda event: running.stop())
-    assert (run.status, run.steps, run.verdict) == ("stopped", (), "cannot-tell")
+    run, events = await finished(running, stop_once)
+    assert (run.status, [step.status for step in run.steps]) == ("stopped", statuses)
+    cut_short = [step.ops < whole.ops for step, whole in zip(run.steps, STEPS, strict=False)]
+    assert cut_short == [status == "stopped" for status in statuses]
+    assert sum(isinstance(event, FindingsChanged) for event in events) == 1 + len(statuses)
+    assert run.verdict == "cannot-tell" or len(statuses) == 3
 
 
 async def test_a_failing_disk_ends_the_run_and_a_full_one_the_step() -> None:
@@ -190,21 +142,17 @@ async def test_a_failing_disk_ends_the_run_and_a_full_one_the_step() -> None:
     assert "sync-error" in {finding.rule for finding in run.findings}
 
 
-@pytest.mark.parametrize("number", [errno.EIO, errno.ETIMEDOUT])
-async def test_a_broken_or_very_slow_storage_ends_the_run(number: int) -> None:
-    failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=number, message=""))
+async def test_a_very_slow_storage_ends_the_run() -> None:
+    failed = recorded(FDATASYNC, 0, 1, 0, Failure(call="pwrite", errno=errno.ETIMEDOUT, message=""))
     run, _ = await finished(replaying(saved(failed, STEPS[1])))
     assert [step.status for step in run.steps] == ["failed"]
 
 
 async def test_a_probe_that_cannot_start_fails_only_its_step() -> None:
-    before = saved()
-    plan = plan_of(before)
-    machine = ReplayMachine(saved(*STEPS[1:]), pace=0.0)
-    run, _ = await finished(RunInProgress(plan, site_of(before), machine))
+    before, machine = saved(), ReplayMachine(saved(*STEPS[1:]), pace=0.0)
+    run, _ = await finished(RunInProgress(plan_of(before), site_of(before), machine))
     assert [step.status for step in run.steps] == ["failed", "finished", "finished"]
-    assert run.steps[0].error
-    assert run.steps[0].error.call == "start the probe"
+    assert run.steps[0].error and run.steps[0].error.call == "start the probe"
 
 
 async def test_a_run_without_a_target_cannot_be_replayed() -> None:
@@ -225,9 +173,8 @@ async def here(tmp_path: Path) -> AsyncIterator[RunInProgress]:
     """Return a real run of two short steps, in a directory that is empty before and after."""
     place = tmp_path / "target"
     place.mkdir()
-    (tmp_path / "short.toml").write_text(SCENARIO)
-    session = Session.local()
-    site, plan = await session.plan_by_name(str(tmp_path / "short.toml"), str(place))
+    session, scenario = Session.local(), headless.scenario_file(tmp_path, "first", "second")
+    site, plan = await session.plan_by_name(str(scenario), str(place), {"seconds": "0.05"})
     assert list(place.iterdir()) == []
     yield session.start(plan, site)
     assert list(place.iterdir()) == []
@@ -248,7 +195,7 @@ async def test_a_real_run_is_saved_after_every_step(here: RunInProgress) -> None
     assert encode(runs.load(here.id)) == encode(run)
     assert events[-1].saved_to == str(next(paths.runs_dir().iterdir()))
     assert all(step.syncs == step.ops > 0 and step.prepare_s > 0 for step in run.steps)
-    assert run.written_bytes == sum(step.bytes for step in run.steps) + 2 * 65536
+    assert run.written_bytes == sum(step.bytes for step in run.steps) + (2 << 20)
 
 
 async def test_a_caller_that_leaves_early_leaves_nothing_behind(here: RunInProgress) -> None:
