@@ -112,8 +112,7 @@ def in_every_report_as_sysbench_said_it(run: Run) -> None:
 def test_live_line_is_updated_every_second(workshop: Path) -> None:
     environment = servers.needed("mariadb")
     with disks.on_loop(workshop, size_bytes=2 * GIB) as storage:
-        words = ("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
-        pairs = [word for setting in words for word in ("--set", setting)]
+        pairs = headless.given("server=mariadb", "durability=high", "workload=oltp_insert", "seconds=3")
         alone = servers.alone(storage.directory)
         done = headless.call("run", alone, storage.directory, "--format", "events", *pairs, environment=environment)
         events = [json.loads(line) for line in done.stdout.splitlines()]

@@ -2,24 +2,23 @@
 
 import json
 import os
-import pwd
 import shutil
 import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import pytest
 
 from fstui.model.at_risk import AtRisk, AtRiskReport, FileAtRisk, ProgramAtRisk
 from fstui.state import ledger
-from tests.real import disks, headless
+from tests.real import disks, headless, processes, test_watch
 from tests.real.disks import MIB
 
 NO_COMMIT = "commit=300"
@@ -66,42 +65,32 @@ for line in sys.stdin:
 """
 
 
-class Writer:
+class Writer(NamedTuple):
     """A program that does what the test says, one step at a time."""
 
-    def __init__(self, path: Path, within: tuple[str, ...]) -> None:
-        self.path = path
-        words = [*within, sys.executable, "-c", PROGRAM, str(path)]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout and self.process.stdout.readline() == "ready\n"
+    path: Path
+    process: subprocess.Popen[str]
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
 
     def do(self, *steps: str) -> None:
         for step in steps:
-            assert self.process.stdin and self.process.stdout
-            self.process.stdin.write(f"{step}\n")
-            self.process.stdin.flush()
-            assert self.process.stdout.readline() == "done\n"
+            assert processes.say(self.process, step) == "done"
 
 
 @contextmanager
 def writing(path: Path, within: tuple[str, ...] = ()) -> Iterator[Writer]:
-    writer = Writer(path, within)
-    try:
-        yield writer
-    finally:
-        writer.process.communicate()
+    with processes.program(PROGRAM, path, within=within) as process:
+        yield Writer(path, process)
 
 
 class Watch:
     """A running watch."""
 
-    def __init__(self, *words: str | Path, within: tuple[str, ...] = ()) -> None:
-        call = ("watch", "--at-risk", "--format", "events", *words)
-        self.process = headless.start(*call, within=within)
-        assert self.process.stdout and self.process.stderr
-        first = self.process.stdout.readline()
-        assert first, self.process.stderr.read().decode()
-        self.untraced = json.loads(first)["untraced"]
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
         self.second()
 
     def second(self) -> AtRisk:
@@ -124,13 +113,19 @@ class Watch:
 
 @contextmanager
 def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[Watch]:
-    watching = Watch(*words, within=within)
-    try:
-        yield watching
-    finally:
-        if watching.process.poll() is None:
-            watching.process.kill()
-        watching.process.communicate()
+    with test_watch.watch("--at-risk", *words, within=within) as process:
+        yield Watch(process)
+
+
+@contextmanager
+def watched(workshop: Path, fstype: str = "ext4", options: str = "") -> Iterator[tuple[Writer, Watch]]:
+    """Watch a filesystem and a program that has opened a file on it."""
+    with (
+        disks.on_loop(workshop, fstype, options=options, size_bytes=2 * disks.SIZE_BYTES) as storage,
+        writing(storage.directory / "a file") as writer,
+        watch("--mount", storage.directory) as watching,
+    ):
+        yield writer, watching
 
 
 def file_of(state: AtRisk, path: Path) -> FileAtRisk | None:
@@ -149,15 +144,12 @@ def program_of(state: AtRisk, pid: int) -> ProgramAtRisk:
 
 @pytest.mark.parametrize("fstype", ["ext4", "xfs", "btrfs"])
 def test_unsynced_bytes_are_counted_until_their_sync(workshop: Path, fstype: str) -> None:
-    with (
-        disks.on_loop(workshop, fstype, size_bytes=2 * disks.SIZE_BYTES) as storage,
-        writing(path := storage.directory / "a file") as writer,
-        watch("--mount", storage.directory) as watching,
-    ):
+    with watched(workshop, fstype) as (writer, watching):
+        path = writer.path
         writer.do("write 8", "fsync", "write 3")
         state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
         assert bytes_of(state, path) == (3 * MIB, 0)
-        program = program_of(state, writer.process.pid)
+        program = program_of(state, writer.pid)
         assert (program.bytes, program.files, program.syncs) == (3 * MIB, 1, 1)
         writer.do("fsync")
         state = watching.until(lambda state: bytes_of(state, path) == (0, 0))
@@ -165,7 +157,7 @@ def test_unsynced_bytes_are_counted_until_their_sync(workshop: Path, fstype: str
         report = watching.ended()
     assert report.untraced is None and report.whole.lost == 0
     (sentence,) = report.sentences
-    assert f"({writer.process.pid}): nothing at risk now; since the watch began, up to 3.0 MiB" in sentence
+    assert f"({writer.pid}): nothing at risk now; since the watch began, up to 3.0 MiB" in sentence
     assert ledger.entries() == []
 
 
@@ -173,7 +165,7 @@ def test_a_program_that_syncs_each_write_shows_zero(workshop: Path) -> None:
     with (
         disks.on_loop(workshop) as storage,
         writing(path := storage.directory / "file") as writer,
-        watch("--pid", str(writer.process.pid)) as watching,
+        watch("--pid", str(writer.pid)) as watching,
     ):
         writer.do("open O_DSYNC", *["write 1"] * 20)
         state = watching.until(lambda state: bool(file_of(state, path)))
@@ -190,13 +182,13 @@ def test_direct_writes_are_named_with_what_the_cache_holds(workshop: Path) -> No
         writer.do("write 8", "fsync", "open O_DIRECT")
         with watch("--mount", storage.directory) as watching:
             writer.do("write 4")
-            state = watching.until(lambda state: program_of(state, writer.process.pid).direct_bytes >= 4 * MIB)
-            program = program_of(state, writer.process.pid)
+            state = watching.until(lambda state: program_of(state, writer.pid).direct_bytes >= 4 * MIB)
+            program = program_of(state, writer.pid)
             assert (program.bytes, program.direct_files) == (0, 1)
             assert program.direct_bytes == pytest.approx(4 * MIB, rel=0.02)
             writer.do("fsync")
-            state = watching.until(lambda state: program_of(state, writer.process.pid).direct_bytes < MIB)
-            assert program_of(state, writer.process.pid).direct_bytes < MIB
+            state = watching.until(lambda state: program_of(state, writer.pid).direct_bytes < MIB)
+            assert program_of(state, writer.pid).direct_bytes < MIB
             assert "writes with O_DIRECT to 1 file are not counted" in watching.ended().sentences[0]
 
 
@@ -227,47 +219,35 @@ def test_no_volatile_cache_means_nothing_in_the_cache(workshop: Path) -> None:
 
 
 def test_mapped_writes_are_counted_until_msync(workshop: Path) -> None:
-    with disks.on_loop(workshop) as storage, writing(path := storage.directory / "file") as writer:
-        writer.do("write 2", "fsync")
-        with watch("--mount", storage.directory) as watching:
-            writer.do("map 2")
-            state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
-            assert bytes_of(state, path) == (2 * MIB, 0)
-            writer.do("msync")
-            assert bytes_of(watching.until(lambda state: bytes_of(state, path) == (0, 0)), path) == (0, 0)
+    with watched(workshop) as (writer, watching):
+        path = writer.path
+        writer.do("write 2", "fsync", "map 2")
+        state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
+        assert bytes_of(state, path) == (2 * MIB, 0)
+        writer.do("msync")
+        assert bytes_of(watching.until(lambda state: bytes_of(state, path) == (0, 0)), path) == (0, 0)
 
 
 def test_a_rename_is_listed_until_its_directory_is_synced(workshop: Path) -> None:
-    with (
-        disks.on_loop(workshop, options=NO_COMMIT) as storage,
-        writing(storage.directory / "file") as writer,
-        watch("--mount", storage.directory) as watching,
-    ):
+    with watched(workshop, options=NO_COMMIT) as (writer, watching):
         writer.do("write 1", "fsync", "rename")
         state = watching.until(lambda state: bool(state.names))
-        assert [(row.count, row.where) for row in state.names] == [(1, str(storage.directory))]
-        assert program_of(state, writer.process.pid).names == 1
+        assert [(row.count, row.where) for row in state.names] == [(1, str(writer.path.parent))]
+        assert program_of(state, writer.pid).names == 1
         writer.do("sync_directory")
         assert watching.until(lambda state: not state.names).names == ()
 
 
 def test_a_rename_with_a_sync_of_its_directory_is_not_listed(workshop: Path) -> None:
-    with (
-        disks.on_loop(workshop, options=NO_COMMIT) as storage,
-        writing(path := storage.directory / "file") as writer,
-        watch("--mount", storage.directory) as watching,
-    ):
+    with watched(workshop, options=NO_COMMIT) as (writer, watching):
         writer.do("write 1", "fsync", "rename", "sync_directory", "write 1")
-        state = watching.until(lambda state: bytes_of(state, path.with_name("file.new"))[0] > 0)
+        state = watching.until(lambda state: bytes_of(state, writer.path.with_name("a file.new"))[0] > 0)
         assert state.names == () and state.names_recorded
 
 
 def test_a_closed_file_remains_until_the_kernel_writes_it(workshop: Path) -> None:
-    with (
-        disks.on_loop(workshop, options=NO_COMMIT) as storage,
-        writing(path := storage.directory / "file") as writer,
-        watch("--mount", storage.directory) as watching,
-    ):
+    with watched(workshop, options=NO_COMMIT) as (writer, watching):
+        path = writer.path
         writer.do("write 4")
         watching.until(lambda state: bytes_of(state, path)[0] > 0)
         writer.do("close")
@@ -287,42 +267,34 @@ def test_a_file_of_two_programs_is_shared(workshop: Path) -> None:
         state = watching.until(lambda state: bytes_of(state, path)[0] > 0)
         row = file_of(state, path)
         assert row and [program.rpartition("(")[2] for program in row.programs] == sorted(
-            f"{writer.process.pid})" for writer in (one, other)
+            f"{writer.pid})" for writer in (one, other)
         )
-        assert all(program_of(state, writer.process.pid).shared_files == 1 for writer in (one, other))
+        assert all(program_of(state, writer.pid).shared_files == 1 for writer in (one, other))
 
 
 def test_files_that_are_not_covered_are_counted(workshop: Path) -> None:
-    for name in ("lower", "upper", "work", "overlay"):
-        (workshop / name).mkdir()
-    layers = f"lowerdir={workshop}/lower,upperdir={workshop}/upper,workdir={workshop}/work"
-    disks.sh("mount", "-t", "overlay", "-o", layers, "none", workshop / "overlay")
-    try:
-        with writing(workshop / "overlay" / "file") as writer, watch("--pid", str(writer.process.pid)) as watching:
-            writer.do("write 1")
-            watching.second()
-            assert watching.second().not_covered == {"overlay": 1}
-    finally:
-        disks.unmount(workshop / "overlay")
+    with (
+        disks.overlay(workshop) as storage,
+        writing(storage.directory / "file") as writer,
+        watch("--pid", str(writer.pid)) as watching,
+    ):
+        writer.do("write 1")
+        watching.second()
+        assert watching.second().not_covered == {"overlay": 1}
 
 
 def test_a_deleted_file_is_not_at_risk(workshop: Path) -> None:
-    with (
-        disks.on_loop(workshop) as storage,
-        writing(path := storage.directory / "file") as writer,
-        watch("--mount", storage.directory) as watching,
-    ):
+    with watched(workshop) as (writer, watching):
         writer.do("write 1")
-        watching.until(lambda state: bytes_of(state, path)[0] > 0)
-        path.unlink()
-        assert not any(
-            row.bytes for row in watching.until(lambda state: not any(row.bytes for row in state.files)).files
-        )
+        watching.until(lambda state: bytes_of(state, writer.path)[0] > 0)
+        writer.path.unlink()
+        state = watching.until(lambda state: not any(row.bytes for row in state.files))
+        assert not any(row.bytes for row in state.files)
 
 
 def test_direct_writes_to_a_block_device_are_counted(workshop: Path) -> None:
     with disks.loop(workshop / "disk.img") as device, writing(Path("/dev") / device) as writer:
-        with watch("--pid", str(writer.process.pid)) as watching:
+        with watch("--pid", str(writer.pid)) as watching:
             writer.do("write 2")
             state = watching.until(lambda state: bytes_of(state, writer.path)[0] > 0)
         assert bytes_of(state, writer.path) == (2 * MIB, 0)
@@ -405,8 +377,7 @@ def redis_writes(path: Path) -> Iterator[list[bytes]]:
 
 
 def test_without_root_only_own_processes_are_examined(workshop: Path) -> None:
-    nobody = str(pwd.getpwnam("nobody").pw_uid)
-    become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
+    become = processes.nobody("dac_override")
     with (
         disks.on_loop(workshop) as storage,
         writing(storage.directory / "file") as writer,
@@ -416,10 +387,10 @@ def test_without_root_only_own_processes_are_examined(workshop: Path) -> None:
         writer.do("write 1")
         own_writer.do("write 2")
         state = watching.until(lambda state: bytes_of(state, own)[0] > 0)
-        assert watching.untraced == "only root may trace the kernel"
         assert state.unreadable > 0
         assert [(row.path, row.dirty_bytes, row.syncs) for row in state.files] == [(str(own), 2 * MIB, None)]
         report = watching.ended()
+    assert report.untraced == "only root may trace the kernel"
     assert any("run fstui as root" in limit for limit in report.limits)
 
 
@@ -431,10 +402,10 @@ def test_a_missing_process_is_refused() -> None:
 def test_the_text_ends_with_a_sentence_for_each_program(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, writing(storage.directory / "file") as writer:
         writer.do("write 2")
-        done = headless.call("watch", "--at-risk", "--seconds", "1", "--pid", str(writer.process.pid))
+        done = headless.call("watch", "--at-risk", "--seconds", "1", "--pid", str(writer.pid))
     text = done.stdout.decode()
-    assert text.startswith(f"data at risk in a power cut: process {writer.process.pid}"), done.stderr.decode()
-    assert f"({writer.process.pid}): up to 2.0 MiB not durable, in 1 file; oldest ≥" in " ".join(text.split())
+    assert text.startswith(f"data at risk in a power cut: process {writer.pid}"), done.stderr.decode()
+    assert f"({writer.pid}): up to 2.0 MiB not durable, in 1 file; oldest ≥" in " ".join(text.split())
 
 
 @pytest.mark.parametrize("options", ["", "barrier=0"])

@@ -11,13 +11,12 @@ from typing import Any
 from fstui.model.recording import Header, RecordedWait, Window
 from fstui.state import ledger, recording, ring
 from tests.real import disks, headless
-from tests.real.test_watch import SYNCS, say, syncing
+from tests.real.test_watch import SYNCS, sync, syncing
 from tests.trace import instances
 
 
 @contextmanager
 def recorder(*words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a recorder, and wait until it records."""
     process = headless.start("record", *words, stdout=None)
     try:
         assert process.stderr
@@ -37,7 +36,7 @@ def waits() -> list[RecordedWait]:
 def test_who_waited_for_which_file_is_recorded(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, syncing("fdatasync", path := storage.directory / "[red]") as program:
         with recorder("--seconds", "12") as process:
-            say(program)
+            sync(program)
             assert process.wait(60) == 0
         (row,) = (row for row in waits() if row.pid == program.pid)
     assert (row.file, row.syncs, row.device) == (str(path), SYNCS, storage.device)
@@ -49,7 +48,7 @@ def test_who_waited_for_which_file_is_recorded(workshop: Path) -> None:
 def test_anonymous_recordings_contain_no_name_of_a_file(workshop: Path) -> None:
     with disks.on_loop(workshop) as storage, syncing("fsync", storage.directory / "secret") as program:
         with recorder("--anonymous", "--seconds", "12") as process:
-            say(program)
+            sync(program)
             assert process.wait(60) == 0
         written = b"".join(data for path in ring.files(recording.directory()) for data in ring.lines(path))
     assert any(row.pid == program.pid and row.inode for row in waits())

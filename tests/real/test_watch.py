@@ -1,10 +1,9 @@
 import json
-import pwd
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +38,14 @@ sys.stdin.readline()
 """
 
 
-@contextmanager
-def syncing(how: str, path: Path) -> Iterator[subprocess.Popen[str]]:
+def syncing(how: str, path: Path) -> AbstractContextManager[subprocess.Popen[str]]:
     """A program that has opened its file and waits for the start."""
-    words = [sys.executable, "-c", PROGRAM, how, str(path), str(SYNCS)]
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout and process.stdout.readline() == "ready\n"
-        yield process
-    finally:
-        process.communicate("\n\n")
+    return processes.program(PROGRAM, how, path, SYNCS)
 
 
-def say(process: subprocess.Popen[str]) -> None:
-    assert process.stdin and process.stdout
-    process.stdin.write("\n")
-    process.stdin.flush()
-    assert process.stdout.readline() == "done\n"
+def sync(program: subprocess.Popen[str]) -> None:
+    """Let the program sync its file."""
+    assert processes.say(program) == "done"
 
 
 @contextmanager
@@ -64,7 +54,7 @@ def watch(*words: str | Path, within: tuple[str, ...] = ()) -> Iterator[subproce
     try:
         assert process.stdout and process.stderr
         first = process.stdout.readline()
-        assert first and json.loads(first)["event"] == "WatchStarted", process.stderr.read().decode()
+        assert first and json.loads(first)["event"].endswith("Started"), process.stderr.read().decode()
         yield process
     finally:
         if process.poll() is None:
@@ -98,7 +88,7 @@ def row_of(report: WatchReport, path: Path) -> Waiting:
 def test_every_sync_method_is_counted_with_program_and_file(workshop: Path, how: str) -> None:
     with disks.on_loop(workshop) as storage, syncing(how, path := storage.directory / "a file") as program:
         with watch("--mount", storage.directory) as watching:
-            say(program)
+            sync(program)
             report = ended(watching)
         row = row_of(report, path)
     assert (report.untraced, report.whole.lost) == (None, 0)
@@ -116,7 +106,7 @@ def test_every_sync_method_is_counted_with_program_and_file(workshop: Path, how:
 def test_filesystems_without_an_event_for_the_end_of_a_sync(workshop: Path, fstype: str, how: str) -> None:
     with disks.on_loop(workshop, fstype) as storage, syncing(how, path := storage.directory / "file") as program:
         with watch("--mount", storage.directory) as watching:
-            say(program)
+            sync(program)
             report = ended(watching)
         row = row_of(report, path)
     assert row.syncs == SYNCS
@@ -124,20 +114,14 @@ def test_filesystems_without_an_event_for_the_end_of_a_sync(workshop: Path, fsty
 
 
 def test_one_process_is_watched_with_its_children(workshop: Path) -> None:
-    program = "import os, subprocess, sys; print(os.getpid(), flush=True); subprocess.run(sys.argv[1:])"
+    parent_of = "import subprocess, sys; subprocess.run(sys.argv[1:])"
     with disks.on_loop(workshop) as storage, syncing("fsync", storage.directory / "other") as other:
-        below = [sys.executable, "-c", PROGRAM, "fsync", str(storage.directory / "child's"), str(SYNCS)]
-        words = [sys.executable, "-c", program, *below]
-        parent = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            assert parent.stdout and int(parent.stdout.readline()) == parent.pid
-            assert parent.stdout.readline() == "ready\n"
-            with watch("--pid", str(parent.pid)) as watching:
-                say(parent)
-                say(other)
-                report = ended(watching)
-        finally:
-            parent.communicate("\n")
+        below = (sys.executable, "-c", PROGRAM, "fsync", storage.directory / "child's", SYNCS)
+        with processes.program(parent_of, *below) as parent, watch("--pid", str(parent.pid)) as watching:
+            sync(parent)
+            sync(other)
+            report = ended(watching)
+            processes.say(parent)  # its child ends
     assert [(row.where, row.syncs) for row in report.whole.waits] == [(str(storage.directory / "child's"), SYNCS)]
 
 
@@ -161,14 +145,12 @@ for number in range(40):
 
 
 def test_without_root_it_reports_what_proc_shows(workshop: Path) -> None:
-    nobody = str(pwd.getpwnam("nobody").pw_uid)
-    become = ("setpriv", f"--reuid={nobody}", "--inh-caps=+dac_override", "--ambient-caps=+dac_override")
     with (
         disks.on_loop(workshop) as storage,
         syncing("fsync", storage.directory / "file") as program,
-        watch(within=become) as watching,
+        watch(within=processes.nobody("dac_override")) as watching,
     ):
-        say(program)
+        sync(program)
         report = ended(watching)
     assert (report.untraced, report.culprit) == ("only root may trace the kernel", "unknown")
     assert report.whole.waits == ()
