@@ -22,7 +22,7 @@ class Conclusion(NamedTuple):
     confidence: Confidence = "high"
     scope: Scope = "storage"
     steps: Iterable[Step] = ()
-    because: Iterable[str] = ()
+    evidence: Iterable[str] = ()
     next: Iterable[str] = ()
 
 
@@ -39,7 +39,7 @@ class Rule(NamedTuple):
 
     def _finding(self, conclusion: Conclusion) -> Finding:
         steps = dict.fromkeys(step.name for step in conclusion.steps)
-        lists = {"steps": tuple(steps), "because": tuple(conclusion.because), "next": tuple(conclusion.next)}
+        lists = {"steps": tuple(steps), "evidence": tuple(conclusion.evidence), "next": tuple(conclusion.next)}
         return Finding(rule=self.name, **{**conclusion._asdict(), **lists})
 
 

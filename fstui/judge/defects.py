@@ -43,7 +43,7 @@ class Hit(NamedTuple):
     outcome: str
     """A key of ``Defect.outcomes``."""
     layer: Node
-    because: tuple[str, ...]
+    evidence: tuple[str, ...]
     replacements: Mapping[str, str] = {}
     """Further texts for the placeholders in the sentences."""
     steps: tuple[str, ...] = ()

@@ -215,5 +215,5 @@ def _uncounted(level: Level) -> str:
             f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 "
             "there and run again)."
         )
-    reasons = "; ".join(f"{device.id}: {device.because}" for device in level.devices if device.because)
+    reasons = "; ".join(f"{device.id}: {device.reason}" for device in level.devices if device.reason)
     return f"what arrived, because {where} has no request queue that counts flushes.{f' {reasons}.' if reasons else ''}"

@@ -152,8 +152,8 @@ def medium(node: Node) -> str:
     if medium is None:
         return f"{node.id} medium: not known"
     # the text before the colon says when it was declared: "declared by you (remembered): …"
-    declaration = medium.because.partition(":")[0] or "declared by you"
-    source = declaration if medium.declared else medium.because or "read"
+    declaration = medium.reason.partition(":")[0] or "declared by you"
+    source = declaration if medium.declared else medium.reason or "read"
     return f"{node.id}: medium {medium.class_}, write cache {medium.write_cache} ({source})"
 
 

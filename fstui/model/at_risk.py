@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from fstui.model.base import Amount, Base, Count
 from fstui.model.host import Host
 from fstui.model.quantities import count
@@ -20,7 +22,7 @@ class BytesAtRisk(Base, frozen=True, kw_only=True):
     """Written to a disk, but possibly still in the disk's volatile cache."""
     oldest_s: Amount | None
     """Age of the oldest of these bytes; None if there are none."""
-    at_least: bool
+    may_be_older: bool = msgspec.field(name="at_least")
     """The oldest bytes were there when the watch started, so they may be older than ``oldest_s``."""
     most_bytes: Count
     """The most bytes at risk at one time since the watch started."""
@@ -136,7 +138,7 @@ class AtRiskReport(Base, frozen=True, kw_only=True):
     mount_point: str | None = None
     untraced: str | None = None
     """Why there is no trace, as a sentence."""
-    whole: AtRisk
+    last: AtRisk = msgspec.field(name="whole")
     """The state at the end, with the largest amounts and ages of the watch."""
     sentences: tuple[str, ...]
     limits: tuple[str, ...]

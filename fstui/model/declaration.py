@@ -63,7 +63,7 @@ def _declared_node(node: Node, declaration: Declaration) -> Node:
         write_cache=declaration.write_cache or implied or surveyed.write_cache,
         ephemeral=surveyed.ephemeral,
         declared=True,
-        because=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.words}",
+        reason=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.words}",
     )
     return msgspec.structs.replace(node, medium=medium)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from fstui.model.base import Base
 
 Hypervisor = Literal["qemu", "libvirt", "proxmox", "firecracker", "cloud-hypervisor"]
@@ -27,7 +29,7 @@ class GuestDisk(Base, frozen=True, kw_only=True):
     cache: str = ""
     """The cache mode: one of QEMU's five, or another hypervisor's own term; empty if unknown."""
     flush: GuestFlush = "unknown"
-    because: str = ""
+    reason: str = msgspec.field(default="", name="because")
     """The settings that decide what happens to a flush, or why that is unknown."""
     mount_point: str | None = None
     """The mount point here of the filesystem that holds the image; None if there is none, or it was not found."""

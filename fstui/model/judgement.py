@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+import msgspec
+
 from fstui.model.base import Base
 
 Verdict = Literal["lost", "not-durable", "suspicious", "cannot-tell", "plausible", "consistent", "kept"]
@@ -43,7 +45,7 @@ class Finding(Base, frozen=True, kw_only=True):
     sentence: str = ""
     """One or two full sentences with numbers."""
     steps: tuple[str, ...] = ()
-    because: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = msgspec.field(default=(), name="because")
     """Lines of "label: evidence"."""
     next: tuple[str, ...] = ()
 
@@ -57,7 +59,7 @@ class Speed(Base, frozen=True, kw_only=True):
     title: str = ""
     """Short, with its number. Empty in documents from before fstui judged the speed."""
     sentence: str = ""
-    because: tuple[str, ...] = ()
+    evidence: tuple[str, ...] = msgspec.field(default=(), name="because")
     """Lines of "label: evidence", including other causes of a delay."""
     next: tuple[str, ...] = ()
 

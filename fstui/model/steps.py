@@ -112,7 +112,7 @@ class Step(Base, frozen=True, kw_only=True):
     cpu_wait_ns: Count | None = None
     """How long a writer was ready to run and had no CPU. With several writers: the longest of these times."""
     longest_cpu_wait_ns: Count | None = None
-    """The longest such wait within one operation, or within 50 ms of operations."""
+    """The longest such wait within one operation, or between two checks of the writer (125 ms)."""
     stolen_ns: Count | None = None
     """How long the hypervisor took a CPU away (steal time). With several CPUs: the longest of these times."""
     rate_per_s: Amount = 0.0
@@ -128,7 +128,7 @@ class Step(Base, frozen=True, kw_only=True):
     timeline: tuple[TimelinePoint, ...] = ()
     counters: tuple[DeviceCounters, ...] = ()
     """What each layer with counters counted between the probe's messages ``ready`` and ``done``."""
-    turns: tuple[CounterInterval, ...] = ()
+    counter_intervals: tuple[CounterInterval, ...] = msgspec.field(default=(), name="turns")
     """The counters of a few short intervals of a step with one writer. They show a layer that drops flushes briefly."""
     trace: tuple[DeviceTrace, ...] | None = None
     """The traced flushes of each block device between ``ready`` and ``done``; None: not traced."""

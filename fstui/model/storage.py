@@ -41,7 +41,8 @@ class Medium(Base, frozen=True, kw_only=True):
     ephemeral: bool | None = None
     """The data is lost when the cloud instance ends. Whether a sync is durable does not depend on this."""
     declared: bool = False
-    because: str = ""
+    reason: str = msgspec.field(default="", name="because")
+    """Why the medium is of this class, with the source."""
 
 
 class Node(Base, frozen=True, kw_only=True):
@@ -78,7 +79,8 @@ class Node(Base, frozen=True, kw_only=True):
     """The kernel counts flushes of this layer (whole disks with iostats=1; not partitions, dm, md, zram)."""
     sync: SyncPath = "unknown"
     """Whether this layer passes a sync on to the layers below."""
-    because: str = ""
+    reason: str = msgspec.field(default="", name="because")
+    """Why ``sync`` has this value."""
     medium: Medium | None = None
     state: tuple[Reading, ...] = ()
     """Current faults: degraded, resyncing, errors_count, forced read-only, offline."""

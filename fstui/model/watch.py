@@ -130,7 +130,7 @@ class WatchReport(Base, frozen=True, kw_only=True):
     mount_point: str | None = None
     untraced: str | None = None
     """Why only /proc was read, as a sentence."""
-    whole: WatchCounts
+    total: WatchCounts = msgspec.field(name="whole")
     errors: tuple[LostWrite, ...] = ()
     culprit: Culprit
     sentence: str

@@ -20,7 +20,7 @@ _RECORDS = (
 
 def of_at_risk(report: AtRiskReport) -> Report:
     """Return the tables, and the sentences last, where a terminal shows them."""
-    at_risk = report.whole
+    at_risk = report.last
     files = tuple(figures(file_cells(row), last=True) for row in at_risk.files[:MAX_ROWS])
     sections = (
         Section("", FILES, files, more_rows(len(at_risk.files))),
@@ -30,8 +30,8 @@ def of_at_risk(report: AtRiskReport) -> Report:
         Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
     )
     rows = (
-        (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s, row.at_least,
-         row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
+        (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s,
+         row.may_be_older, row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
         for row in at_risk.files
     )  # fmt: skip
     head = f"data at risk in a power cut: {watched_programs(report)}, watched for {seconds(at_risk.elapsed_s)}"
@@ -45,7 +45,7 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
         size(row.cached_bytes),
         age(row),
         size(row.most_bytes),
-        _age(row.longest_s, row.at_least and row.longest_s == row.oldest_s),
+        _age(row.longest_s, row.may_be_older and row.longest_s == row.oldest_s),
         NONE if row.syncs is None else count(row.syncs),
         row.where,
     )
@@ -58,7 +58,7 @@ def who(row: FileAtRisk) -> str:
 
 
 def age(row: BytesAtRisk) -> str:
-    return NONE if row.oldest_s is None else _age(row.oldest_s, row.at_least)
+    return NONE if row.oldest_s is None else _age(row.oldest_s, row.may_be_older)
 
 
 def note(program: ProgramAtRisk) -> str:
@@ -72,8 +72,8 @@ def note(program: ProgramAtRisk) -> str:
     return "; ".join(parts)
 
 
-def _age(age_s: float, at_least: bool) -> str:
-    return f"{'≥ ' if at_least else ''}{seconds(age_s)}"
+def _age(age_s: float, may_be_older: bool) -> str:
+    return f"{'≥ ' if may_be_older else ''}{seconds(age_s)}"
 
 
 def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:

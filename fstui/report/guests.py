@@ -35,11 +35,14 @@ def sections(guests: Sequence[Guest], inventory: Inventory) -> Iterator[Section]
         if guest.losing_disks:
             names = ", ".join(disk.name for disk in guest.losing_disks)
             discarded = any(disk.flush == "discarded" for disk in guest.losing_disks)
-            because = tuple(f"{disk.name}: {disk.because}" for disk in guest.losing_disks)
+            evidence = tuple(f"{disk.name}: {disk.reason}" for disk in guest.losing_disks)
             yield Section(
                 f"{GLYPHS['not-durable']} {guest.title}: flushes of {names} are ignored",
                 lines=(_CONSEQUENCE, *([_DISCARDED] if discarded else [])),
-                points=(("because", (*because, f"read from: {guest.read_from}")), ("next", (_next(guest, discarded),))),
+                points=(
+                    ("because", (*evidence, f"read from: {guest.read_from}")),
+                    ("next", (_next(guest, discarded),)),
+                ),
                 style="not-durable",
             )
 
@@ -59,7 +62,7 @@ def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]
     for disk in guest.disks:
         losing = disk in guest.losing_disks
         sign = glyph("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)
-        flush = f"{FLUSH[disk.flush]}: {disk.because}" if disk.flush == "unknown" else FLUSH[disk.flush]
+        flush = f"{FLUSH[disk.flush]}: {disk.reason}" if disk.flush == "unknown" else FLUSH[disk.flush]
         yield sign, guest.label, disk.name, disk.cache or NONE, flush, disk.image or NONE, stored_on(disk, inventory)
     if not guest.disks:
         sign = glyph("cannot-tell" if guest.trouble else None)

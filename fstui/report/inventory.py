@@ -114,7 +114,7 @@ def _reasons(filesystems: Sequence[Target], judgements: Judgements) -> list[tupl
 def _flag(mount_points: Sequence[str], finding: Finding) -> Section:
     sign = GLYPHS[finding.verdict] if finding.verdict else " "
     title = f"{sign} {', '.join(mount_points)}: {finding.verdict}, {finding.confidence} confidence ({finding.rule})"
-    points = (("because", finding.because), ("next", finding.next))
+    points = (("because", finding.evidence), ("next", finding.next))
     return Section(title, lines=(finding.sentence or finding.title,), points=points, style=finding.verdict or "")
 
 

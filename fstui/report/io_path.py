@@ -119,7 +119,7 @@ class _Drawing:
     def _expects(self, node: Node, *, stopped: bool) -> str:
         """Return how many flushes are expected below this layer, or why none pass."""
         if node.sync == "stops":
-            return f"{'·' if stopped else '✗ flush stops here:'} {node.because}"
+            return f"{'·' if stopped else '✗ flush stops here:'} {node.reason}"
         account = self._accounts.get(node.id)
         if account is None or account.expected is None or self._stubbed:
             return ""

@@ -78,7 +78,7 @@ def plan_head(plan: Plan, target: Target) -> Section:
 
 def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "next to" if plan.server else "into", (f"{target.path} ({stack_line(target)})",)
-    media = {node.medium.because for node in target.lowest if node.medium and node.medium.declared}
+    media = {node.medium.reason for node in target.lowest if node.medium and node.medium.declared}
     yield "which is", tuple(sorted(media))
     yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
     room = short_size(plan.room_bytes)

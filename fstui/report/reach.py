@@ -69,9 +69,9 @@ def _synced(target: Target, places: Sequence[DataPlace], note: str, *, direct: b
     if stop is None:
         return Reach(len(places) - 1, note, past_memory=direct)
     # without barriers only the flush is dropped; other layers that stop a sync do not even write the data
-    data_written = stop.layer == "block" or "barrier" in stop.because
+    data_written = stop.layer == "block" or "barrier" in stop.reason
     index = max(len(places) - 2, 0) if data_written else 0
-    return Reach(index, stop.because, past_memory=direct and bool(index), stopped=True)
+    return Reach(index, stop.reason, past_memory=direct and bool(index), stopped=True)
 
 
 def _has_cache(node: Node) -> bool:

@@ -70,13 +70,13 @@ def _answers(run: Run) -> Iterator[Section]:
         yield Section(loss.words, lines=(loss.sentence,), style=loss.style)
         yield from replicas.tables(run)
     finding = leading(run)
-    points = (("because", finding.because), ("next", finding.next)) if finding else ()
+    points = (("because", finding.evidence), ("next", finding.next)) if finding else ()
     lines = tuple(filter(None, (speed_line(run.speed), run.sentence)))
     head = f"{BELOW if loss else ''}{verdict_line(run.verdict, run.confidence)}"
     yield Section(head, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
     speed = run.speed
     if speed.sentence:
-        points = (("because", speed.because), ("next", speed.next))
+        points = (("because", speed.evidence), ("next", speed.next))
         yield Section("Is it slow?", lines=(speed.sentence,), points=points, style=speed.answer)
 
 

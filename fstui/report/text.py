@@ -97,7 +97,7 @@ def labelled(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:
     return _in_margin(label, [part for line in lines for part in wrap(line, width - _MARGIN)])
 
 
-def because(lines: Iterable[str], width: int = WIDTH) -> list[str]:
+def evidence_lines(lines: Iterable[str], width: int = WIDTH) -> list[str]:
     """Return ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
     pairs = [line.partition(": ") for line in lines]
     rows = [(label, evidence) if colon else ("", label) for label, colon, evidence in pairs]

@@ -23,7 +23,7 @@ DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50
 
 def of_watch(report: WatchReport) -> Report:
     """Return the tables, and the conclusion last, where a terminal shows it."""
-    total = report.whole
+    total = report.total
     waits = tuple(figures(waiting_cells(row, total.elapsed_s), last=True) for row in total.waits[:MAX_ROWS])
     writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / total.elapsed_s)}")) for w in total.writers)
     devices = tuple(figures(device_cells(device, total.elapsed_s)) for device in total.devices)
@@ -84,7 +84,7 @@ def line(second: WatchCounts) -> str:
 def _head(report: WatchReport) -> str:
     mark = f"SIMULATED {report.simulated}: " if report.simulated else ""
     untraced = f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
-    return f"{mark}watched {watched_programs(report)} for {seconds(report.whole.elapsed_s)}{untraced}"
+    return f"{mark}watched {watched_programs(report)} for {seconds(report.total.elapsed_s)}{untraced}"
 
 
 def watched_programs(report: WatchReport | AtRiskReport) -> str:

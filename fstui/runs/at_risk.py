@@ -38,7 +38,7 @@ class WatchingRisk(Watching):
                 pid=self._pid,
                 mount_point=self._target.mount_point if self._target else None,
                 untraced=child.untraced,
-                whole=at_risk,
+                last=at_risk,
                 sentences=risk_texts,
                 limits=limit_texts,
             )

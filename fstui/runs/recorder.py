@@ -40,7 +40,7 @@ class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cpu_wait_ns: Count | None = None
     longest_cpu_wait_ns: Count | None = None
     stolen_ns: Count | None = None
-    turns: tuple[CounterInterval, ...] = ()
+    counter_intervals: tuple[CounterInterval, ...] = ()
 
 
 class StepRecorder:
@@ -215,7 +215,8 @@ class StepRecorder:
             unanswered=self._pending_operation(status, elapsed_ns),
             timeline=self.timeline.points(),
             counters=self.counter_changes(),
-            turns=self.times.turns or (self.intervals.counted_intervals() if self.settings.writers == 1 else ()),
+            counter_intervals=self.times.counter_intervals
+            or (self.intervals.counted_intervals() if self.settings.writers == 1 else ()),
             trace=self.trace,
             figures=self.reported.figures,
         )

@@ -116,8 +116,8 @@ class WatchingWaits(Watching):
         yield FinalReport(whole.result(), ())
 
     def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:
-        conclusion = _conclude(final.whole, why_untraced, inventory)
-        verdicts = answers(final.whole, inventory, (self._target,) if self._target else inventory.filesystems)
+        conclusion = _conclude(final.total, why_untraced, inventory)
+        verdicts = answers(final.total, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
             started_at=self._started_at,
             version=__version__,
@@ -126,7 +126,7 @@ class WatchingWaits(Watching):
             pid=self._pid,
             mount_point=self._target.mount_point if self._target else None,
             untraced=why_untraced,
-            whole=final.whole,
+            total=final.total,
             errors=final.lost_writes,
             culprit=conclusion.culprit,
             sentence=conclusion.sentence,

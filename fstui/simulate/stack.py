@@ -50,8 +50,8 @@ def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> No
         settings = {"barrier": barrier, "data": filesystem.data, "journal": "yes"}
     readings = tuple(Reading(what=what, value=value, path=f"{PATH_PREFIX}{what}") for what, value in settings.items())
     node = kind(filesystem.kind).node(f"mount:{point}", point, below=below, readings=readings)
-    sync, because = sync_of(node)
-    return replace(node, sync=sync, because=because)
+    sync, reason = sync_of(node)
+    return replace(node, sync=sync, reason=reason)
 
 
 def _middle_layers(parameters: Simulated) -> tuple[Node, ...]:
@@ -59,10 +59,8 @@ def _middle_layers(parameters: Simulated) -> tuple[Node, ...]:
         below = (parameters.disk.name, *((parameters.log.name,) if parameters.log else ()))
         roles = {parameters.log.name: "slog"} if parameters.log else {}
         place = "on a device of its own (SLOG)" if parameters.log else "on the pool's own disks"
-        because, pool = f"the intent log is {place}", kind("zpool")
-        return (
-            pool.node("pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", because=because),
-        )
+        reason, pool = f"the intent log is {place}", kind("zpool")
+        return (pool.node("pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", reason=reason),)
     if parameters.front:
         name = "dm-0" if parameters.front.kind == "dm-cache" else "bcache0"
         mode = Reading(what="cache_mode", value="writeback", path=f"{PATH_PREFIX}cache_mode")
@@ -90,12 +88,12 @@ def _disk(parameters: DiskParameters) -> Node:
         fua=parameters.fua,
         counted=True,
         sync="passes" if write_back else "unknown",
-        because="write cache on" if write_back else "write through: the kernel sends it no flush",
+        reason="write cache on" if write_back else "write through: the kernel sends it no flush",
         medium=Medium(
             class_=parameters.medium,
             rpm=round(rpm) if rpm else None,
             write_cache=parameters.medium_cache,
-            because=f"simulated {parameters.model or parameters.medium}",
+            reason=f"simulated {parameters.model or parameters.medium}",
         ),
         readings=readings,
         size_bytes=TOTAL_BYTES,

@@ -127,10 +127,10 @@ class Graph:
         else:
             layer = device_node(node_id, self.readers)
         node, self._identities[node_id], roles, other_layers = layer
-        sync, because = sync_of(node)
+        sync, reason = sync_of(node)
         for other in other_layers:
             self._other_layers.setdefault(other.id, _with_roles(other, roles))
-        return _with_roles(msgspec.structs.replace(node, sync=sync, because=because), roles)
+        return _with_roles(msgspec.structs.replace(node, sync=sync, reason=reason), roles)
 
     def _finish(self, draft: Node, nodes_below: tuple[Node, ...]) -> Node:
         is_lowest = not nodes_below and draft.layer != "filesystem"
@@ -138,8 +138,8 @@ class Graph:
         if is_lowest:
             node = msgspec.structs.replace(node, medium=_medium(node, self._host))
         if node.sync != "stops" and (cache := self._cache_below(node)) is not None:
-            because = f"set to write through, but {cache.name} below reports write back"
-            node = msgspec.structs.replace(node, sync="stops", because=because)
+            reason = f"set to write through, but {cache.name} below reports write back"
+            node = msgspec.structs.replace(node, sync="stops", reason=reason)
         return node
 
     def _cache_below(self, node: Node) -> Node | None:
@@ -162,7 +162,7 @@ def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
 def _medium(node: Node, host: Host) -> Medium:
     if node.layer in ("block", "memory"):
         return media.medium_of(node, host)
-    return Medium(because=node.because or "what is below cannot be seen from here")
+    return Medium(reason=node.reason or "what is below cannot be seen from here")
 
 
 def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:

@@ -66,7 +66,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     if program.bytes:
         shared = program.shared_files if program.files > 1 else 0
         note = f" ({'all' if shared == program.files else count(shared)} shared)" if shared else ""
-        oldest = f"oldest {'≥ ' if program.at_least else ''}{seconds(program.oldest_s or 0.0)}"
+        oldest = f"oldest {'≥ ' if program.may_be_older else ''}{seconds(program.oldest_s or 0.0)}"
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
         amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:

@@ -44,7 +44,7 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
 
 
 class FinalReport(NamedTuple):
-    whole: WatchCounts
+    total: WatchCounts
     """The sums of the whole watch."""
     lost_writes: tuple[LostWrite, ...]
 

@@ -305,7 +305,7 @@ def _describe_stall(row: Waiting, watched: WatchCounts, synced_targets: Sequence
         yardstick=LONGEST_PAUSE,
         title=f"{next(mounts, '')}{row.who} waited {longest} for one sync",
         sentence=f"The file: {row.where}.{device}{shortage}",
-        because=(f"{row.who}: at most {longest}",),
+        evidence=(f"{row.who}: at most {longest}",),
     )
 
 
@@ -320,7 +320,7 @@ def _compare_with_class(mount: str, name: str, times: DeviceTimes, media: frozen
         yardstick=device_class.name,
         title=f"on {mount}, a flush of {name} takes {typical}",
         sentence=f"Compared with {device_class.name}: the slowest needs {reference} for a durable write.",
-        because=(f"{name}: p50 {typical}, at most {duration_ns(times.max)}",),
+        evidence=(f"{name}: p50 {typical}, at most {duration_ns(times.max)}",),
     )
 
 

@@ -153,8 +153,8 @@ async def measured(kind: Kind, directory: str, clients: int, seconds: float) -> 
     if clients == 1 and kind.each_transaction:
         counted["transactions"] = load.transactions
     print(f"{kind.kind}, {clients} at once: {load.transactions / load.seconds:.0f} transactions/s")
-    rows = [row for row in report.whole.waits if row.program == kind.program and row.device == storage.device]
-    return compared(kind, counted, load.seconds, rows) and not report.whole.lost
+    rows = [row for row in report.total.waits if row.program == kind.program and row.device == storage.device]
+    return compared(kind, counted, load.seconds, rows) and not report.total.lost
 
 
 def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Sequence[Waiting]) -> bool:

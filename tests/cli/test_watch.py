@@ -15,7 +15,7 @@ from fstui.model.watch import WatchEvent, WatchFinished, WatchReport, WatchStart
 from fstui.runs.watch import Watching
 from tests.factories.watched import SECOND
 
-REPORT = WatchReport(started_at="", version="", host=Host(), whole=SECOND, culprit="disk", sentence="")
+REPORT = WatchReport(started_at="", version="", host=Host(), total=SECOND, culprit="disk", sentence="")
 
 
 class MadeUp(Watching):

@@ -165,5 +165,5 @@ def test_durable_settings_under_libeatmydata_are_reported(workshop: Path) -> Non
     assert run.verdict == "not-durable"
     assert headless.accused_of(run) == {"sync-stubbed", "commits-without-flushes"}
     (found,) = (finding for finding in run.findings if finding.rule == "commits-without-flushes")
-    assert found.scope == "process" and any("libeatmydata" in line for line in found.because)
+    assert found.scope == "process" and any("libeatmydata" in line for line in found.evidence)
     assert "innodb_flush_log_at_trx_commit = 1" in found.sentence

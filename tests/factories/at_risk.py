@@ -11,7 +11,7 @@ MIB = 1 << 20
 def exposed(**changed: Any) -> dict[str, Any]:
     """Return the fields of a program or a file with nothing at risk."""
     zero = dict.fromkeys(("dirty_bytes", "cached_bytes", "most_bytes", "longest_s", "syncs"), 0)
-    return {**zero, "oldest_s": None, "at_least": False, "sync_every_s": None, **changed}
+    return {**zero, "oldest_s": None, "may_be_older": False, "sync_every_s": None, **changed}
 
 
 def program(name: str, pid: int, **changed: Any) -> ProgramAtRisk:
@@ -31,15 +31,15 @@ STATE = AtRisk(
             "nats-server", 812, dirty_bytes=39 * MIB, cached_bytes=MIB, files=2, oldest_s=118.0, most_bytes=41 * MIB,
             longest_s=120.4, syncs=3, sync_every_s=120.0,
         ),
-        program("cp", 950, dirty_bytes=8 * MIB, files=1, oldest_s=4.2, at_least=True, most_bytes=8 * MIB, longest_s=4.2,
-                names=2, oldest_name_s=3.0),
+        program("cp", 950, dirty_bytes=8 * MIB, files=1, oldest_s=4.2, may_be_older=True, most_bytes=8 * MIB,
+                longest_s=4.2, names=2, oldest_name_s=3.0),
         program("postgres", 700, syncs=24_000, sync_every_s=0.0125, direct_files=2, direct_bytes=3 * MIB),
     ),
     files=(
         file("/var/lib/nats/jetstream/orders/msgs/7.blk", "nats-server (812)", dirty_bytes=39 * MIB, oldest_s=118.0,
              most_bytes=41 * MIB, longest_s=120.4, syncs=3, sync_every_s=120.0),
-        file("/backup/[red]dump[/]", "cp (950)", dirty_bytes=8 * MIB, oldest_s=4.2, at_least=True, most_bytes=8 * MIB,
-             longest_s=4.2, closed=True),
+        file("/backup/[red]dump[/]", "cp (950)", dirty_bytes=8 * MIB, oldest_s=4.2, may_be_older=True,
+             most_bytes=8 * MIB, longest_s=4.2, closed=True),
         file("/var/lib/nats/meta", "nats-server (812)", "nats (900)", cached_bytes=MIB, oldest_s=0.4, most_bytes=MIB,
              longest_s=1.0, direct=True),
         file("/var/lib/postgresql/16/main/pg_wal/000000010000000000000001", "postgres (700)", syncs=24_000,

@@ -18,7 +18,7 @@ from fstui.runs.recorder import ProbeTimes, StepRecorder
 from tests.factories.evidence import HONEST_PROCESS
 from tests.factories.storage import disk, on_disk
 
-HDD = Medium(class_="hdd-7200", rpm=7200, write_cache="none", declared=True, because="declared by you: medium hdd-7200")
+HDD = Medium(class_="hdd-7200", rpm=7200, write_cache="none", declared=True, reason="declared by you: medium hdd-7200")
 START_NS = 5_000_000_000_000
 GIB = 1 << 30
 

@@ -41,7 +41,7 @@ FAILED = Step(
 ROTATION = Finding(
     rule="same-block-rotation", verdict="suspicious", confidence="high", scope="storage",
     title="840/s, 7200 rpm allows 120",
-    because=("same block, fdatasync: 840/s, limit 120/s", "sda: 1\xa0680 flushes for 1\xa0680 syncs"),
+    evidence=("same block, fdatasync: 840/s, limit 120/s", "sda: 1\xa0680 flushes for 1\xa0680 syncs"),
     next=("VirtualBox: set IgnoreFlush to 0 for this disk, then run again.",),
 )  # fmt: skip
 NOTE = Finding(

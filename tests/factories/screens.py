@@ -47,7 +47,7 @@ def target(
 ) -> Target:
     barrier = "nobarrier" if stops else "barrier"
     top = storage.filesystem(fstype, mount, below=tuple(node.id for node in nodes[:1]), barrier=barrier)
-    top = msgspec.structs.replace(top, sync="stops" if stops else "passes", because=stops)
+    top = msgspec.structs.replace(top, sync="stops" if stops else "passes", reason=stops)
     return msgspec.structs.replace(
         storage.target(top, *nodes),
         source=nodes[-1].name if nodes else fstype,
@@ -82,7 +82,7 @@ QUEUE = target(
 SHM = target(
     "/dev/shm",
     "tmpfs",
-    Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="tmpfs", lowest=True, sync="stops", because="memory"),
+    Node(id="memory:tmpfs", layer="memory", kind="tmpfs", name="tmpfs", lowest=True, sync="stops", reason="memory"),
     free=int(7.8 * G),
 )
 FILER = target(
@@ -109,7 +109,7 @@ BARRIERS_OFF = Finding(
     title="ext4 sends no flushes to sdb",
     sentence="ext4 sends no flushes (barriers off) to sdb, whose write cache is on: an fsync here returns before the "
     "data is on the platter.",
-    because=("/proc/fs/ext4/dm-2/options: nobarrier", "/sys/block/sdb/queue/write_cache: write back"),
+    evidence=("/proc/fs/ext4/dm-2/options: nobarrier", "/sys/block/sdb/queue/write_cache: write back"),
     next=("mount -o remount,barrier=1 /srv/queue, then run fsync-rate here",),
 )
 IN_MEMORY = Finding(
@@ -119,7 +119,7 @@ IN_MEMORY = Finding(
     scope="storage",
     title="tmpfs keeps everything in memory",
     sentence="/dev/shm is tmpfs: it keeps everything in memory, and a sync there does nothing.",
-    because=("/proc/self/mountinfo: tmpfs",),
+    evidence=("/proc/self/mountinfo: tmpfs",),
 )
 FLAGS = {
     "/srv/queue": Judgement(verdict="not-durable", confidence="high", sentence="", findings=(BARRIERS_OFF,)),
@@ -131,7 +131,7 @@ SDA = disk(
     model="VBOX HARDDISK",
     link="SATA",
     rotational=True,
-    medium=Medium(class_="hdd-7200", rpm=7200, write_cache="none", declared=True, because="declared by you"),
+    medium=Medium(class_="hdd-7200", rpm=7200, write_cache="none", declared=True, reason="declared by you"),
 )
 DATA = target(
     "/srv/data",
@@ -241,7 +241,7 @@ TOO_FAST = Finding(
     title="812/s, 7200 rpm allows 120",
     sentence="One 16 KiB block was rewritten and synced 812 times a second.",
     steps=("same block, fdatasync",),
-    because=(
+    evidence=(
         "same block, fdatasync: 812/s, limit 120/s; p50 1.2 ms, turn 8.3 ms",
         "sda: 1\xa0622 flushes for 1\xa0624 syncs",
         "vda: medium hdd-7200, write cache none (declared by you)",

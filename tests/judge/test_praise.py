@@ -21,7 +21,7 @@ from tests.factories.storage import disk, filesystem, target
 MEDIA = (
     Medium(),
     Medium(class_="ssd", write_cache="volatile"),
-    Medium(class_="ssd-plp", write_cache="plp", because="the model says so"),
+    Medium(class_="ssd-plp", write_cache="plp", reason="the model says so"),
     Medium(class_="ssd-plp", declared=True),
     Medium(class_="optane", write_cache="none"),
     Medium(class_="raid-cache"),

@@ -90,8 +90,8 @@ def test_unknown_rule_has_no_page(name: str) -> None:
 def test_conclusion_becomes_a_finding_of_its_rule() -> None:
     @rule()
     def some_rule(case: Case) -> list[Conclusion]:
-        return [Conclusion("title", "A sentence.", steps=[step(), step()], because=["a line"])]
+        return [Conclusion("title", "A sentence.", steps=[step(), step()], evidence=["a line"])]
 
     (found,) = some_rule(Case(Evidence()))
     assert (found.rule, found.verdict, found.confidence, found.scope) == ("some-rule", None, "high", "storage")
-    assert (found.steps, found.because, found.next) == (("fdatasync",), ("a line",), ())
+    assert (found.steps, found.evidence, found.next) == (("fdatasync",), ("a line",), ())

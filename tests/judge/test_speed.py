@@ -71,7 +71,7 @@ def test_rate_limited_run_has_unknown_speed(rate_limit: RateLimit) -> None:
 def test_published_class_is_a_yardstick(times: float, answer: str) -> None:
     found = answered(SSD, step(rate=times * SSD_SLOWEST))
     assert found.answer == answer
-    assert "published rates for SSDs" in " ".join(found.because)
+    assert "published rates for SSDs" in " ".join(found.evidence)
 
 
 BTRFS = on("ssd", filesystem("btrfs"))
@@ -179,7 +179,7 @@ def test_earlier_runs_do_not_change_the_verdict() -> None:
 def test_revolutions_of_a_disk_are_a_yardstick(rate: float, answer: str) -> None:
     found = answered(on("hdd-15000", rpm=15000), step(rate=rate, ops=100))
     assert found.answer == answer
-    (line,) = found.because  # for all references of a step
+    (line,) = found.evidence  # for all references of a step
     assert "published rates for" in line and "slow is below 25.0/s: 10 revolutions per sync" in line
 
 
@@ -234,7 +234,7 @@ def test_limit_that_applies_is_named_as_the_reason() -> None:
     assert found.answer == "slow"
     assert "I/O limit" in found.title
     assert "the disk may not be the cause" in found.sentence
-    assert "I/O limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.because
+    assert "I/O limit: 8:0 wiops 100 (/sys/fs/cgroup/x/io.max)" in found.evidence
 
 
 @pytest.mark.parametrize(
@@ -285,7 +285,7 @@ def test_trace_shows_whether_the_device_stalled(ms: int, words: str) -> None:
 def test_evidence_includes_the_step_of_the_sentence() -> None:
     found = answered(SSD, step("append", rate=2000), step("O_DSYNC", rate=9000))
     assert found.sentence.startswith("O_DSYNC did 9\xa0000/s")
-    assert [line.partition(":")[0] for line in found.because] == ["O_DSYNC", "append"]
+    assert [line.partition(":")[0] for line in found.evidence] == ["O_DSYNC", "append"]
 
 
 def test_fast_but_not_durable_is_not_normal() -> None:

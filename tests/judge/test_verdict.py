@@ -159,7 +159,7 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
             "iostats",
         ),
         (
-            on_disk(filesystem(), disk(kind="dm-linear", counted=False, because="a driver without a queue")),
+            on_disk(filesystem(), disk(kind="dm-linear", counted=False, reason="a driver without a queue")),
             step(flushes=None, share=None),
             "sda has no request queue that counts flushes. sda: a driver without a queue.",
         ),

@@ -39,8 +39,8 @@ def test_cut_of_the_first_version_is_judged_alike(name: str) -> None:
     again = judge(run)
     assert (again.verdict, again.confidence, again.sentence) == (run.verdict, run.confidence, REWORDED[name])
     (found,), (today,) = run.findings, again.findings
-    assert today == replace(found, title=today.title, sentence=REWORDED[name], because=today.because, next=today.next)
-    assert len(today.because) == len(found.because)
+    assert today == replace(found, title=today.title, sentence=REWORDED[name], evidence=today.evidence, next=today.next)
+    assert len(today.evidence) == len(found.evidence)
 
 
 def test_saved_cut_counts_as_survived() -> None:

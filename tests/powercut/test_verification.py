@@ -160,7 +160,7 @@ async def test_user_may_declare_that_only_the_storage_was_cut(box: Box) -> None:
     box.boot = box.cut.header.boot
     run = await box.check(storage_was_cut=True)
     assert run.verdict == "kept"
-    assert any("declared by you" in line for line in run.findings[0].because)
+    assert any("declared by you" in line for line in run.findings[0].evidence)
 
 
 @pytest.mark.parametrize("where", ["in the log", "on the disk"])

@@ -155,7 +155,7 @@ def test_unsynced_bytes_are_counted_until_their_sync(workshop: Path, fstype: str
         state = watching.until(lambda state: bytes_of(state, path) == (0, 0))
         assert bytes_of(state, path) == (0, 0)
         report = watching.ended()
-    assert report.untraced is None and report.whole.lost == 0
+    assert report.untraced is None and report.last.lost == 0
     (sentence,) = report.sentences
     assert f"({writer.pid}): nothing at risk now; since the watch began, up to 3.0 MiB" in sentence
     assert ledger.entries() == []

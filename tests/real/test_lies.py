@@ -62,7 +62,7 @@ def test_libeatmydata_is_found_and_the_disk_is_not_judged(workshop: Path) -> Non
         assert headless.accused_of(run) == {"sync-stubbed"}
         (finding,) = (finding for finding in run.findings if finding.rule == "sync-stubbed")
         assert finding.scope == "process"
-        assert any("libeatmydata" in line for line in finding.because)
+        assert any("libeatmydata" in line for line in finding.evidence)
         assert run.process.pipe_fsync_fails is False and run.process.dsync_flag_kept is False
         assert headless.flushes_per_sync(run, storage.device) < 0.05
         assert headless.judged_again(run) == run

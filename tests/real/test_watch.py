@@ -79,8 +79,8 @@ def report_of(told: Any) -> WatchReport:
 
 
 def row_of(report: WatchReport, path: Path) -> Waiting:
-    rows = [row for row in report.whole.waits if row.file == str(path)]
-    assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.whole.waits]
+    rows = [row for row in report.total.waits if row.file == str(path)]
+    assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.total.waits]
     return rows[0]
 
 
@@ -91,12 +91,12 @@ def test_every_sync_method_is_counted_with_program_and_file(workshop: Path, how:
             sync(program)
             report = ended(watching)
         row = row_of(report, path)
-    assert (report.untraced, report.whole.lost) == (None, 0)
+    assert (report.untraced, report.total.lost) == (None, 0)
     assert (row.pid, row.syncs, row.files, row.device) == (program.pid, SYNCS, 1, storage.device)
     assert row.program.startswith("python")
     assert row.latency_ns and row.device_ns is not None
     assert 0 < row.device_ns <= row.waited_ns / SYNCS
-    (device,) = (one for one in report.whole.devices if one.device == storage.device)
+    (device,) = (one for one in report.total.devices if one.device == storage.device)
     assert device.flushes is not None and device.flushes >= SYNCS
     assert device.flush_ns and device.write_ns
 
@@ -122,7 +122,7 @@ def test_one_process_is_watched_with_its_children(workshop: Path) -> None:
             sync(other)
             report = ended(watching)
             processes.say(parent)  # its child ends
-    assert [(row.where, row.syncs) for row in report.whole.waits] == [(str(storage.directory / "child's"), SYNCS)]
+    assert [(row.where, row.syncs) for row in report.total.waits] == [(str(storage.directory / "child's"), SYNCS)]
 
 
 def test_removed_files_are_counted_together(workshop: Path) -> None:
@@ -138,7 +138,7 @@ for number in range(40):
         process = subprocess.Popen([sys.executable, "-c", program, storage.directory])
         process.wait()
         report = ended(watching)
-    rows = [row for row in report.whole.waits if row.pid == process.pid]
+    rows = [row for row in report.total.waits if row.pid == process.pid]
     assert sum(row.syncs for row in rows) == 40
     assert any(row.files > 30 for row in rows)
     assert all(row.program.startswith("python") for row in rows), "the kernel keeps the name of the dead"
@@ -153,8 +153,8 @@ def test_without_root_it_reports_what_proc_shows(workshop: Path) -> None:
         sync(program)
         report = ended(watching)
     assert (report.untraced, report.culprit) == ("only root may trace the kernel", "unknown")
-    assert report.whole.waits == ()
-    (device,) = (one for one in report.whole.devices if one.device == storage.device)
+    assert report.total.waits == ()
+    (device,) = (one for one in report.total.devices if one.device == storage.device)
     assert device.flushes is not None and device.flushes >= SYNCS
     assert report.sentence.startswith("fstui cannot see who waits: only root may trace the kernel.")
 
@@ -167,7 +167,7 @@ def test_pid_namespace_of_a_container_is_reported_without_names() -> None:
     )
     report = report_of(json.loads(done.stdout))
     assert report.untraced and "in a container" in report.untraced
-    assert report.whole.waits == ()
+    assert report.total.waits == ()
     assert report.sentence.startswith("fstui cannot see who waits:")
 
 
@@ -176,7 +176,7 @@ def test_time_limit_ends_it_with_text_and_one_document(workshop: Path) -> None:
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout.decode().startswith("watched all programs for")
     done = headless.call("watch", "--seconds", "1", "--format", "json")
-    assert report_of(json.loads(done.stdout)).whole.elapsed_s >= 0.9
+    assert report_of(json.loads(done.stdout)).total.elapsed_s >= 0.9
     assert ledger.entries() == []
 
 

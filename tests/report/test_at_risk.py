@@ -13,7 +13,7 @@ from tests.printing import csv_rows, printed
 
 def report(state: AtRisk = STATE) -> AtRiskReport:
     said, missing = sentences(state), tuple(limits(state, None))
-    return AtRiskReport(started_at="", version="", host=Host(), whole=state, sentences=said, limits=missing)
+    return AtRiskReport(started_at="", version="", host=Host(), last=state, sentences=said, limits=missing)
 
 
 def text(state: AtRisk = STATE) -> str:

@@ -54,7 +54,7 @@ def test_dropped_flushes_are_counted_at_their_edge() -> None:
 
 
 def test_the_layer_that_stops_flushes_has_a_reason() -> None:
-    top = replace(filesystem(), sync="stops", because="nobarrier")
+    top = replace(filesystem(), sync="stops", reason="nobarrier")
     evidence = Evidence(target=target(top, *on_disk().stack[1:]), steps=(step(flushes=0),))
     lines = drawn(evidence)
     (stopping,) = (text for text, state in lines if state == "dropped" and "stops" in text)

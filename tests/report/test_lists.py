@@ -121,7 +121,7 @@ def test_a_plan_is_printed_in_every_format(name: str) -> None:
 
 
 SCSI = GuestDisk(
-    name="scsi0", image="/srv/a.raw", format="raw", cache="unsafe", flush="ignored", because="cache.no-flush=on",
+    name="scsi0", image="/srv/a.raw", format="raw", cache="unsafe", flush="ignored", reason="cache.no-flush=on",
     mount_point="/srv",
 )  # fmt: skip
 ON_DEVICE = GuestDisk(name="scsi1", image="/dev/pve/x", cache="none", flush="passed", device="sdb")

@@ -204,7 +204,7 @@ SLOW = Speed(
     yardstick="5 earlier runs",
     title="12.0/s, slower than 5 earlier runs: an I/O limit of the cgroup applies",
     sentence="fdatasync did 12.0/s in 1.0 s.",
-    because=("fdatasync: 12.0/s; the median is 840/s",),
+    evidence=("fdatasync: 12.0/s; the median is 840/s",),
     next=("Raise the limit, or run in another cgroup.",),
 )
 SLOW_RUN = replace(RUN, speed=SLOW)

@@ -32,7 +32,7 @@ WHOLE = WatchCounts(
 
 def report(whole: WatchCounts = WHOLE, **more: object) -> WatchReport:
     found = conclude(whole)
-    made = WatchReport(started_at="", version="", host=Host(), whole=whole, culprit=found.culprit, sentence="")
+    made = WatchReport(started_at="", version="", host=Host(), total=whole, culprit=found.culprit, sentence="")
     return replace(made, sentence=found.sentence, **more)
 
 

@@ -110,8 +110,8 @@ async def test_a_declaration_sets_medium_and_limit() -> None:
     declared = Declaration(medium="hdd-7200", write_cache="none")
     site, plan = await Session(machine_with()).plan_by_name("odirect-truth", "/srv/data", {}, declared)
     (disk,) = site.target.lowest
-    because = "declared by you: medium hdd-7200, write cache none"
-    assert disk.medium == Medium(class_="hdd-7200", rpm=7200, write_cache="none", declared=True, because=because)
+    evidence = "declared by you: medium hdd-7200, write cache none"
+    assert disk.medium == Medium(class_="hdd-7200", rpm=7200, write_cache="none", declared=True, reason=evidence)
     limits = {step.name: step.limit_ns for step in plan.steps}
     assert limits["same block, fdatasync"] == pytest.approx(60e9 / 7200, rel=0.001)
     assert limits["fdatasync"] is None

@@ -117,22 +117,22 @@ def test_a_step_that_never_began_is_empty() -> None:
     assert (step.ops, step.elapsed_s, step.rate_per_s, step.latency_ns, step.counters) == (0, 0.0, 0.0, None, ())
 
 
-@pytest.mark.parametrize(("writers", "turns"), [(1, 1), (4, 0)])
-def test_a_step_of_one_writer_has_its_turns(writers: int, turns: int) -> None:
+@pytest.mark.parametrize(("writers", "intervals"), [(1, 1), (4, 0)])
+def test_a_step_of_one_writer_has_counter_intervals(writers: int, intervals: int) -> None:
     """With several writers, a flush cannot be assigned to one."""
     begun = StepRecorder(0, planned("fdatasync", writers=writers), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
     begun.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     end_ns = START_NS + 10 * MS
     begun.add_counters(Counters(monotonic_ns=end_ns, until_ns=end_ns + MS, devices=(counted(2, 2),)), is_last=True)
-    assert [turn.ops for turn in begun.step("finished", 0.0).turns] == [2] * turns
+    assert [each.ops for each in begun.step("finished", 0.0).counter_intervals] == [2] * intervals
 
 
-def test_saved_turns_are_played_again() -> None:
+def test_saved_counter_intervals_are_played_again() -> None:
     saved = (CounterInterval(elapsed_s=0.1, ops=7, flushes={"sda": 1}, written_bytes={"sda": 16384}),)
     begun = recorder()
-    begun.end(times(100, turns=saved))
-    assert begun.step("finished", 0.0).turns == saved
+    begun.end(times(100, counter_intervals=saved))
+    assert begun.step("finished", 0.0).counter_intervals == saved
 
 
 def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:

@@ -62,7 +62,7 @@ async def finished(
 def gist(findings: tuple[Finding, ...]) -> list[tuple[object, ...]]:
     """Return findings without numbers, because the percentiles of a replay differ by up to one percent."""
     return [
-        (finding.rule, finding.verdict, finding.confidence, finding.scope, finding.steps, len(finding.because))
+        (finding.rule, finding.verdict, finding.confidence, finding.scope, finding.steps, len(finding.evidence))
         for finding in findings
     ]
 

@@ -41,7 +41,7 @@ async def test_saved_data_is_read_at_once() -> None:
     assert entry in ledger.entries()
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="hdd-7200", remembered=True)
     lowest = session.judged_filesystems().inventory.filesystems[0].lowest
-    assert all(node.medium and node.medium.because.startswith("declared by you (remembered)") for node in lowest)
+    assert all(node.medium and node.medium.reason.startswith("declared by you (remembered)") for node in lowest)
 
 
 async def test_a_saved_run_is_found_and_judged_again() -> None:

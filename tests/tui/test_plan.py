@@ -350,7 +350,7 @@ def test_selected_box_of_a_matrix_is_marked(width: int) -> None:
 
 
 def test_the_medium_is_explained_while_it_is_selected() -> None:
-    disk = msgspec.structs.replace(screens.DATA.lowest[0], medium=Medium(because="a virtio disk"))
+    disk = msgspec.structs.replace(screens.DATA.lowest[0], medium=Medium(reason="a virtio disk"))
     target = msgspec.structs.replace(screens.DATA, stack=(*screens.DATA.stack[:-1], disk))
     offer = Offer("check", scenarios.load("check"))
     for setting, said in (("medium", True), ("seconds", False), ("", False)):

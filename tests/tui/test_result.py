@@ -221,7 +221,7 @@ STALLED = Speed(
     yardstick="the longest pause of a healthy device",
     title="412 ms for one operation of fdatasync",
     sentence="One operation of fdatasync took 412 ms, and everything that waited for it was blocked.",
-    because=("fdatasync: 412 ms at worst, p50 1.1 ms",),
+    evidence=("fdatasync: 412 ms at worst, p50 1.1 ms",),
     next=("Look at dmesg.",),
 )
 
@@ -307,7 +307,7 @@ def test_unknown_parts_of_counts_are_explained() -> None:
 
 
 def test_the_map_shows_the_step_of_the_speed() -> None:
-    speed = Speed(answer="normal", title="fsync 797/s", because=("fsync: 797/s; 83/s is slow",))
+    speed = Speed(answer="normal", title="fsync 797/s", evidence=("fsync: 797/s; 83/s is slow",))
     run = msgspec.structs.replace(screens.RUN, speed=speed)
     first, *others = ordered(run)
     for finding in (None, first):

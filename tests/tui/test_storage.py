@@ -296,7 +296,7 @@ def test_the_io_path_is_a_tree_with_roles_and_link_rates() -> None:
         name="tank",
         below=(mirror.id, "sdb"),
         sync="stops",
-        because="zfs_nocacheflush",
+        reason="zfs_nocacheflush",
     )
     target = screens.target("/db", "zfs", tank, mirror, *members, log)
     assert [line.plain.rstrip() for line in io_path.tree(target, 80)] == [
@@ -365,7 +365,7 @@ async def test_processes_are_not_read_behind_another_screen() -> None:
 VM = Guest(
     pid=7, hypervisor="proxmox", number=104, name="web", read_from="its arguments",
     disks=(
-        GuestDisk(name="scsi0", image="/srv/queue/a.raw", cache="unsafe", flush="ignored", because="cache.no-flush=on",
+        GuestDisk(name="scsi0", image="/srv/queue/a.raw", cache="unsafe", flush="ignored", reason="cache.no-flush=on",
                   mount_point="/srv/queue"),
         GuestDisk(name="scsi1", image="rbd:vms/b", cache="none", flush="passed"),
     ),

@@ -44,7 +44,7 @@ class PreparedWatching:
             started_at="",
             version="",
             host=Host(),
-            whole=WatchCounts(),
+            total=WatchCounts(),
             culprit="disk",
             sentence="In all: the disk is slow.",
         )

@@ -65,7 +65,7 @@ class CountedCommits(NamedTuple):
         return self.arrival.per_sync < ENOUGH_SHARE * self.expected
 
     @property
-    def because(self) -> str:
+    def evidence(self) -> str:
         requests, suffix = ("flushes or FUA writes", f"; {TRACE}") if self.arrival.trace else ("flushes", "")
         return self.arrival.line(self.step, requests=requests, operations="commits", suffix=suffix)
 

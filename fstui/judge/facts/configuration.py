@@ -120,13 +120,13 @@ def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     nodes = lost or stack.in_memory
     if nodes:
         kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
-        because = tuple(map(_why_memory, nodes))
-        yield Hit("lost" if lost else "copied", nodes[0], because, {"kinds": kinds, "devices": words.devices(nodes)})
+        evidence = tuple(map(_why_memory, nodes))
+        yield Hit("lost" if lost else "copied", nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
 
 
 def _why_memory(node: Node) -> str:
     is_declared = node.layer == "block" and not kind(node.kind).in_memory
-    return words.medium(node) if is_declared else f"{node.id}: {node.because or node.kind}"
+    return words.medium(node) if is_declared else f"{node.id}: {node.reason or node.kind}"
 
 
 def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit]:
@@ -147,13 +147,13 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
     commits, syncs = sum(number for _, number in counted), sum(sync_step.syncs for sync_step, _ in counted)
     if counted and commits <= _FEW_COMMITS_PER_SYNC * syncs:
         measured = [sync_step.step for sync_step, _ in counted]
-        because = tuple(
+        lines = tuple(
             f"{sync_step.step.name}: {count(number)} commits, {count(sync_step.syncs)} syncs"
             for sync_step, number in counted
         )
         figures = {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)}
         names = tuple(dict.fromkeys(step.name for step in measured))
-        yield Hit("uncommitted", dataset, because, figures, steps=names)
+        yield Hit("uncommitted", dataset, lines, figures, steps=names)
 
 
 def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
@@ -220,7 +220,7 @@ def _barriers_on(filesystem: Node, barrier: Reading) -> str:
 
 
 def _cache_line(node: Node) -> str:
-    protection = f", {node.medium.because or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
+    protection = f", {node.medium.reason or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
     fact = volatile_cache(node) if node.write_cache is None else None
     reading = _reported_cache(node) if not has_cache(node) else None
     reading = reading or (fact.reading if fact else None)
@@ -240,8 +240,8 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
     for node, contradictions in overridden:
         outcome = _override_outcome([cached for _, cached in contradictions])
         setting = words.evidence_line(node, "kernel's view", _WRITE_THROUGH, f"/sys/block/{node.id}/queue/write_cache")
-        because = (setting, *(line for line, _ in contradictions))
-        yield Hit(outcome if node in stale else "copied", node, because)
+        lines = (setting, *(line for line, _ in contradictions))
+        yield Hit(outcome if node in stale else "copied", node, lines)
 
 
 def _override_outcome(cached: Sequence[Node]) -> str:
@@ -306,12 +306,12 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
             texts = {name: getattr(skipped, name) for name in ("how", "option", "misses", "means", "undo")}
             devices = [device for device in stack.flushed_below(node) if stack.is_device(device)]
             caches = map(_cache_line, devices) if skipped.flushed_later else ()
-            because = (words.reading(node, skipped.reading), *caches)
+            evidence = (words.reading(node, skipped.reading), *caches)
             outcome = "skipped"
             if skipped.flushed_later:
                 is_safe = _cache_outcome(devices) in {"protected_cache", "no_cache"}
                 outcome = "late_but_safe" if is_safe else "late"
-            yield Hit(outcome, node, because, {**texts, "below": words.devices(devices)})
+            yield Hit(outcome, node, evidence, {**texts, "below": words.devices(devices)})
 
 
 CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {

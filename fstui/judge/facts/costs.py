@@ -38,7 +38,7 @@ class Cost(NamedTuple):
     part: str = ""
 
     @property
-    def because(self) -> str:
+    def evidence(self) -> str:
         return f"{self.step.name}{self.part}: {duration_ns(self.ns)}"
 
 

@@ -87,7 +87,7 @@ class FlushGrowth(NamedTuple):
         return ", ".join(f"{duration_ns(point.sync_ns)} with {_amount_text(point)}" for point in (first, last))
 
     @property
-    def because(self) -> str:
+    def evidence(self) -> str:
         times = ", ".join(f"{_amount_text(point)} {duration_ns(point.sync_ns)}" for point in self.points)
         shares = [point.arrived_share for point in self._largest if point.arrived_share is not None]
         arrived = f"; {ratio(min(shares))} had reached the device before the flush" if shares else ""

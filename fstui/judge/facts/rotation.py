@@ -68,7 +68,7 @@ class Platters(NamedTuple):
 
     rpm: int
     devices: tuple[Node, ...]
-    because: tuple[str, ...]
+    evidence: tuple[str, ...]
     assumed: bool
     has_no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
@@ -134,7 +134,7 @@ class Pace(NamedTuple):
         )
 
     @property
-    def because(self) -> str:
+    def evidence(self) -> str:
         measured, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
         revolution = duration_ns(60e9 / self.platters.rpm)
         return f"{self.step.name}: {measured}/s, limit {limit}/s; {_typical(self.step)}, one revolution {revolution}"
@@ -163,7 +163,7 @@ class Rotation:
         return Platters(
             rpm=max(speed for speed, _ in known_speeds),
             devices=disks,
-            because=tuple(because for _, because in known_speeds),
+            evidence=tuple(evidence for _, evidence in known_speeds),
             assumed=any(medium is None or rpm(medium) is None for medium in media),
             has_no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
             writes=max((write_placement(disk) for disk in disks), key=("in place", "log", "flash").index),

@@ -20,7 +20,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node
 
 _INTERRUPTED_SHARE = 0.8
-"""Missing flushes are temporary if a turn has less than this share of the whole step's flushes per sync."""
+"""Missing flushes are temporary if an interval has less than this share of the whole step's flushes per sync."""
 
 
 class Proof(NamedTuple):
@@ -61,13 +61,15 @@ class RunFlushes:
     def missing_flushes(self) -> tuple[FlushAccount, ...]:
         """For each step with missing flushes, the account of the topmost level that lacks flushes.
 
-        If the whole step has enough flushes but a turn does not, the account is that of the turn with the fewest
-        flushes, because the whole step would hide a short interruption.
+        If the whole step has enough flushes but an interval does not, the account is that of the interval with the
+        fewest flushes, because the whole step would hide a short interruption.
         """
         if self._configuration.breaks_sync:
             return ()
         steps = self._steps.synced
-        one_writer = (_topmost_missing(self.accounts(sync_step)) or self._worst_turn(sync_step) for sync_step in steps)
+        one_writer = (
+            _topmost_missing(self.accounts(sync_step)) or self._worst_interval(sync_step) for sync_step in steps
+        )
         several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several))
         return tuple(account for account in (*one_writer, *several_writers) if account)
 
@@ -165,12 +167,12 @@ class RunFlushes:
         return next((account.per_sync for account in self.accounts(sync_step) if account.counted), None)
 
     def is_temporary(self, missing: FlushAccount) -> bool:
-        if missing.step not in self._steps.all:  # the account is about a turn of a step that has enough flushes
+        if missing.step not in self._steps.all:  # the account is about an interval of a step that has enough flushes
             return True
         whole = next((sync_step for sync_step in self._steps.synced if sync_step.step is missing.step), None)
-        turns = self._missing_turns(whole) if whole else ()
-        has_gap = any(turn and turn.per_sync < _INTERRUPTED_SHARE * missing.per_sync for turn in turns)
-        return has_gap and None in turns
+        intervals = self._missing_in_intervals(whole) if whole else ()
+        has_gap = any(interval and interval.per_sync < _INTERRUPTED_SHARE * missing.per_sync for interval in intervals)
+        return has_gap and None in intervals
 
     def synced_by_flag(self, step: Step) -> bool:
         """Return whether a quiet device received a flush for each write, although no sync is visible (chattr +S)."""
@@ -214,13 +216,13 @@ class RunFlushes:
         """The synced steps whose flushes can be counted, because devices do not count FUA writes."""
         return [sync_step for sync_step in self._steps.synced if not sync_step.writes_fua]
 
-    def _worst_turn(self, sync_step: SyncStep) -> FlushAccount | None:
-        missing = filter(None, self._missing_turns(sync_step))
+    def _worst_interval(self, sync_step: SyncStep) -> FlushAccount | None:
+        missing = filter(None, self._missing_in_intervals(sync_step))
         return min(missing, key=lambda account: account.per_sync, default=None)
 
-    def _missing_turns(self, sync_step: SyncStep) -> tuple[FlushAccount | None, ...]:
-        """Return, for each turn of a step, the account that lacks flushes, or None if the turn has enough flushes."""
-        return tuple(_topmost_missing(self.compute_accounts(turn)) for turn in sync_step.turns)
+    def _missing_in_intervals(self, sync_step: SyncStep) -> tuple[FlushAccount | None, ...]:
+        """Return the account that lacks flushes for each interval of a step, or None where there are enough flushes."""
+        return tuple(_topmost_missing(self.compute_accounts(interval)) for interval in sync_step.intervals)
 
 
 def _is_counted(account: FlushAccount) -> bool:

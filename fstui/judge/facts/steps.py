@@ -20,8 +20,8 @@ WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
 """The names by which a failed step reports its calls."""
 MIN_SYNCS = 20
 """Minimum number of syncs for a statement about a rate or a ratio."""
-MIN_TURN_OPS = 8
-"""Minimum number of operations to judge a turn, which is a part of a step between two readings of the counters."""
+MIN_INTERVAL_OPS = 8
+"""Minimum number of operations to judge an interval, which is a part of a step between two readings of the counters."""
 
 
 class SyncStep(NamedTuple):
@@ -60,21 +60,25 @@ class SyncStep(NamedTuple):
         return self.settings.syncs(self.step.ops, self.step.syncs, Figures())
 
     @property
-    def turns(self) -> tuple[SyncStep, ...]:
-        """The turns of this step, each as a step of its own; empty unless every operation is one sync."""
+    def intervals(self) -> tuple[SyncStep, ...]:
+        """The counted intervals of this step, each as a step of its own; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
-        return tuple(self._turn_step(turn) for turn in self.step.turns if turn.ops >= MIN_TURN_OPS)
+        return tuple(
+            self._interval_step(interval)
+            for interval in self.step.counter_intervals
+            if interval.ops >= MIN_INTERVAL_OPS
+        )
 
-    def _turn_step(self, turn: CounterInterval) -> SyncStep:
+    def _interval_step(self, interval: CounterInterval) -> SyncStep:
         step = replace(
             self.step,
-            ops=turn.ops,
-            syncs=turn.ops,
-            bytes=turn.ops * self.settings.block_bytes,
-            elapsed_s=turn.elapsed_s,
-            counters=turn.counters,
-            turns=(),
+            ops=interval.ops,
+            syncs=interval.ops,
+            bytes=interval.ops * self.settings.block_bytes,
+            elapsed_s=interval.elapsed_s,
+            counters=interval.counters,
+            counter_intervals=(),
             trace=None,
         )
         return self._replace(step=step)

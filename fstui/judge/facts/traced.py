@@ -93,7 +93,7 @@ class WithheldFlushes(NamedTuple):
     received_below: int
 
     @property
-    def because(self) -> str:
+    def evidence(self) -> str:
         above, below = count(self.received_above), count(self.received_below)
         return f"{self.above.id}: fstui requested {above} flushes, {self.below.id} received {below} ({TRACE})"
 

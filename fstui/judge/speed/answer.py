@@ -105,10 +105,10 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
         sentence=f"{capital(operation)} took {duration_ns(longest.longest_ns)}, and everything that waited for it was "
         f"blocked: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}{also}"
         f"{_reason_sentences(reasons)}",
-        because=(
+        evidence=(
             *(stall.line for stall in stalled),
             *_evidence_lines(slow),
-            *(reason.because for reason in reasons),
+            *(reason.evidence for reason in reasons),
         ),
         next=_next_steps(case, reasons),
     )
@@ -135,7 +135,7 @@ def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed
         title=f"{worst.measured_rate}, slower than {slow.name}{_first_reason(reasons)}",
         sentence=f"{worst.step.name} did {worst.measured_rate} in {seconds(worst.step.elapsed_s)}. Compared with "
         f"{slow.name}: {worst.evidence}.{_reason_sentences(reasons)}",
-        because=(*_evidence_lines(yardsticks), *(reason.because for reason in reasons)),
+        evidence=(*_evidence_lines(yardsticks), *(reason.evidence for reason in reasons)),
         next=_next_steps(case, reasons),
     )
 
@@ -148,7 +148,7 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
         title=f"{best.step.name} {best.measured_rate}, normal compared with {normal.name}",
         sentence=f"{best.step.name} did {best.measured_rate}. That is normal compared with {normal.name}: "
         f"{best.evidence}. {_remarks(case, best.step)}",
-        because=_evidence_lines(yardsticks, (best, normal.name)),
+        evidence=_evidence_lines(yardsticks, (best, normal.name)),
     )
 
 
@@ -158,7 +158,7 @@ def _without_cpu(step: Step, line: str, ns: int) -> Speed:
         title=f"fstui had no CPU for {missing} of {seconds(step.elapsed_s)}",
         sentence=f"This host was short of CPU: in {step.name}, fstui was ready to run but had no CPU for {missing} of "
         f"{seconds(step.elapsed_s)}. So the time of the storage itself is not known.",
-        because=(line, f"{step.name}: {missing} without a CPU (/proc/self/schedstat, /proc/stat)"),
+        evidence=(line, f"{step.name}: {missing} without a CPU (/proc/self/schedstat, /proc/stat)"),
         next=("Measure again when the host has CPU time to spare.",),
     )
 
@@ -176,7 +176,7 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
             sentence=f"Fewer than half of the steps are slow compared with {yardsticks[0].name}, and not more than "
             f"half are normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
             f"{rate_text(worst.normal_from_per_s, worst.sync_step)}.",
-            because=_evidence_lines(yardsticks),
+            evidence=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
         )
     if verdict in NOT_TRUSTED:
@@ -201,7 +201,7 @@ def _compared_with_all_kinds(case: Case, best: SyncStep) -> Speed:
         title=f"{best.step.name} {measured}, {rank}",
         sentence=f"{best.step.name} did {measured}: {rank}, judging by the medians of published rates. There is no "
         f"reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
-        because=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
+        evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
     )
 
 

@@ -24,7 +24,7 @@ MIN_OTHERS_PER_SYNC = 0.1
 class Reason(NamedTuple):
     text: str
     """``an I/O limit of the cgroup applies``"""
-    because: str
+    evidence: str
     next: str
 
 
@@ -80,16 +80,16 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     most_by_others = max((trace.requested_by_others or 0 for trace in step.trace or ()), default=0)
     noisy = [account for account in case.flushes.noisy_accounts if account.step is step]
     if most_by_others >= MIN_OTHERS_PER_SYNC * max(step.syncs, 1):
-        because = f"{step.name}: {most_by_others} flushes of others"
-        yield _others(case, "other processes flushed the same device at that time", because)
+        evidence = f"{step.name}: {most_by_others} flushes of others"
+        yield _others(case, "other processes flushed the same device at that time", evidence)
     elif noisy:
         yield _others(case, "other processes wrote to the same device at that time", noisy[0].flush_line)
 
 
-def _others(case: Case, text: str, because: str) -> Reason:
+def _others(case: Case, text: str, evidence: str) -> Reason:
     writers = case.other_writers.writers
     names = f" ({words.writers(writers)})" if writers else ""
-    return Reason(text + names, f"others: {because}", "Measure again when they are idle: 'fstui watch' names them.")
+    return Reason(text + names, f"others: {evidence}", "Measure again when they are idle: 'fstui watch' names them.")
 
 
 def _remote(case: Case) -> Iterator[Reason]:

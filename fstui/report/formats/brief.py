@@ -34,8 +34,8 @@ def _lines(run: Run) -> Iterator[str]:
     if run.sentence:
         yield run.sentence
     finding = leading(run)
-    if finding and finding.because:
-        yield f"because  {finding.because[0]}"
+    if finding and finding.evidence:
+        yield f"because  {finding.evidence[0]}"
     if steps := next_steps(run):
         yield f"next     {steps[0]}"
     if step := deciding_step(run):

@@ -10,7 +10,19 @@ from rich.cells import cell_len
 from fstui.report.characters import page
 from fstui.report.sections import Report, Section, alignment
 from fstui.report.sections import text as cell_text
-from fstui.report.text import GAP, NARROWEST, NONE, WIDTH, because, columns, fold, hanging, labelled, safe_rows, wrap
+from fstui.report.text import (
+    GAP,
+    NARROWEST,
+    NONE,
+    WIDTH,
+    columns,
+    evidence_lines,
+    fold,
+    hanging,
+    labelled,
+    safe_rows,
+    wrap,
+)
 
 EXTENSION = ""
 _MIN_COLUMN_WIDTH = 16
@@ -33,7 +45,7 @@ def lines(section: Section, width: int | None) -> Iterator[str]:
     for line in section.lines:
         yield from (f"{indent}{part}" for part in wrap(line, max_width - len(indent)))
     for label, points in section.points:
-        yield from because(points, max_width) if label == "because" else labelled(label, points, max_width)
+        yield from evidence_lines(points, max_width) if label == "because" else labelled(label, points, max_width)
 
 
 def _table(section: Section, width: int | None) -> Sequence[str]:

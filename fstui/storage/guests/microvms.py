@@ -37,14 +37,14 @@ def firecracker(
 def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
     name, path = str(drive.get("drive_id", "")), drive.get("path_on_host")
     if not path:
-        return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
+        return GuestDisk(name=name, image="vhost-user", reason=VHOST_USER)
     cache = str(drive.get("cache_type") or "Unsafe")  # Firecracker's default
     return GuestDisk(
         name=name,
         image=str(path),
         cache=cache,
         flush="passed" if cache == "Writeback" else "ignored",
-        because=f"cache_type={cache}",
+        reason=f"cache_type={cache}",
     )
 
 
@@ -64,13 +64,13 @@ def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], st
 def _cloud_hypervisor(index: int, drive: Mapping[str, Any]) -> GuestDisk:
     name = str(drive.get("id") or f"disk{index}")
     if is_on(drive.get("vhost_user")):
-        return GuestDisk(name=name, image="vhost-user", because=VHOST_USER)
+        return GuestDisk(name=name, image="vhost-user", reason=VHOST_USER)
     image, direct = str(drive.get("path") or ""), is_on(drive.get("direct"))
     # an option of a newer version may change what a flush does
     if unknown := [key for key, value in drive.items() if "flush" in key and is_on(value)]:
-        return GuestDisk(name=name, image=image, because=f"see cloud-hypervisor's documentation for {unknown[0]}")
-    cache, because = ("direct", "direct=on") if direct else ("writeback", "direct=off")
-    return GuestDisk(name=name, image=image, cache=cache, flush="passed", because=because)
+        return GuestDisk(name=name, image=image, reason=f"see cloud-hypervisor's documentation for {unknown[0]}")
+    cache, reason = ("direct", "direct=on") if direct else ("writeback", "direct=off")
+    return GuestDisk(name=name, image=image, cache=cache, flush="passed", reason=reason)
 
 
 def _writable(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:

@@ -120,7 +120,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         driver = str(device.get("driver"))
         if backend := re.match(r"(vhost-user)-(?:blk|scsi)|(vhost-scsi)", driver):
             kind = str(backend[1] or backend[2])
-            guest_disks.append(GuestDisk(name=name, image=kind, because=_OUTSIDE[kind]))
+            guest_disks.append(GuestDisk(name=name, image=kind, reason=_OUTSIDE[kind]))
         if not isinstance(source, str) or driver in _CDROMS:
             continue
         attached.add(source)
@@ -129,7 +129,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         else:
             attached_disks = _disk_of_node(name, _lowest_node(source, nodes), is_on(device.get("write-cache"), True))
         if driver in _PASS_THROUGH:
-            settings = {"cache": PASS_THROUGH, "flush": "passed", "because": _TO_THE_DEVICE}
+            settings = {"cache": PASS_THROUGH, "flush": "passed", "reason": _TO_THE_DEVICE}
             attached_disks = [replace(disk, **settings) for disk in attached_disks]
         guest_disks += attached_disks
     for key, drive in drives.items():
@@ -246,16 +246,16 @@ def _disk_of_node(name: str, node: BlockNode, writeback: bool, *, discarded: boo
     if node.read_only:
         return []
     if not node.is_defined:
-        because = f"its arguments do not define the block node {node.image}: see 'info block' in QEMU's monitor"
-        return [GuestDisk(name=name, image="", because=because)]
+        reason = f"its arguments do not define the block node {node.image}: see 'info block' in QEMU's monitor"
+        return [GuestDisk(name=name, image="", reason=reason)]
     settings = (writeback, node.direct, node.no_flush)
     cache = _MODES.get(settings) or f"{_MODES[writeback, node.direct, False]} with no-flush"
     switches = {"write-cache": writeback, "cache.direct": node.direct, "cache.no-flush": node.no_flush}
-    because = ", ".join(f"{key}={'on' if value else 'off'}" for key, value in switches.items())
+    reason = ", ".join(f"{key}={'on' if value else 'off'}" for key, value in switches.items())
     flush: GuestFlush = "ignored" if node.no_flush else "passed" if writeback else "each write"
     if discarded:
-        cache, flush, because = "snapshot", "discarded", "snapshot=on: the guest writes to a temporary file"
-    return [GuestDisk(name=name, image=node.image, format=node.format, cache=cache, flush=flush, because=because)]
+        cache, flush, reason = "snapshot", "discarded", "snapshot=on: the guest writes to a temporary file"
+    return [GuestDisk(name=name, image=node.image, format=node.format, cache=cache, flush=flush, reason=reason)]
 
 
 def _lowest_node(

@@ -108,7 +108,7 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
 
     layer: Layer = "filesystem"
     sync: SyncPath = "passes"
-    because: str = "a sync ends in a flush"
+    reason: str = "a sync ends in a flush"
     compression: Literal["never", "optional", "unknown"] = "never"
     rewrites_in_place: bool = True
     flushes_on_sync: bool = True

@@ -60,7 +60,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: devices that match no other kind. None: the
     name of a device does not show that it is of this kind."""
     sync: SyncPath = "unknown"
-    because: str = ""
+    reason: str = ""
     settings: tuple[str, ...] = ()
     """Readings that are part of the identity of a filesystem's stack, in addition to ``write_cache``."""
 
@@ -120,13 +120,13 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """The mount option that enables barriers; None: writing 0 to the file of a module parameter enables them."""
 
     def node(self, node_id: str, name: str, **more: Any) -> Node:
-        fields = {"layer": self.layer, "sync": self.sync, "because": self.because, **more}
+        fields = {"layer": self.layer, "sync": self.sync, "reason": self.reason, **more}
         return Node(id=node_id, kind=self.name, name=name, **fields)
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if (skipped := self.skipped_sync(node)) is not None:
             return "stops", f"{skipped.option}: an fsync {skipped.means}"
-        return self.sync, self.because
+        return self.sync, self.reason
 
     def skipped_sync(self, node: Node) -> SkippedSync | None:
         """Return the option that makes the layer acknowledge syncs without forwarding them, or None."""

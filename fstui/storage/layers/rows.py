@@ -7,7 +7,7 @@ from functools import partial
 from fstui.storage.layers.devices.disk import Drive
 from fstui.storage.layers.kinds import LayerKind
 
-_in_memory = partial(LayerKind, sync="stops", because="kept in memory", in_memory=True)
+_in_memory = partial(LayerKind, sync="stops", reason="kept in memory", in_memory=True)
 
 _PSEUDO = (
     "proc", "sysfs", "cgroup", "cgroup2", "cpuset", "devpts", "securityfs", "debugfs", "tracefs", "bpf", "mqueue",

@@ -217,7 +217,7 @@ def _finding(finding: Finding, width: int) -> list[Text]:
     sentence[0].stylize(style or HEAD, 1, 3 + len(word))
     return [
         *sentence,
-        *labelled([part.partition(": ")[::2] for part in finding.because], "because", width),
+        *labelled([part.partition(": ")[::2] for part in finding.evidence], "because", width),
         *labelled([(step, "") for step in finding.next], "next", width),
     ]
 

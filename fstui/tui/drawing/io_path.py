@@ -142,16 +142,16 @@ def _name(node: Node) -> str:
 
 def _note(node: Node, stopped: bool) -> StyledText:
     if node.sync == "stops" and stopped:
-        return f"· {node.because}", ""
+        return f"· {node.reason}", ""
     if node.sync == "stops":
-        return f"✗ flush stops here: {node.because}", BAD
+        return f"✗ flush stops here: {node.reason}", BAD
     if node.lowest and node.write_cache:
         cache = "on" if node.write_cache == "write back" else "off"
         fua = {True: ", FUA", False: ", no FUA", None: ""}[node.fua]
         return f"· write cache {cache}{fua}", ""
     if node.sync == "passes":
         return "· would pass flushes on" if stopped else "· passes flushes on", ""
-    return (f"? {node.because}", "") if node.because else ("", "")
+    return (f"? {node.reason}", "") if node.reason else ("", "")
 
 
 def _facts(node: Node, role: str) -> str:

@@ -108,7 +108,7 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
 def notes(offer: Offer, target: Target | None, busy: StyledText, setting: str, width: int) -> list[Text]:
     """Return why the run is refused, or what it writes and its command; then what the scenario measures and how."""
     room = min(width, _MAX_PROSE_WIDTH)
-    reasons = [medium.because for medium in _media(target) if medium.because and setting == offers.MEDIUM]
+    reasons = [medium.reason for medium in _media(target) if medium.reason and setting == offers.MEDIUM]
     about = paragraph(" ".join(offer.form.help.split()), room)
     if offer.refusal:
         return [*paragraph(offer.refusal, room, " ✗ ", BAD), line(), *about]

@@ -79,7 +79,7 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
         changes = comparison.since(earlier, run)
         extras.append(Detail(changes.title, _drawing_of(changes._replace(title=""))))
     if run.speed.sentence:
-        points = (("because", run.speed.because), ("next", run.speed.next))
+        points = (("because", run.speed.evidence), ("next", run.speed.next))
         why = Section(lines=(run.speed.sentence,), points=points)
         extras.append(Detail("is it slow?", _drawing_of(why), IS_IT_SLOW))
     if run.fit:

@@ -113,7 +113,7 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
         return lines
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
-    pairs = [part.partition(": ")[::2] for part in finding.because]
+    pairs = [part.partition(": ")[::2] for part in finding.evidence]
     lines += labelled([(step, "") for step in finding.next], "next", width)
     return [*lines, *labelled(pairs, "because", width, max(height - len(lines), 1))]
 
@@ -135,7 +135,7 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
     timed = [step for step in run.steps if step.timeline]
     steps_of_finding = [step for step in timed if chosen and step.name in chosen.steps] or timed
     candidates = steps_of_finding if chosen and chosen is not leading(run) else timed
-    answer = next(iter(run.speed.because), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
+    answer = next(iter(run.speed.evidence), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
     steps_of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
     return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)
 

@@ -42,7 +42,9 @@ def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool)
     measured = replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
     found = growth()._replace(step=measured)
     assert (found.shows_no_work, found.device_flat) == (flat, flat)
-    assert found.because.endswith(f"; longest flush of a device: {duration_ns(longest_us * 1000)} (the kernel's trace)")
+    assert found.evidence.endswith(
+        f"; longest flush of a device: {duration_ns(longest_us * 1000)} (the kernel's trace)"
+    )
     assert growth(own={"sda": 0.0})._replace(step=measured).shows_no_work
     on_paths = growth(own={})  # dm-multipath counts the flushes that it sends
     assert (on_paths.has_device_times, on_paths.shows_no_work) == (False, False)

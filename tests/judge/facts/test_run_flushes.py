@@ -85,7 +85,7 @@ def in_turns(done: Step, *flushes: int, ops: int = 100) -> Step:
     turns = tuple(
         CounterInterval(elapsed_s=0.1, ops=ops, flushes={"sda": each}, written_bytes=written) for each in flushes
     )
-    return replace(done, turns=turns)
+    return replace(done, counter_intervals=turns)
 
 
 @pytest.mark.parametrize(

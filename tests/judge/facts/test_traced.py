@@ -89,7 +89,7 @@ def test_flushes_that_cannot_be_traced_show_nothing(storage: Target) -> None:
 
 def pairs(storage: Target, found: Sequence[DeviceTrace], **how: Any) -> list[str]:
     case = Case(evidence(storage, seen(*found, flushes=0, **how)))
-    return [pair.because for pair in case.flushes.withheld_pairs]
+    return [pair.evidence for pair in case.flushes.withheld_pairs]
 
 
 def test_layer_that_passed_nothing_on_is_named() -> None:

@@ -71,7 +71,7 @@ async def test_the_power_of_a_simulated_disk_can_be_cut(disk: str, verdict: str)
     figures = judged.steps[-1].figures
     assert isinstance(figures, PowerCutFigures) and (figures.lost > 0) == (verdict == "lost")
     (finding,) = (finding for finding in judged.findings if finding.rule == "power-cut")
-    assert "the power of the simulated disk was cut" in " ".join(finding.because)
+    assert "the power of the simulated disk was cut" in " ".join(finding.evidence)
 
 
 async def test_without_an_acknowledged_sync_nothing_can_be_lost() -> None:

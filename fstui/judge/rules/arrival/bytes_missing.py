@@ -59,7 +59,7 @@ def _not_arrived(case: Case, missing: Sequence[FlushAccount]) -> Conclusion:
         "a cache above the device holds the rest and acknowledged the syncs.",
         verdict="not-durable",
         steps=[account.step for account in missing],
-        because=[account.byte_line for account in missing],
+        evidence=[account.byte_line for account in missing],
         next=(case.flushes.advice(worst.level), _LOOK_FOR_CACHE),
     )
 
@@ -76,7 +76,7 @@ def _not_direct(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
         sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: {reason}.",
         scope="step",
         steps=[account.step for account in accounts],
-        because=[account.byte_line for account in accounts],
+        evidence=[account.byte_line for account in accounts],
         next=(
             "On a loop device, switch direct I/O on: 'losetup --direct-io=on'. On ext4 with data=journal, O_DIRECT is "
             "always buffered.",

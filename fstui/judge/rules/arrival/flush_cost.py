@@ -74,7 +74,7 @@ def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclus
         verdict="consistent",
         confidence="medium" if is_timed and case.lowest_devices.verified else "low",
         steps=steps,
-        because=[growth.because for growth in growing],
+        evidence=[growth.evidence for growth in growing],
         next=(words.CUT_THE_POWER,),
     )
 
@@ -91,6 +91,6 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
         "host that ignores flushes looks the same.",
         confidence="low",
         steps=[write.step, flushed.step, *(growth.step for growth in growths)],
-        because=(write.because, flushed.because, *(growth.because for growth in growths)),
+        evidence=(write.evidence, flushed.evidence, *(growth.evidence for growth in growths)),
         next=words.hypervisor(case.host),
     )

@@ -75,7 +75,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
         verdict="consistent",
         confidence="medium" if verified and not (unproven or idle_unknown) else "low",
         steps=[account.step for account in deepest],
-        because=(
+        evidence=(
             *(account.flush_line for accounts in steps for account in accounts[: proven.depth]),
             *(accounts[0].flush_line for accounts in complete if accounts not in steps),
             *(("idle: not measured, so other writers cannot be excluded",) if idle_unknown else ()),
@@ -159,7 +159,7 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
         verdict="cannot-tell",
         confidence="low",
         steps=[account.step for account in accounts],
-        because=[account.flush_line for account in accounts],
+        evidence=[account.flush_line for account in accounts],
         next=(_without_others(case, where),),
     )
 

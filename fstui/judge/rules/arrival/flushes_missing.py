@@ -73,9 +73,9 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         "holds.",
         verdict="not-durable",
         steps=[account.step for account in missing],
-        because=(
+        evidence=(
             *(account.flush_line for account in missing),
-            *(pair.because for pair in _withholding_layers(case)),
+            *(pair.evidence for pair in _withholding_layers(case)),
             *_cache_lines(worst),
         ),
         next=(

@@ -26,7 +26,7 @@ def defects(case: Case) -> Iterator[Finding]:
             title=outcome.title.format_map(values),
             sentence=outcome.sentence.format_map(values),
             steps=match.hit.steps,
-            because=match.hit.because,
+            evidence=match.hit.evidence,
             next=tuple(line.format_map(values) for line in outcome.next),
         )
 

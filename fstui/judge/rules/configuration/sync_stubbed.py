@@ -53,7 +53,7 @@ def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
         f"({sign}). The disk was not judged.",
         verdict="not-durable",
         scope="process",
-        because=signs,
+        evidence=signs,
         next=(
             "Run fstui without it: unset LD_PRELOAD, empty /etc/ld.so.preload, or run it outside this container if "
             "'grep Seccomp /proc/self/status' says 2.",
@@ -71,6 +71,6 @@ def _another_process(process: Process, signs: Sequence[str]) -> Conclusion:
         "made durable, whatever the disk does for other processes.",
         verdict="not-durable",
         scope="process",
-        because=signs,
+        evidence=signs,
         next=(f"Restart {name} without the library: unset LD_PRELOAD for it, empty /etc/ld.so.preload.",),
     )

@@ -64,8 +64,8 @@ def _despite_settings(case: Case, missing: Sequence[CountedCommits]) -> Conclusi
         verdict="not-durable",
         scope="process",
         steps=[commits.step for commits in missing],
-        because=(
-            *(commits.because for commits in missing),
+        evidence=(
+            *(commits.evidence for commits in missing),
             *(f"{promised.database}: {library} in /proc/PID/maps" for library in libraries),
             *case.commits.comparison(worst),
         ),
@@ -93,9 +93,9 @@ def _by_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommits],
         verdict="not-durable",
         scope="step" if throwaway else "process",
         steps=steps,
-        because=(
+        evidence=(
             *(f"{promised.database}: {setting}" for setting in promised.lossy),
-            *(commits.because for commits in counted),
+            *(commits.evidence for commits in counted),
         ),
         next=(words.durable_commits(settings),),
     )

@@ -60,7 +60,7 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious" if lacks_flushes else None,
         confidence="medium",
         steps=[by_flag.step, by_call.step],
-        because=[_evidence_line(sync_step, case.flushes.per_sync(sync_step)) for sync_step in (by_call, by_flag)],
+        evidence=[_evidence_line(sync_step, case.flushes.per_sync(sync_step)) for sync_step in (by_call, by_flag)],
         next=(
             "Run odirect-truth here: it counts what arrives of both. Until then, use fdatasync or fsync (InnoDB: "
             "innodb_flush_method = O_DIRECT or fsync).",

@@ -71,7 +71,7 @@ def _lost_despite_settings(cuts: Sequence[CutStep]) -> Conclusion:
         confidence="medium",
         scope="process",
         steps=[cut.step for cut in cuts],
-        because=map(_because, cuts),
+        evidence=map(_evidence_line, cuts),
         next=(words.LOOK_AT_LIBRARIES,),
     )
 
@@ -90,7 +90,7 @@ def _loss_note(cuts: Sequence[CutStep]) -> Conclusion:
         f"primary, {count(figures.lost_on_replica)} on the replica, {count(figures.lost_everywhere)} on both.{rest}",
         scope="step",
         steps=[cut.step for cut in cuts],
-        because=map(_because, cuts),
+        evidence=map(_evidence_line, cuts),
         next=(words.durable_commits(figures.primary_settings),) if any_lost else (),
     )
 
@@ -106,7 +106,7 @@ def _title(worst: CutStep, *, any_lost: bool) -> str:
     return f"{worst.share(figures.lost_on_replica)} commits not on the replica, none lost"
 
 
-def _because(cut: CutStep) -> str:
+def _evidence_line(cut: CutStep) -> str:
     figures = cut.figures
     return (
         f"{cut.step.name}: {count(figures.acknowledged)} acknowledged; lost {count(figures.lost_on_primary)} on the "

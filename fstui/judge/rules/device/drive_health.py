@@ -54,7 +54,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             title=f"{words.devices(failed)}: the backup of its cache failed",
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "
             "What it acknowledges may be lost in a power cut, whatever its data sheet promises.",
-            because=_because(failed),
+            evidence=_evidence_lines(failed),
             next=(f"Replace the drive: '{_tool(failed[0])} /dev/{failed[0].id}' shows its state.",),
         )
     if worn:
@@ -62,12 +62,12 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"{words.devices(worn)}: a fault is reported",
             sentence=f"The drive itself reports: {faults}.",
-            because=_because(worn),
+            evidence=_evidence_lines(worn),
             next=(f"Back up the data. '{_tool(worn[0])} /dev/{worn[0].id}' shows the drive's state.",),
         )
 
 
-def _because(nodes: list[Node]) -> Iterator[str]:
+def _evidence_lines(nodes: list[Node]) -> Iterator[str]:
     return (line for node in nodes for line in words.readings(node, *HEALTH))
 
 

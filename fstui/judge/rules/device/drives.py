@@ -73,7 +73,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious",
         confidence="medium",
         steps=steps,
-        because=(flushed.because, *([write.because] if write else []), *map(words.medium, devices)),
+        evidence=(flushed.evidence, *([write.evidence] if write else []), *map(words.medium, devices)),
         next=(
             "Look up whether this model has power-loss protection. If so, declare it: '--medium ssd-plp'.",
             words.CUT_THE_POWER,
@@ -136,10 +136,10 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious",
         confidence="medium",
         steps=steps,
-        because=(
-            write.because,
-            forced.because,
-            flushed.because,
+        evidence=(
+            write.evidence,
+            forced.evidence,
+            flushed.evidence,
             *(words.evidence_line(node, "FUA", "supported", f"/sys/block/{node.id}/queue/fua") for node in lowest),
         ),
         next=(
@@ -217,7 +217,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious" if synced and not reducing else None,
         scope="storage" if synced else "step",
         steps=(*synced, *direct),
-        because=(
+        evidence=(
             *(f"{step.name}: {_mb(_bytes_per_s(step))} MB/s" for step in (*synced, *direct)),
             *(line for node in case.stack.lowest for line in words.readings(node, "link_rate", "payload_mb_s")),
         ),

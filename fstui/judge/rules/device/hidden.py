@@ -55,7 +55,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
         verdict="plausible" if promise else "cannot-tell",
         confidence="low" if promise else "medium",
         steps=(step for step, _, _ in counts),
-        because=(
+        evidence=(
             *(words.reading(filesystem, reading) for what in remote.OPTIONS if (reading := filesystem.reading(what))),
             *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in counts),
             *((f"documented: {service.source}",) if service and promise else ()),
@@ -129,7 +129,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         sentence=f"fstui does not know the layer {names}, nor what it does with a sync.",
         verdict="cannot-tell",
         confidence="medium",
-        because=(f"{node.id}: {node.kind}" for node in unknown),
+        evidence=(f"{node.id}: {node.kind}" for node in unknown),
         next=(
             *words.served_by(unknown),
             "If another host stores the data, run fstui there.",
@@ -150,7 +150,7 @@ def _files_without_filesystem(stack: Stack) -> Iterator[Conclusion]:
             "in memory.",
             verdict="cannot-tell",
             confidence="medium",
-            because=(f"{node.id}: {node.because}" for node in files),
+            evidence=(f"{node.id}: {node.reason}" for node in files),
             next=(
                 "Run fstui where that file is mounted: on the host, or in the container that set the device up.",
                 words.UNTIL_THEN,
@@ -186,7 +186,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
             "bridges do not pass on what the drive reports, so fstui cannot tell whether a sync is durable.",
             verdict="cannot-tell",
             confidence="medium",
-            because=(
+            evidence=(
                 line for node in bridged for line in (words.write_cache(node), *words.readings(node, "usb_bridge"))
             ),
             next=(

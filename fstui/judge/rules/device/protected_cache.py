@@ -49,7 +49,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
         verdict="plausible",
         confidence=_confidence(case),
         steps=steps,
-        because=(write.because, flushed.because, *map(words.medium, devices)),
+        evidence=(write.evidence, flushed.evidence, *map(words.medium, devices)),
         next=(*dict.fromkeys(map(words.check_health, devices)), words.CUT_THE_POWER),
     )
 

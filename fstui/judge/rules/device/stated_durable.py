@@ -73,7 +73,7 @@ class Statement(NamedTuple):
     """A sentence without its full stop: what was stated, or what durability depends on."""
     condition_in_title: str
     """As in ``durable, if the controller's cache is protected``."""
-    because: tuple[str, ...]
+    evidence: tuple[str, ...]
     next: tuple[str, ...]
 
 
@@ -99,9 +99,9 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
         verdict="plausible",
         confidence="low",
         steps=(account.step for account in accounts),
-        because=dict.fromkeys(
+        evidence=dict.fromkeys(
             (
-                *(line for statement in statements for line in statement.because),
+                *(line for statement in statements for line in statement.evidence),
                 *map(words.write_cache, devices),
                 *(account.byte_line for account in accounts),
             )
@@ -136,9 +136,9 @@ def _statement(node: Node, host: Host) -> Statement | None:
     service = platforms.service(node.kind, node.name, node.model)
     if document is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
-        because = (*names, f"documented: {document.source}")
+        evidence = (*names, f"documented: {document.source}")
         next_steps = (document.ask or words.FORCE_STOP,)
-        return Statement(document.says, document.promise or "", _DOCUMENTED, because, next_steps)
+        return Statement(document.says, document.promise or "", _DOCUMENTED, evidence, next_steps)
     if service is not None and service.promise:
         return Statement(
             service.title, service.promise, _DOCUMENTED, (f"documented: {service.source}",), (service.ask,)

@@ -65,7 +65,7 @@ def _claims_no_cache(nodes: list[Node]) -> Conclusion:
         "each write is durable when it returns.",
         verdict="plausible",
         confidence="low",
-        because=(line for node in nodes for line in _feature_lines(node)),
+        evidence=(line for node in nodes for line in _feature_lines(node)),
         next=("On the host, check the cache mode of this disk: in QEMU, cache=writethrough or directsync.",),
     )
 
@@ -88,7 +88,7 @@ def _no_flush(case: Case, nodes: list[Node], write: Cost | None) -> Conclusion:
         verdict="suspicious" if on_firecracker or (is_fast and case.host.cloud is None) else "cannot-tell",
         confidence="medium" if on_firecracker else "low",
         steps=[write.step] if write else (),
-        because=(*([write.because] if write else []), *(line for node in nodes for line in _feature_lines(node))),
+        evidence=(*([write.evidence] if write else []), *(line for node in nodes for line in _feature_lines(node))),
         next=(
             *words.hypervisor(case.host),
             "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
@@ -141,9 +141,9 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious",
         confidence="medium",
         steps=[fastest],
-        because=(
+        evidence=(
             f"{fastest.name}: {per_s}/s, {per_sync} each",
-            *(f"{node.id} medium: {node.medium.because or 'network'}" for node in devices if node.medium),
+            *(f"{node.id} medium: {node.medium.reason or 'network'}" for node in devices if node.medium),
         ),
         next=(
             "Look for a cache in between: lsblk -s, and the volume's host caching (Azure: set it to none).",
@@ -191,7 +191,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
         "volatile memory.",
         verdict="cannot-tell",
         confidence="low",
-        because=(f"{platform.title}: recognised by {platform.recognised}", f"documented: {platform.source}"),
+        evidence=(f"{platform.title}: recognised by {platform.recognised}", f"documented: {platform.source}"),
         next=(platform.ask, words.UNTIL_THEN),
     )
 

@@ -62,7 +62,7 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
                 "timestamps. For overwrites both are equally durable.",
                 scope="step",
                 steps=steps,
-                because=(
+                evidence=(
                     f"{sync_step.step.name}: {step_rate}, {ratio(case.flushes.per_sync(sync_step) or 0)} flushes each"
                     for sync_step, step_rate in ((by_fsync, fsync_rate), (by_fdatasync, fdatasync_rate))
                 ),
@@ -125,7 +125,7 @@ def sysbench_latency(case: Case) -> Iterator[Conclusion]:
             f"{p50} is a write with its sync{sync}.",
             scope="step",
             steps=steps,
-            because=(
+            evidence=(
                 f"{sysbench.name}: avg {average}, {rate(figures.fsyncs_per_s)} fsyncs/s",
                 f"{own.name}: p50 {p50}{sync}",
             ),

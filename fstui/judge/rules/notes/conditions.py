@@ -42,7 +42,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
             f"({words.listed(changes)}), so {'that step is' if len(changed) == 1 else 'those steps are'} not judged.",
             verdict="cannot-tell",
             steps=changed,
-            because=(f"{step.name}: {line}" for step in changed for line in step.changed),
+            evidence=(f"{step.name}: {line}" for step in changed for line in step.changed),
             next=("Run again while nothing changes the storage.",),
         )
     delayed = [step for step in case.steps.all if not has_rate(step) and not step.changed]
@@ -53,7 +53,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
             f"{'the rate of that step is' if len(delayed) == 1 else 'the rates of these steps are'} not judged.",
             scope="step",
             steps=delayed,
-            because=(
+            evidence=(
                 f"{step.name}: delayed {seconds(step.delayed_ns / 1e9)} of {seconds(step.elapsed_s)}"
                 for step in delayed
             ),
@@ -97,7 +97,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
             sentence=f"{_who_wrote(case, while_idle)} {_what_flushes_show(case)}",
             confidence="low",
             steps=(account.step for account in noisy),
-            because=(
+            evidence=(
                 *(f"while idle: {line}" for line in while_idle),
                 *map(_surplus, noisy),
                 *((f"flushes during the steps: {others} ({TRACE})",) if others else ()),
@@ -168,7 +168,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
             title=texts[0],
             sentence=f"The stack is degraded or faulty ({words.listed(texts)}). What is measured in this state "
             "does not show how the stack behaves when healthy.",
-            because=(words.reading(node, state) for node, state in faults),
+            evidence=(words.reading(node, state) for node, state in faults),
             next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),
         )
 
@@ -205,7 +205,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
         title=f"measured in the I/O cgroup of {name}",
         sentence=f"The probes ran in the I/O cgroup of {name}, which has {limits}.{filter_note}",
         scope="process",
-        because=(
+        evidence=(
             f"its cgroup: {process.cgroup or 'not read'}",
             *words.io_limits(process, "its limit"),
             *words.io_limits(case.evidence.process, "limit of fstui's own cgroup"),

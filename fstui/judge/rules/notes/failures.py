@@ -76,7 +76,7 @@ def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
         verdict="cannot-tell" if has_syncs else None,
         scope="storage" if has_syncs else "step",
         steps=[step],
-        because=(f"{step.name}: {error.call}: {error.message}",),
+        evidence=(f"{step.name}: {error.call}: {error.message}",),
         next=(_SAVE_DATA,),
     )
 
@@ -94,7 +94,7 @@ def _failed(case: Case, step: Step, error: Failure) -> Conclusion:
         verdict="not-durable" if is_loss else "cannot-tell" if is_refusal else None,
         scope="storage" if is_loss or is_refusal else "step",
         steps=[step],
-        because=(f"{step.name}: {error.call}: {error.message}",),
+        evidence=(f"{step.name}: {error.call}: {error.message}",),
         next=(_SAVE_DATA,) if error.errno == errno.EIO else (),
     )
 
@@ -148,7 +148,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
             "judged.",
             scope="step",
             steps=(failed_step for failed_step, _ in failed),
-            because=(f"{failed_step.name}: {error.text}" for failed_step, error in failed),
+            evidence=(f"{failed_step.name}: {error.text}" for failed_step, error in failed),
             next=("Check that the directory exists and is writable, then run again.",),
         )
 
@@ -195,7 +195,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
         else f"One operation of {worst.name} took {duration} of the {step_duration} of this step.{checkpoint}",
         verdict="cannot-tell" if unanswered else None,
         steps=blocked,
-        because=(line for step in blocked for line in _evidence_lines(step)),
+        evidence=(line for step in blocked for line in _evidence_lines(step)),
         next=(
             "Look at the kernel's log: 'dmesg' names blocked tasks.",
             "See which process waits for which device: 'sudo fstui watch'. fsfreeze and snapshots delay every write.",

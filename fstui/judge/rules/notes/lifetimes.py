@@ -62,7 +62,7 @@ def container_layer(case: Case) -> Iterator[Conclusion]:
                 title=f"{top.name}: deleted with its {scratch.owner}",
                 sentence=f"{top.name} is {scratch.what}. The data is deleted when the {scratch.owner} is removed, "
                 "however durable its syncs are.",
-                because=(words.reading(top, reading),),
+                evidence=(words.reading(top, reading),),
                 next=("Put the data on a volume, and run fsync-rate in the directory where it is mounted.",),
             )
             return
@@ -95,8 +95,8 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
         title=f"{words.devices(devices)}: ephemeral",
         sentence=f"{words.devices(devices)} is local to this instance. However durable its syncs are, its data is lost "
         "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
-        because=(
-            *(f"{node.id}: {node.medium.because}" for node in devices if node.medium),
+        evidence=(
+            *(f"{node.id}: {node.medium.reason}" for node in devices if node.medium),
             *(f"documented: {row.source}" for row in rows if row.survives),
         ),
         next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),

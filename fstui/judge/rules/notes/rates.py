@@ -63,7 +63,7 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
                 f"syncs during {words.time_measured([step])}.",
                 scope="step",
                 steps=[step],
-                because=(f"{step.name}: p50 {p50}{p99}, max {worst}",),
+                evidence=(f"{step.name}: p50 {p50}{p99}, max {worst}",),
             )
 
 
@@ -108,7 +108,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
                 f"{meaning}",
                 scope="step",
                 steps=[step],
-                because=(
+                evidence=(
                     f"{step.name}: median {before}/s in the first {elapsed}",
                     f"{step.name}: median {after}/s after that",
                 ),

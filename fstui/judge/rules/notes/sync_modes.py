@@ -44,7 +44,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
         title=f"{cause}: every write is synced",
         sentence=f"{where} is {cause}, so the kernel syncs every write, even of programs that never call fsync. A "
         "program that also calls fsync syncs twice.",
-        because=words.readings(filesystem, "sync_option", "sync_flag"),
+        evidence=words.readings(filesystem, "sync_option", "sync_flag"),
         next=(f"To measure each call by itself, first run: {words.command(f'{undo_command} {shlex.quote(where)}')}",),
     )
 
@@ -76,6 +76,6 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
             "durable.",
             scope="step",
             steps=steps,
-            because=(f"{step.name}: {count(step.ops)} writes without a sync" for step in steps),
+            evidence=(f"{step.name}: {count(step.ops)} writes without a sync" for step in steps),
             next=("To make the writes durable, add O_DSYNC, or call fdatasync after the write.",),
         )

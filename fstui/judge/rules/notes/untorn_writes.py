@@ -48,7 +48,7 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
         else "untorn writes reported by the device only",
         sentence=f"The kernel reports which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
         f"proven.{limitation}",
-        because=(line for node, _ in reported for line in words.readings(node, UNTORN)),
+        evidence=(line for node, _ in reported for line in words.readings(node, UNTORN)),
         next=(
             "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "
             "RWF_ATOMIC here.",

@@ -83,7 +83,7 @@ def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
         ignores = f"All flushes arrived at {where}: it ignores them, or a write failed ('dmesg')."
         advice = (f"{ignores} Switch its write cache off, or replace it.", advice[1])
     return Conclusion(
-        title=title, sentence=sentence, verdict="lost", steps=[step], because=_evidence_lines(figures), next=advice
+        title=title, sentence=sentence, verdict="lost", steps=[step], evidence=_evidence_lines(figures), next=advice
     )
 
 
@@ -132,7 +132,7 @@ def _kept(step: Step, figures: PowerCutFigures, *, in_guest: bool) -> Conclusion
         verdict="kept",
         confidence=_confidence(cuts, in_guest),
         steps=[step],
-        because=_evidence_lines(figures),
+        evidence=_evidence_lines(figures),
         next=(f"{again} {MANY_CUTS} cuts or more prove much more than one.",) if cuts < MANY_CUTS else (),
     )
 
@@ -151,7 +151,7 @@ def _plausible(step: Step, figures: PowerCutFigures) -> Conclusion:
         verdict="plausible",
         confidence="low",
         steps=[step],
-        because=_evidence_lines(figures),
+        evidence=_evidence_lines(figures),
         next=("Cut the power: only that tests every cache.",),
     )
 
@@ -185,7 +185,7 @@ def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
         sentence=sentence,
         verdict="cannot-tell",
         steps=[step],
-        because=_evidence_lines(figures),
+        evidence=_evidence_lines(figures),
         next=advice,
     )
 

@@ -41,9 +41,9 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
             verdict="suspicious",
             confidence="high" if worst.times_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
             steps=[pace.step for pace in paces],
-            because=(
-                *(pace.because for pace in paces),
-                *worst.platters.because,
+            evidence=(
+                *(pace.evidence for pace in paces),
+                *worst.platters.evidence,
                 *(words.write_cache(node) for node in worst.platters.devices if node.write_cache == "write back"),
             ),
             next=(
@@ -87,7 +87,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
             confidence="high" if worst.times_limit > FAR_TOO_FAST else "medium",
             scope="step",
             steps=[pace.step for pace in paces],
-            because=(*(pace.because for pace in paces), *worst.platters.because),
+            evidence=(*(pace.evidence for pace in paces), *worst.platters.evidence),
             next=(
                 "Do not rely on O_DIRECT for durability: add O_DSYNC, or fdatasync after the write.",
                 *case.rotation.switch_cache_off,

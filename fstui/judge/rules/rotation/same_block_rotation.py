@@ -63,7 +63,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
         verdict="consistent",
         confidence="low" if uncertain or pace.times_limit > LOW_CONFIDENCE_ABOVE else "medium",
         steps=[pace.step for pace in paces],
-        because=(*(pace.because for pace in paces), *pace.platters.because),
+        evidence=(*(pace.evidence for pace in paces), *pace.platters.evidence),
         next=(words.CUT_THE_POWER,),
     )
 
@@ -80,7 +80,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
-        because=(*(pace.because for pace in paces), *platter.because),
+        evidence=(*(pace.evidence for pace in paces), *platter.evidence),
         next=(*words.hypervisor(case.host), *case.rotation.switch_cache_off, words.CUT_THE_POWER),
     )
 

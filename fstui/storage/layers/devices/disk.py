@@ -208,7 +208,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
 
 
 PARTITION = LayerKind(
-    name="partition", sync="passes", because="a partition of a disk passes everything on", adds_bytes=False
+    name="partition", sync="passes", reason="a partition of a disk passes everything on", adds_bytes=False
 )
 KINDS = (
     Drive(name="disk", label="", device_names="", counts_flushes=True, adds_bytes=False, settings=("cache_type",)),

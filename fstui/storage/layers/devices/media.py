@@ -80,41 +80,41 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
     """Return the medium of a lowest block device, by its fields, its readings and the host."""
     row, transport = kind(node.kind), node.reading("transport")
     if row.in_memory:
-        return Medium(class_="memory", write_cache="none", because="kept in memory")
+        return Medium(class_="memory", write_cache="none", reason="kept in memory")
     if transport is not None and transport.value in NETWORKED:
-        return Medium(class_="network", because=f"reached over {transport.value} ({transport.path})")
+        return Medium(class_="network", reason=f"reached over {transport.value} ({transport.path})")
     if row.networked or link(node.link).networked:
-        return Medium(class_="network", because="reached over a network")
+        return Medium(class_="network", reason="reached over a network")
     if node.kind != "disk":
-        return Medium(because=f"what is behind a {node.kind} device cannot be seen from here")
+        return Medium(reason=f"what is behind a {node.kind} device cannot be seen from here")
     return _stated_medium(node) or (_virtual_medium(node, host or Host()) if is_virtual(node) else _drive_medium(node))
 
 
 def _stated_medium(node: Node) -> Medium | None:
     row = models.find(node.model)
     if row is not None and row.class_ != "unknown":
-        because = f"the model says {row.says} ({_model_source(node)})"
+        reason = f"the model says {row.says} ({_model_source(node)})"
         write_cache = row.write_cache or _cache(node)
-        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, because=because)
+        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, reason=reason)
     rpm_reading, rpm = node.reading("rpm"), number(node, "rpm")
     if rpm_reading is None or not rpm:
         return None
     class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm <= limit)
-    because = f"it states {rotation(rpm)} ({rpm_reading.path})"
-    return Medium(class_=class_, rpm=rpm, write_cache=_cache(node), because=because)
+    reason = f"it states {rotation(rpm)} ({rpm_reading.path})"
+    return Medium(class_=class_, rpm=rpm, write_cache=_cache(node), reason=reason)
 
 
 def _virtual_medium(node: Node, host: Host) -> Medium:
     row = provided_model(node, host)
     if row is not None:
-        because = f"{row.says} ({recognised_by(node)})"
-        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), because=because)
+        reason = f"{row.says} ({recognised_by(node)})"
+        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), reason=reason)
     name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
     platform = platforms.find(host.virtualization)
     habit = f". {platform.habit}" if platform else ""
-    because = f"{name}: what is below cannot be seen from here{flag}{habit}"
-    return Medium(write_cache=_virtual_cache(node), because=because)
+    reason = f"{name}: what is below cannot be seen from here{flag}{habit}"
+    return Medium(write_cache=_virtual_cache(node), reason=reason)
 
 
 def _virtual_cache(node: Node) -> MediumCache:
@@ -125,19 +125,19 @@ def _virtual_cache(node: Node) -> MediumCache:
 def _drive_medium(node: Node) -> Medium:
     if node.link == "mmc":
         card = _CARDS.get(node.value("card") or "", "a card")
-        because = f"{card}: flash whose controller reports nothing about power loss"
-        return Medium(write_cache=_cache(node), because=because)
+        reason = f"{card}: flash whose controller reports nothing about power loss"
+        return Medium(write_cache=_cache(node), reason=reason)
     if link(node.link).hides_drive:
         bridge = node.reading("usb_bridge")
         bridge_name = f" {bridge.value} ({bridge.path})" if bridge is not None else ""
-        return Medium(because=f"the USB bridge{bridge_name} hides the drive")
+        return Medium(reason=f"the USB bridge{bridge_name} hides the drive")
     rotational = f"/sys/block/{node.id}/queue/rotational"
     if number(node, "rpm") == 0 or (node.rotational is False and node.link is not None):
-        return Medium(class_="ssd", write_cache=_cache(node), because=f"it does not rotate ({rotational}: 0)")
+        return Medium(class_="ssd", write_cache=_cache(node), reason=f"it does not rotate ({rotational}: 0)")
     if node.rotational:
-        because = f"it rotates ({rotational}: 1), but does not say how fast"
-        return Medium(write_cache=_cache(node), because=because)
-    return Medium(because="nothing identifies it")
+        reason = f"it rotates ({rotational}: 1), but does not say how fast"
+        return Medium(write_cache=_cache(node), reason=reason)
+    return Medium(reason="nothing identifies it")
 
 
 def _model_source(node: Node) -> str:

@@ -41,7 +41,7 @@ class RemoteReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
         """Return the server or the program. A program of the type fuseblk uses a device of this host."""
         fuse = self.row.name.startswith("fuse")
-        because = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
+        reason = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
         device = self.sources.names.by_number(mount.device) if self.row.name == "fuseblk" else None
         name = mount.source or mount.fstype
         bottom = Node(
@@ -50,7 +50,7 @@ class RemoteReader(FilesystemReader):
             kind=mount.fstype,
             name=name,
             below=(device,) if device is not None else (),
-            because=because,
+            reason=reason,
         )
         return LayerDescription((bottom.id,), other_layers=(bottom,))
 
@@ -128,7 +128,7 @@ class Nfs(Remote, frozen=True, kw_only=True):
 _of_host = partial(Remote, answered_by="the host", across_network=False)
 _fuse = partial(
     Remote,
-    because="a sync goes to a program; if it does not implement fsync, the call succeeds",
+    reason="a sync goes to a program; if it does not implement fsync, the call succeeds",
     answered_by="a program of this host",
     across_network=False,
     advice="Look up whether the program implements fsync, and run fsync-rate on what it stores its data in.",
@@ -137,10 +137,10 @@ _NFS_SYNC = "a sync requests a commit; an async export acknowledges it at once, 
 _CIFS_SYNC = "a sync requests a flush from the server; what the server does cannot be seen from here"
 
 KINDS = (
-    *(Nfs(name=name, because=_NFS_SYNC, sync_ends_traced=True) for name in _NFS),
-    *(Remote(name=name, because=_CIFS_SYNC) for name in _CIFS),
+    *(Nfs(name=name, reason=_NFS_SYNC, sync_ends_traced=True) for name in _NFS),
+    *(Remote(name=name, reason=_CIFS_SYNC) for name in _CIFS),
     *(Remote(name=name) for name in _OTHER_TYPES),
-    _of_host(name="virtiofs", because="a sync goes to virtiofsd on the host"),
+    _of_host(name="virtiofs", reason="a sync goes to virtiofsd on the host"),
     *(_of_host(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
     *(_fuse(name=name) for name in ("fuse", "fuseblk")),
     *(_fuse(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal")),

@@ -29,7 +29,7 @@ from fstui.storage.layers.stacked.md import Array
 
 class DmTarget(LayerKind, frozen=True, kw_only=True):
     sync: SyncPath = "passes"
-    because: str = "forwards a flush"
+    reason: str = "forwards a flush"
     repeats_commits: bool = True
     """The device-mapper core splits a write with REQ_PREFLUSH into empty flushes and then the write. The first empty
     flush inherits the write's REQ_FUA, so a device without FUA is flushed once more (drivers/md/dm.c:
@@ -142,31 +142,31 @@ KINDS = (
         sync="unknown",
         known=False,
         device_names="dm-",
-        because="its target is not known",
+        reason="its target is not known",
         counts_flushes=True,
         may_cache=True,
         may_reduce_bytes=True,
     ),
     DmTarget(name="dm-linear", label="linear", adds_bytes=False),
     DmTarget(name="dm-stripe", label="striped", adds_bytes=False, default_spread="stripe"),
-    DmTarget(name="dm-crypt", label="encrypted", because="encrypts data and forwards a flush", adds_bytes=False),
+    DmTarget(name="dm-crypt", label="encrypted", reason="encrypts data and forwards a flush", adds_bytes=False),
     Multipath(
         name="dm-multipath",
-        because="a flush takes one of the paths",
+        reason="a flush takes one of the paths",
         counts_flushes=True,
         adds_bytes=False,
         default_spread="path",
     ),
     DmTarget(name="dm-mirror", default_spread="raid1", dispensable_roles=("log",)),
     Raid(name="dm-raid", dispensable_roles=("metadata",)),
-    OriginOnlyRead(name="dm-thin", because=_COMMITS),
-    DmTarget(name="dm-thin-pool", because=_COMMITS),
-    OriginOnlyRead(name="dm-snapshot", because="a flush goes to its store"),
+    OriginOnlyRead(name="dm-thin", reason=_COMMITS),
+    DmTarget(name="dm-thin-pool", reason=_COMMITS),
+    OriginOnlyRead(name="dm-snapshot", reason="a flush goes to its store"),
     *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
-    CachedTarget(name="dm-cache", because="a flush commits the cache's metadata and is forwarded"),
+    CachedTarget(name="dm-cache", reason="a flush commits the cache's metadata and is forwarded"),
     CachedTarget(
         name="dm-writecache",
-        because="a flush makes the cache device durable; the origin is written later",
+        reason="a flush makes the cache device durable; the origin is written later",
         always_writeback=True,
     ),
 )

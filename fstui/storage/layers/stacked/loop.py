@@ -69,11 +69,11 @@ def stat_command(path: str) -> Command:
     return ("stat", "--dereference", "--format=%d %i %t:%T %s", "--", path)
 
 
-def file_layer(path: str, mount: Mount | None, because: str | None = None) -> Node:
+def file_layer(path: str, mount: Mount | None, reason: str | None = None) -> Node:
     """Return the layer of a file that serves as a disk, on the filesystem of a mount."""
     row = kind("backing-file")
     below = (f"mount:{mount.mount_point}",) if mount is not None else ()
-    return row.node(f"file:{path}", path, below=below, because=because or row.because)
+    return row.node(f"file:{path}", path, below=below, reason=reason or row.reason)
 
 
 class LoopReader(DeviceReader):
@@ -156,11 +156,11 @@ class LoopReader(DeviceReader):
         """
         identity, visible = self._identities.get(name), self.sources.mount_of_path(path)
         if identity is None and self._is_another_file(name, path):
-            because = "it is not at this path in this mount namespace, so its filesystem is not known"
-            return file_layer(path, None, because)
+            reason = "it is not at this path in this mount namespace, so its filesystem is not known"
+            return file_layer(path, None, reason)
         if identity is not None and visible is not None and not self._is_on(visible, identity, path):
-            because = f"its filesystem ({identity.device}) is not the one that its path leads to here"
-            return file_layer(path, self.sources.mount_of_device(identity.device), because)
+            reason = f"its filesystem ({identity.device}) is not the one that its path leads to here"
+            return file_layer(path, self.sources.mount_of_device(identity.device), reason)
         return file_layer(path, visible)
 
     def _is_on(self, mount: Mount, identity: Identity, path: str) -> bool:
@@ -198,7 +198,7 @@ class Loop(LayerKind, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         buffered = "" if direct_io(node) else "; direct-io is off: O_DIRECT above ends in the page cache"
-        return self.sync, self.because + buffered
+        return self.sync, self.reason + buffered
 
 
 KINDS = (
@@ -206,14 +206,14 @@ KINDS = (
         name="loop",
         device_names="loop",
         sync="passes",
-        because="a flush becomes an fsync of the backing file",
+        reason="a flush becomes an fsync of the backing file",
         counts_flushes=True,
         flush_is_fsync=True,
         adds_bytes=False,
         settings=("dio",),
     ),
     *(
-        LayerKind(name=name, layer="file", sync="passes", because="an fsync of the file")
+        LayerKind(name=name, layer="file", sync="passes", reason="an fsync of the file")
         for name in ("backing-file", "file")  # "file": documents of the first version
     ),
 )

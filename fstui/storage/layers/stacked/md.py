@@ -156,7 +156,7 @@ KINDS = (
         name="md",
         device_names="md",
         sync="passes",
-        because="a flush goes to every member",
+        reason="a flush goes to every member",
         settings=("level", "journal_mode"),
     ),
 )

@@ -116,12 +116,12 @@ class Pools:
         readings = (*self.properties.get(name, ()), *nocacheflush)
         if status is None:
             status = PoolStatus(name, [], ())
-            because = "only zpool status reports its devices"
+            reason = "only zpool status reports its devices"
             command = ("zpool", "status", "-L", "-P", name)
             readings += (missing_reading("the pool's devices", [command], self._sources.claims),)
         else:
             has_slog = any(vdev.role == "slog" for vdev in status.vdevs)
-            because = "the intent log is on " + ("a device of its own (SLOG)" if has_slog else "the pool's own disks")
+            reason = "the intent log is on " + ("a device of its own (SLOG)" if has_slog else "the pool's own disks")
         is_striped = sum(vdev.role is None for vdev in status.vdevs) > 1
         below = tuple(members.add(vdev, vdev.role or ("stripe" if is_striped else None)) for vdev in status.vdevs)
         pool = kind("zpool").node(
@@ -129,7 +129,7 @@ class Pools:
             name,
             below=below,
             sync="stops" if drops_flushes else "passes" if below else "unknown",
-            because=f"{drops_flushes.what}=1" if drops_flushes else because,
+            reason=f"{drops_flushes.what}=1" if drops_flushes else reason,
             state=status.state,
             readings=readings,
         )
@@ -173,7 +173,7 @@ class Members:
             layer="pool",
             below=below,
             sync="passes" if below else "unknown",
-            because="a flush goes to every disk" if below else "this disk is not here",
+            reason="a flush goes to every disk" if below else "this disk is not here",
             state=(*vdev.trouble, *trouble_of_children),
         )
 
@@ -239,5 +239,5 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
 
 KINDS = (
     PoolKind(name="zpool", layer="pool", may_reduce_bytes=True),
-    *(VdevGroup(name=name, layer="pool", sync="passes", because="a flush goes to every disk") for name in GROUPS),
+    *(VdevGroup(name=name, layer="pool", sync="passes", reason="a flush goes to every disk") for name in GROUPS),
 )

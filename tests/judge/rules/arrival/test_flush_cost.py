@@ -135,7 +135,7 @@ def test_each_lowest_device_has_to_take_longer(own: dict[str, float] | None, con
     grown = flushes(GROWN_US, own=own)
     found = finding(verdict(on_array(disk(), disk("sdb")), flushed(400, **both), grown, host=METAL), "flush-cost")
     assert (found.verdict, found.confidence) == ("consistent", confidence)
-    assert ("sdb 12 ms" in found.because[0]) is (own is not None)
+    assert ("sdb 12 ms" in found.evidence[0]) is (own is not None)
     assert ("flushes have an effect on sda" in found.sentence) is (confidence == "low")
     seen = "sda and sdb" if own is None or confidence == "medium" else "sdb"
     assert f"A flush at {seen} takes longer" in found.sentence

@@ -35,7 +35,7 @@ def test_confidence_is_low_if_idle_or_a_layer_is_unknown() -> None:
     protected = disk(medium=Medium(class_="ssd-plp", write_cache="plp"))
     found = finding(verdict(on_disk(None, protected), step(), idle=None), "flushes-arrive")
     assert (found.verdict, found.confidence) == ("consistent", "low")
-    assert any("idle: not measured" in line for line in found.because)
+    assert any("idle: not measured" in line for line in found.evidence)
     both: dict[str, Any] = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
     for backing, confidence in (("ext4", "medium"), ("a-new-one", "low")):
         below = on_loop(filesystem(backing, name="/"), below=protected)
@@ -167,7 +167,7 @@ def test_trace_attributes_flushes_next_to_other_writers() -> None:
         "other programs sent 4\xa0000 and kernel threads sent 714. This is based on 1.0 s of measurement; only a "
         "power cut proves more."
     )
-    (line,) = finding(judgement, "flushes-arrive").because
+    (line,) = finding(judgement, "flushes-arrive").evidence
     assert (
         line == "fdatasync: 2\xa0000 flushes or FUA writes for 2\xa0000 syncs at sda (1.00, 1 expected; fstui's "
         "own, according to the kernel's trace)"
@@ -204,7 +204,7 @@ def test_counters_are_preferred_on_a_quiet_device() -> None:
     forced = step("O_DSYNC", flushes=0, sync="none", open_flags=("direct", "dsync"), changes={"trace": trace})
     found = finding(verdict(fua, plain, forced), "flushes-arrive")
     assert "and all 31.2 MiB arrived" in found.sentence
-    assert found.because == (
+    assert found.evidence == (
         "fdatasync: 2\xa0000 flushes for 2\xa0000 syncs at sda (1.00, 1 expected; 2\xa0000 of them by fstui, according "
         "to the kernel's trace)",
         "O_DSYNC: 2\xa0000 flushes or FUA writes for 2\xa0000 syncs at sda (1.00, 1 expected; fstui's own, "

@@ -40,7 +40,7 @@ def test_finding_is_as_the_file_describes(name: str, outcome: str) -> None:
     said, expected = finding(judge(EXAMPLES[name, outcome]), name), defects()[name].outcomes[outcome]
     confidences = {expected.confidence, *(("low",) if expected.low_unless_verified else ())}
     assert said.verdict == expected.verdict and said.confidence in confidences
-    assert said.sentence.endswith(".") and said.because and said.next
+    assert said.sentence.endswith(".") and said.evidence and said.next
     assert not any(mark in text for text in (said.title, said.sentence, *said.next) for mark in "{}\n")
 
 
@@ -82,7 +82,7 @@ def test_barriers_off_is_the_only_finding_about_flushes(flushes: float) -> None:
     assert (found.verdict, found.confidence, judgement.verdict) == ("not-durable", "high", "not-durable")
     assert "/srv sends no flushes (barriers off) to sda, whose write cache is on" in found.sentence
     assert found.next == ("Turn barriers on: 'mount -o remount,barrier=1 /srv'. Then run fsync-rate there.",)
-    assert "sda write cache: write back (/sys/block/sda/queue/write_cache)" in found.because
+    assert "sda write cache: write back (/sys/block/sda/queue/write_cache)" in found.evidence
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_missing_flushes_above_a_safe_cache_are_plausible(where: Target, rule: s
 
 
 @pytest.mark.parametrize(("where", "line"), [
-    (on_disk(OFF, disk(medium=Medium(class_="ssd-plp", write_cache="plp", because="the model says so"))),
+    (on_disk(OFF, disk(medium=Medium(class_="ssd-plp", write_cache="plp", reason="the model says so"))),
      "sda write cache: write back (/sys/block/sda/queue/write_cache), the model says so"),
     (on_disk(OFF, disk(write_cache=None, counted=False, readings=readings(cache_type="write back"))),
      "sda cache_type: write back (/read/cache_type)"),
@@ -114,7 +114,7 @@ def test_missing_flushes_above_a_safe_cache_are_plausible(where: Target, rule: s
      "loop0: keeps what it writes in the page cache until it is flushed (no direct-io)"),
 ])  # fmt: skip
 def test_evidence_names_the_source_of_each_cache(where: Target, line: str) -> None:
-    assert line in verdict(where).findings[0].because
+    assert line in verdict(where).findings[0].evidence
 
 
 def test_override_is_the_only_finding_about_flushes() -> None:
@@ -138,10 +138,10 @@ def test_loop_in_memory_is_not_durable_although_flushes_arrive() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "title", "because"),
+    ("device", "title", "evidence"),
     [
         (
-            disk(medium=Medium(class_="memory", because="the model says so")),
+            disk(medium=Medium(class_="memory", reason="the model says so")),
             "in memory (sda)",
             "sda: medium memory, write cache unknown (the model says so)",
         ),
@@ -154,9 +154,9 @@ def test_loop_in_memory_is_not_durable_although_flushes_arrive() -> None:
     ],
     ids=["by its model", "declared", "by its kind"],
 )
-def test_memory_is_named_with_its_source(device: Node, title: str, because: str) -> None:
+def test_memory_is_named_with_its_source(device: Node, title: str, evidence: str) -> None:
     found = finding(verdict(on_disk(None, device)), "in-memory")
-    assert (found.title, found.because) == (title, (because,))
+    assert (found.title, found.evidence) == (title, (evidence,))
 
 
 def test_partial_parity_log_is_not_to_be_removed() -> None:

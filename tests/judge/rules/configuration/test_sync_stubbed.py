@@ -25,7 +25,7 @@ def test_each_sign_is_enough(process: Process) -> None:
     assert (found.verdict, found.confidence, found.scope) == ("not-durable", "high", "process")
     assert judgement.verdict == "not-durable"
     assert "The disk was not judged" in judgement.sentence
-    assert found.because
+    assert found.evidence
 
 
 def test_another_stubbed_process_leaves_the_measurement_valid() -> None:

@@ -76,7 +76,7 @@ def test_commits_that_do_not_are_reported_with_the_settings(flushes: float) -> N
     assert (judgement.verdict, reported.confidence, reported.scope) == ("not-durable", "high", "process")
     assert "sync_binlog = 1, innodb_flush_log_at_trx_commit = 1" in reported.sentence
     assert f"{flushes:.2f} flushes per commit at sda, 1 expected" == reported.title
-    assert any("fdatasync by fstui: 1.00 flushes each" in line for line in reported.because)
+    assert any("fdatasync by fstui: 1.00 flushes each" in line for line in reported.evidence)
 
 
 def test_library_in_the_server_is_named() -> None:
@@ -145,7 +145,7 @@ def test_trace_sees_fua_writes_that_no_device_counts(trace: dict[str, Any], repo
     judgement = verdict(WITH_FUA, SYNC, alike, commit)
     assert (RULE in rules(judgement)) == reported
     if reported:
-        assert any("expected; the kernel's trace)" in line for line in found(judgement).because)
+        assert any("expected; the kernel's trace)" in line for line in found(judgement).evidence)
 
 
 def test_settings_of_a_throwaway_server_concern_the_step() -> None:

@@ -35,7 +35,7 @@ def test_far_cheaper_is_suspicious_without_flushes(
 ) -> None:
     found = finding(verdict(where, SYNC, dsync(9000, flushes)), RULE)
     assert found.verdict == expected and words in found.sentence
-    assert flushes is None or found.because[1] == f"O_DSYNC: 9\xa0000/s, {flushes:.2f} flushes each"
+    assert flushes is None or found.evidence[1] == f"O_DSYNC: 9\xa0000/s, {flushes:.2f} flushes each"
 
 
 @pytest.mark.parametrize("noise", ["writers", "waited for a CPU", "crowded"])

@@ -6,7 +6,7 @@ from fstui.model.storage import Medium, Node, Target
 from tests.factories.storage import block, disk, filesystem, on_disk, readings, target
 
 NAND = Medium(class_="ssd", write_cache="volatile")
-PLP = Medium(class_="ssd-plp", write_cache="plp", because="the model says so")
+PLP = Medium(class_="ssd-plp", write_cache="plp", reason="the model says so")
 OPTANE = Medium(class_="optane", write_cache="none")
 CONTROLLER = Medium(class_="raid-cache")
 

@@ -94,7 +94,7 @@ def test_faults_of_a_sata_drive_name_its_tool() -> None:
     found = finding(verdict(on_disk(None, worn), step()), "drive-health")
     assert "sda: its own test failed (SMART) and 8 unreadable sectors" in found.sentence
     assert found.verdict is None and "'smartctl -a /dev/sda'" in found.next[0]
-    assert any("reallocated_sectors" in line for line in found.because)
+    assert any("reallocated_sectors" in line for line in found.evidence)
 
 
 def test_spare_sectors_in_use_are_no_fault() -> None:

@@ -163,7 +163,7 @@ def test_ten_percent_above_the_link_are_allowed(per_s: float, hit: bool) -> None
         assert (judgement.verdict, found.confidence, found.scope) == ("suspicious", "high", "storage")
         assert found.title == "165 MB/s over a link for 150 MB/s"
         assert "The data was in a cache above the link when the sync returned" in found.sentence
-        assert "sda link_rate: 6.0 Gbps (/read/link_rate)" in found.because
+        assert "sda link_rate: 6.0 Gbps (/read/link_rate)" in found.evidence
 
 
 def test_o_direct_alone_beyond_the_link_is_a_note() -> None:

@@ -52,7 +52,7 @@ def test_nfs_is_durable_as_far_as_the_protocol_goes(commits: int, words: str) ->
     judgement = verdict(served(), step(changes={"counters": counters}))
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
     assert "stable storage before it answers" in judgement.sentence and words in judgement.sentence
-    assert any("RFC 1813" in line for line in finding(judgement, "remote-filesystem").because)
+    assert any("RFC 1813" in line for line in finding(judgement, "remote-filesystem").evidence)
 
 
 def test_server_faster_than_any_cache_gives_cannot_tell() -> None:
@@ -104,7 +104,7 @@ def test_bridge_reporting_write_through_gives_cannot_tell() -> None:
     judgement = verdict(BRIDGED, step(flushes=0))
     found = finding(judgement, "usb-bridge")
     assert (judgement.verdict, found.confidence) == ("cannot-tell", "medium")
-    assert "sda usb_bridge: 152d:0578 JMicron (/read/usb_bridge)" in found.because
+    assert "sda usb_bridge: 152d:0578 JMicron (/read/usb_bridge)" in found.evidence
 
 
 def test_barriers_off_above_a_usb_bridge_give_cannot_tell() -> None:

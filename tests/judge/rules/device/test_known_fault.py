@@ -16,7 +16,7 @@ FAULTY = disk(model=GREEN, write_cache="write back", readings=readings(firmware=
 def test_drive_with_its_cache_on_is_flagged() -> None:
     found = finding(verdict(on_disk(None, FAULTY), step()), "known-fault")
     assert (found.verdict, found.confidence) == ("suspicious", "low")
-    assert "linux-btrfs" in found.because[-1] and "hdparm -W 0 /dev/sda" in found.next[0]
+    assert "linux-btrfs" in found.evidence[-1] and "hdparm -W 0 /dev/sda" in found.next[0]
 
 
 def test_mirror_has_a_copy_on_another_drive() -> None:

@@ -154,15 +154,15 @@ def test_documented_volume_is_plausible(model: str, cloud: str, word: str) -> No
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
     found = finding(judgement, "stated-durable")
     assert word in found.sentence
-    assert any(line.startswith("documented: ") for line in found.because)
-    assert f"the host: {cloud} (/sys/class/dmi/id)" in found.because
+    assert any(line.startswith("documented: ") for line in found.evidence)
+    assert f"the host: {cloud} (/sys/class/dmi/id)" in found.evidence
 
 
 def test_azure_disk_is_recognised_by_its_place_on_the_bus() -> None:
     data = slow_volume("Msft Virtual Disk", link="hyper-v", readings=AZURE)
     found = finding(verdict(on(data), step(flushes=0), host=ON_AZURE), "stated-durable")
     assert "host caching None or ReadOnly" in found.sentence
-    assert "sda vmbus_id: f8b3781b-1e82-4818-a1c3-63d806ec15bb (/read/vmbus_id)" in found.because
+    assert "sda vmbus_id: f8b3781b-1e82-4818-a1c3-63d806ec15bb (/read/vmbus_id)" in found.evidence
     own = finding(verdict(on(data), step(flushes=0), host=Host(virtualization="microsoft")), "stated-durable")
     assert "three copies" not in own.sentence and "Hyper-V" in own.sentence
 

@@ -27,7 +27,7 @@ def test_fast_write_without_flush_is_suspicious(us: float, says: str) -> None:
     found = finding(judgement, "virtio-no-flush")
     assert (found.verdict, found.confidence, judgement.verdict) == (says, "low", says)
     assert ("only in the host's memory" in found.sentence) is (us < 60)
-    assert "vda F_FLUSH: no (/read/F_FLUSH)" in found.because
+    assert "vda F_FLUSH: no (/read/F_FLUSH)" in found.evidence
 
 
 @pytest.mark.parametrize("us", [28, 75])
@@ -78,7 +78,7 @@ def test_declared_rotating_disk_takes_precedence() -> None:
 
 
 AWS = Host(virtualization="kvm", cloud="aws")
-NETWORK = Medium(class_="network", because="the model says a network volume of AWS (EBS)")
+NETWORK = Medium(class_="network", reason="the model says a network volume of AWS (EBS)")
 
 
 def fast_volume(**changes: Any) -> Node:

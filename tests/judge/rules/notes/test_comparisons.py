@@ -31,7 +31,7 @@ def test_expensive_fsync_is_a_note_with_both_rates() -> None:
     assert (found.verdict, found.scope, found.steps) == (None, "step", ("fsync", "fdatasync"))
     assert found.title == "16 KiB: fsync 42.0/s, fdatasync 84.0/s"
     assert "2.0 × as fast, since fsync also commits the timestamps" in found.sentence
-    assert found.because == ("fsync: 42.0/s, 2.00 flushes each", "fdatasync: 84.0/s, 1.00 flushes each")
+    assert found.evidence == ("fsync: 42.0/s, 2.00 flushes each", "fdatasync: 84.0/s, 1.00 flushes each")
     assert judgement.verdict == "consistent"
 
 

@@ -38,7 +38,7 @@ def test_other_writers_are_counted_and_named() -> None:
     found = finding(verdict(idle=busy("sda", 3, "mysqld\x1b[2J")), "other-writers")
     assert (found.verdict, found.confidence) == (None, "low")
     assert "3.00 flushes/s" in found.title
-    assert any("mysqld\x1b[2J (700)" in line for line in found.because)
+    assert any("mysqld\x1b[2J (700)" in line for line in found.evidence)
 
 
 @pytest.mark.parametrize(("others_per_s", "meaning"), [
@@ -84,7 +84,7 @@ def test_degraded_stack_comes_first_in_the_sentence() -> None:
     assert judgement.sentence.startswith("The stack is degraded or faulty (md0 degraded: 1)")
     assert "syncs sent one flush to " in judgement.sentence
     found = finding(judgement, "stack-state")
-    assert (found.verdict, found.because) == (None, ("md0 degraded: 1 (/sys/block/md0/md/degraded)",))
+    assert (found.verdict, found.evidence) == (None, ("md0 degraded: 1 (/sys/block/md0/md/degraded)",))
 
 
 LIMIT = Reading(what="254:0 write_iops", value="100", path="/sys/fs/cgroup/blkio/db/blkio.throttle.write_iops_device")
@@ -107,7 +107,7 @@ def test_restrictions_of_another_process_are_a_note(fields: dict[str, Any], word
     (note,) = judge(Evidence(like=Process(pid=812, name="mysqld", **fields))).findings
     assert (note.rule, note.verdict) == ("another-cgroup", None)
     assert "mysqld (812)" in note.title
-    assert words in "\n".join((note.sentence, *note.because))
+    assert words in "\n".join((note.sentence, *note.evidence))
 
 
 def test_stub_library_of_the_process_is_not_durable() -> None:

@@ -93,13 +93,13 @@ def test_failed_steps_come_first_in_the_sentence() -> None:
         "the other steps are judged. "
     )
     found = finding(judgement, "steps-failed")
-    assert (found.verdict, found.steps, len(found.because)) == (None, ("fsync", "O_DIRECT"), 2)
+    assert (found.verdict, found.steps, len(found.evidence)) == (None, ("fsync", "O_DIRECT"), 2)
 
 
 def test_failed_steps_with_the_same_name_all_count() -> None:
     """Rounds repeat the steps."""
     found = finding(verdict(None, step(), *[failed_step("fsync")] * 2), "steps-failed")
-    assert (found.title, len(found.because)) == ("2 of 3 steps failed, the first in chdir", 2)
+    assert (found.title, len(found.evidence)) == ("2 of 3 steps failed, the first in chdir", 2)
 
 
 @pytest.mark.parametrize("steps", [
@@ -155,9 +155,9 @@ def test_long_operation_comes_first_but_decides_nothing() -> None:
     ids=["one sync", "transactions"],
 )
 def test_work_of_the_device_for_others_is_named(done: Step, named: bool) -> None:
-    because = finding(verdict(None, step(), done), "stood-still").because
-    assert ("sda counted 725 flushes in that time: it worked for other processes" in because) is named
-    assert any("it worked for other" in line for line in because) is named
+    evidence = finding(verdict(None, step(), done), "stood-still").evidence
+    assert ("sda counted 725 flushes in that time: it worked for other processes" in evidence) is named
+    assert any("it worked for other" in line for line in evidence) is named
 
 
 @pytest.mark.parametrize(

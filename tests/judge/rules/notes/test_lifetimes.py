@@ -21,7 +21,7 @@ def test_layer_of_a_container_is_deleted_with_it(box: Box, upper: str) -> None:
     box.mount("overlay", "/srv", "overlay", super_options=f"rw,lowerdir=/image,upperdir={upper}")
     found = finding(judge(evidence(look(box))), "container-layer")
     assert (found.verdict, found.title) == (None, "/srv: deleted with its container")
-    assert found.because == (f"overlay /srv upperdir: {upper} (/proc/self/mountinfo)",)
+    assert found.evidence == (f"overlay /srv upperdir: {upper} (/proc/self/mountinfo)",)
 
 
 def test_empty_dir_is_deleted_with_its_pod(box: Box) -> None:
@@ -40,13 +40,13 @@ def test_volume_of_a_container_has_no_note(box: Box, root: str) -> None:
 def test_relative_upper_directory_is_resolved() -> None:
     layer = filesystem("overlay", upperdir="ab12/diff", upperdir_at="/var/lib/containers/storage/overlay/ab12/diff")
     found = finding(judge(evidence(on_disk(layer))), "container-layer")
-    assert "upperdir_at: /var/lib/containers/storage/overlay/ab12/diff" in found.because[0]
+    assert "upperdir_at: /var/lib/containers/storage/overlay/ab12/diff" in found.evidence[0]
     mine = filesystem("overlay", upperdir="/srv/upper")
     assert "container-layer" not in rules(judge(evidence(on_disk(mine))))
 
 
 def test_ephemeral_disk_is_a_note() -> None:
-    local = disk(medium=Medium(class_="ssd", ephemeral=True, because="the model says an instance store of AWS"))
+    local = disk(medium=Medium(class_="ssd", ephemeral=True, reason="the model says an instance store of AWS"))
     found = finding(verdict(on_disk(filesystem(), local), step()), "ephemeral")
     assert found.verdict is None
     assert "However durable its syncs are, its data is lost" in found.sentence
@@ -63,4 +63,4 @@ def test_documents_about_reboot_and_stop_are_quoted(model: str, words: str) -> N
     local = disk(model=model, medium=Medium(class_="ssd", ephemeral=True))
     found = finding(verdict(on_disk(filesystem(), local), step()), "ephemeral")
     assert words in found.sentence
-    assert any(line.startswith("documented: ") for line in found.because)
+    assert any(line.startswith("documented: ") for line in found.evidence)

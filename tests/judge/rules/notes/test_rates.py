@@ -88,7 +88,7 @@ def test_rate_change_within_noise_is_found(seed: int, at: int) -> None:
     random = Random(seed)
     rates = [(7400 if point < at else 280) * random.lognormvariate(0, 0.2) for point in range(60)]
     found = finding(verdict(None, lasting(rates)), "rate-changed")
-    assert f"first {at * 10 // 60} m {at * 10 % 60} s" in found.because[0]
+    assert f"first {at * 10 // 60} m {at * 10 % 60} s" in found.evidence[0]
 
 
 @pytest.mark.parametrize(

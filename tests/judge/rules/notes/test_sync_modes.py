@@ -16,8 +16,8 @@ def test_mount_with_sync_makes_every_write_durable() -> None:
     judged = verdict(mounted, direct, twice)
     assert rules(judged) == {"mounted-sync", "flushes-arrive"}
     assert (judged.verdict, finding(judged, "mounted-sync").scope) == ("consistent", "storage")
-    because = finding(judged, "flushes-arrive").because
-    assert any("O_DIRECT: 2\xa0000 flushes for 2\xa0000 syncs" in line for line in because)
+    evidence = finding(judged, "flushes-arrive").evidence
+    assert any("O_DIRECT: 2\xa0000 flushes for 2\xa0000 syncs" in line for line in evidence)
 
 
 def test_mount_with_sync_expects_a_flush_per_write() -> None:

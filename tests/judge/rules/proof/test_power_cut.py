@@ -78,15 +78,15 @@ def test_run_without_cut_or_record_gives_cannot_tell(figures: dict[str, Any], wo
 def test_records_in_flight_are_reported_but_not_lost() -> None:
     found = finding(in_flight=1, unpromised=3, newer=2, read_only=True, log_cut_off=True)
     assert found.verdict == "kept"
-    lines = "\n".join(found.because)
+    lines = "\n".join(found.evidence)
     for word in ("in flight: 1 ", "new files: 3 ", "newer: 2 ", "read-only", "cut off"):
         assert word in lines
 
 
 def test_lost_records_are_listed_by_sync_call() -> None:
     found = finding(torn=2, by_claim={"fsync, append": {"checked": 100, "lost": 2}, "O_DSYNC, create": {"checked": 9}})
-    assert "fsync, append: 2 of 100 lost" in found.because
-    assert "O_DSYNC, create: 0 of 9 lost" in found.because
+    assert "fsync, append: 2 of 100 lost" in found.evidence
+    assert "O_DSYNC, create: 0 of 9 lost" in found.evidence
 
 
 def test_reason_from_outside_is_not_changed() -> None:

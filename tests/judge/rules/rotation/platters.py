@@ -6,7 +6,7 @@ from fstui.model.storage import Medium, Target
 from tests.factories.steps import own_time, step
 from tests.factories.storage import disk, filesystem, on_disk
 
-READ = Medium(class_="hdd-7200", rpm=7200, because="it states 7200 rpm")
+READ = Medium(class_="hdd-7200", rpm=7200, reason="it states 7200 rpm")
 DECLARED = Medium(class_="hdd-7200", declared=True)
 NO_CACHE = Medium(class_="hdd-7200", write_cache="none", declared=True)
 SPINNING = on_disk(filesystem(), disk(medium=READ))

@@ -89,7 +89,7 @@ def test_sentence_of_a_disk_that_is_too_fast() -> None:
     assert "One 16 KiB block was rewritten and synced 812 times a second" in judgement.sentence
     assert "6.8 × the limit (7200 rpm allows 120/s)" in judgement.sentence
     assert "Each sync reached vda as a flush (1.00 per sync)" in judgement.sentence
-    assert "vda: medium hdd-7200, write cache none (declared by you)" in found.because
+    assert "vda: medium hdd-7200, write cache none (declared by you)" in found.evidence
     assert "IgnoreFlush" in found.next[0]
 
 
@@ -133,7 +133,7 @@ def test_hard_disk_of_unknown_speed_is_assumed_to_be_fast(changes: dict[str, Any
     if judged:
         found = finding(judgement, RULE)
         assert (found.verdict, found.confidence) == ("suspicious", "medium")
-        assert any("15\xa0000 rpm assumed" in line for line in found.because)
+        assert any("15\xa0000 rpm assumed" in line for line in found.evidence)
 
 
 def test_fastest_of_several_platters_sets_the_limit() -> None:
@@ -166,4 +166,4 @@ def test_step_that_does_more_than_rewrite_is_not_compared(changes: dict[str, Any
 def test_mean_is_reported_if_few_operations_take_the_time() -> None:
     throttled = latency(245_000, 20_000_000)
     found = finding(verdict(SPINNING, same_block(50, changes={"latency_ns": throttled})), RULE)
-    assert "20.0 ms each on average" in found.because[0]
+    assert "20.0 ms each on average" in found.evidence[0]

@@ -56,7 +56,7 @@ def test_nvme_cache_despite_write_through_setting(tmp_path: Path) -> None:
     told = {"nvme id-ctrl /dev/nvme0n1 -o json": Answer(output='{"vwc": 1}')}
     found = target(survey(tmp_path, told), "/srv")
     node = found.node("nvme0n1")
-    assert (node.sync, node.because) == (
+    assert (node.sync, node.reason) == (
         "stops",
         "the kernel is set to write through, but the drive reports that its write cache is on",
     )

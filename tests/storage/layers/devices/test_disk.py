@@ -88,7 +88,7 @@ def test_empty_vpd_page_gives_no_rate(box: Box, page: bytes) -> None:
     box.disk("sda", SAS, rotational=1, files={"device/vpd_pgb1": page})
     medium = only_medium(box)
     assert (medium.class_, medium.rpm) == ("unknown", None)
-    assert "rotates" in medium.because
+    assert "rotates" in medium.reason
 
 
 @pytest.mark.parametrize("rate", ["1", "2", "1024", "65535", "-1", "x"])
@@ -147,7 +147,7 @@ def test_virtio_flush_feature(box: Box, bits: str, flush: str, wce: str) -> None
 def test_virtio_disk_without_flush_has_a_reason(box: Box) -> None:
     box.disk("vda", "pci0000:00/virtio1", write_cache="write through", files={"device/features": "0" * 64})
     node = only(box)
-    assert (node.sync, "offers no flush" in node.because) == ("unknown", True)
+    assert (node.sync, "offers no flush" in node.reason) == ("unknown", True)
 
 
 @pytest.mark.parametrize("bits", ["", "0101", "not bits at all", "2" * 64])

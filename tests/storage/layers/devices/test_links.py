@@ -59,7 +59,7 @@ def test_usb_bridge_driver_and_speed(box: Box, speed: str, payload: str) -> None
     assert read(node, "usb_bridge") == ("152d:0578 JMicron JMS578", f"/sys/devices/{USB}")
     assert (read(node, "link_rate")[0], read(node, "payload_mb_s")[0]) == (f"{speed} Mb/s", payload)
     assert node.medium is not None
-    assert "152d:0578 JMicron JMS578" in node.medium.because
+    assert "152d:0578 JMicron JMS578" in node.medium.reason
 
 
 def test_driver_of_a_scsi_host(box: Box) -> None:

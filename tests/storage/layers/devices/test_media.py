@@ -29,7 +29,7 @@ def test_rotational_flag_of_virtual_disk_is_ignored(box: Box, rotational: int) -
     )
     node, medium = only(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache) == ("virtio", "unknown", "volatile")
-    assert ("rotational=1 on any host" in medium.because) is (rotational == 1)
+    assert ("rotational=1 on any host" in medium.reason) is (rotational == 1)
     assert node.reading("features") is not None
 
 
@@ -68,7 +68,7 @@ def test_memory_card_is_no_ssd(box: Box, card: str | None, words: str) -> None:
     box.disk("mmcblk0", "platform/fe340000.mmc/mmc_host/mmc0/mmc0:aaaa", files=files)
     node, medium = only(box), only_medium(box)
     assert (node.link, medium.class_, medium.write_cache, node.counted) == ("mmc", "unknown", "volatile", True)
-    assert words in medium.because
+    assert words in medium.reason
 
 
 @pytest.mark.parametrize(

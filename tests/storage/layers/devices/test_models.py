@@ -76,7 +76,7 @@ def test_protected_cache_is_not_volatile(box: Box) -> None:
     box.disk("sda", files={"device/model": "INTEL SSDSC2KB48", "device/vendor": "ATA     "})
     found = only_medium(box)
     assert (found.class_, found.write_cache) == ("ssd-plp", "plp")
-    assert "/sys/block/sda/device/model: INTEL SSDSC2KB48" in found.because
+    assert "/sys/block/sda/device/model: INTEL SSDSC2KB48" in found.reason
 
 
 def test_consumer_drive_reports_its_cache(box: Box) -> None:
@@ -91,7 +91,7 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
     box.write("/proc/cpuinfo", "flags : hypervisor")
     box.dmi(product_name=product)
     box.disk("sda", rotational=1, files={"device/model": "VBOX HARDDISK"})
-    assert habit in only_medium(box).because
+    assert habit in only_medium(box).reason
 
 
 @pytest.mark.parametrize(("model", "writes"), [

@@ -14,4 +14,4 @@ def test_nvme_multipath_head_has_paths_and_states(box: Box) -> None:
     assert trouble(found.node("nvme0c1n1")) == [("state", "connecting")]
     medium = found.node("nvme0c0n1").medium
     assert medium is not None
-    assert (medium.class_, "tcp" in medium.because) == ("network", True)
+    assert (medium.class_, "tcp" in medium.reason) == ("network", True)

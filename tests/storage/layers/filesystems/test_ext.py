@@ -9,7 +9,7 @@ from tests.factories.looking import look, read, roles, target, trouble
     ("barrier", "sync", "because"),
     [("barrier", "passes", "a sync ends in a flush"), ("nobarrier", "stops", "nobarrier")],
 )
-def test_ext4_options_come_from_proc_fs(box: Box, barrier: str, sync: str, because: str) -> None:
+def test_ext4_options_come_from_proc_fs(box: Box, barrier: str, sync: str, reason: str) -> None:
     box.disk("sda")
     box.mount("/dev/sda", "/srv", "ext4")
     box.ext4("sda", f"rw {barrier} data=ordered")
@@ -17,7 +17,7 @@ def test_ext4_options_come_from_proc_fs(box: Box, barrier: str, sync: str, becau
     assert read(top, "barrier") == (barrier, "/proc/fs/ext4/sda/options")
     assert read(top, "data") == ("ordered", "/proc/fs/ext4/sda/options")
     assert read(top, "journal") == ("yes", "/proc/fs/jbd2/sda-8")
-    assert (top.sync, top.because) == (sync, because)
+    assert (top.sync, top.reason) == (sync, reason)
 
 
 def test_ext4_data_journal_and_no_journal(box: Box) -> None:

@@ -35,7 +35,7 @@ def test_remote_filesystem_ends_at_its_server(box: Box, fstype: str, words: str)
     box.mount("filer:/vol1", "/srv", fstype)
     top, server = look(box).stack
     assert (server.layer, server.name, server.lowest, server.sync) == ("remote", "filer:/vol1", True, "unknown")
-    assert top.sync == "unknown" and words in top.because
+    assert top.sync == "unknown" and words in top.reason
 
 
 def test_nfs_options_and_commits(box: Box) -> None:
@@ -73,7 +73,7 @@ def test_nostrictsync_stops_flushes(box: Box) -> None:
     top = look(box).stack[0]
     assert read(top, "strict_sync")[0] == "no"
     assert read(top, "cache")[0] == "strict"
-    assert (top.sync, "nostrictsync" in top.because) == ("stops", True)
+    assert (top.sync, "nostrictsync" in top.reason) == ("stops", True)
 
 
 def test_9p_transport_and_cache(box: Box) -> None:

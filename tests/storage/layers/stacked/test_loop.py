@@ -38,7 +38,7 @@ def test_loop_device_is_followed_through_its_file(box: Box, dio: int) -> None:
     }
     loop, file = found.node("loop0"), found.node("file:/var/images/my disk.img")
     assert read(loop, "dio") == (str(dio), "/sys/block/loop0/loop/dio")
-    assert ("direct-io is off" in loop.because) is (dio == 0)
+    assert ("direct-io is off" in loop.reason) is (dio == 0)
     assert (file.layer, file.kind) == ("file", "backing-file")
     assert [node.id for node in found.lowest] == ["vda"]
     assert loop.counted
@@ -77,7 +77,7 @@ def test_write_through_override_of_a_loop_stops_flushes(box: Box) -> None:
     mount_loop(box, "/disk.img", write_cache="write through")
     loop = look(box).node("loop0")
     assert (loop.write_cache, loop.sync) == ("write through", "stops")
-    assert "vda below reports write back" in loop.because
+    assert "vda below reports write back" in loop.reason
 
 
 def test_read_only_loop_may_say_write_through(box: Box) -> None:
@@ -103,7 +103,7 @@ def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
     assert [node.id for node in found.lowest] == ["vda"]
     nowhere = after_losetup(box, "259:7")
     assert edges(nowhere)["file:/images/disk.img"] == ()
-    assert "259:7" in nowhere.node("file:/images/disk.img").because
+    assert "259:7" in nowhere.node("file:/images/disk.img").reason
 
 
 @pytest.mark.parametrize(("inode", "found"), [(12, True), (13, False), (None, False)])
@@ -147,7 +147,7 @@ def in_a_container(box: Box, stat: Answer) -> Target:
 def test_missing_or_smaller_file_is_not_followed(box: Box, stat: Answer, followed: bool) -> None:
     found = in_a_container(box, stat)
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
-    assert followed or "is not at this path" in found.node("file:/images/disk.img").because
+    assert followed or "is not at this path" in found.node("file:/images/disk.img").reason
 
 
 @pytest.mark.parametrize("covered", [True, False])

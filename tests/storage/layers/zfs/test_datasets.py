@@ -127,7 +127,7 @@ def test_property_names_its_source(pool: Box) -> None:
     top = seen(pool, properties=PROPERTIES).stack[0]
     assert read(top, "sync") == ("disabled", "zfs get sync tank/db (inherited from tank)")
     assert read(top, "logbias") == ("throughput", "zfs get logbias tank/db (local)")
-    assert (top.sync, top.because) == ("stops", "sync=disabled: every sync returns at once")
+    assert (top.sync, top.reason) == ("stops", "sync=disabled: every sync returns at once")
 
 
 @pytest.mark.parametrize("value", ["standard", "always"])
@@ -158,7 +158,7 @@ def test_nocacheflush_stops_flushes(pool: Box, parameter: str) -> None:
     pool.write(path, "1")
     found = seen(pool, status=HEALTHY)
     bottom = found.node("pool:tank")
-    assert (bottom.sync, bottom.because) == ("stops", f"{parameter}=1")
+    assert (bottom.sync, bottom.reason) == ("stops", f"{parameter}=1")
     assert read(found.stack[0], "barrier") == ("nobarrier", path)
     assert read(bottom, parameter) == ("1", path)
 
