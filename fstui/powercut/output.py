@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from fstui.measure.wire.own_directory import make
+from fstui.measure.wire.own_directory import create
 from fstui.measure.wire.stdio import CallError, checked_call, write_whole
 from fstui.powercut.records import Stream, Sync
 from fstui.powercut.server import RecordServer
@@ -34,13 +34,13 @@ def sync_directory(path: str) -> None:
 
 def prepare(directory: str, run_id: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
     """Create and sync the directory and its files. Return its device and inode. Raises CallError, Trouble."""
-    directory_fd = checked_call("mkdir", make, directory)
+    directory_fd = checked_call("mkdir", create, directory)
     os.fchdir(directory_fd)
     for stream in streams:
         home = f"w{stream.writer}"
         checked_call("mkdir", os.mkdir, home, 0o700)
         if stream.uses_server:
-            RecordServer(servers[stream.writes], home, run_id, stream).make()
+            RecordServer(servers[stream.writes], home, run_id, stream).create_data()
         else:
             (fill_database if stream.writes == "sqlite" else fill_file)(stream, home, run_id)
         sync_directory(home)

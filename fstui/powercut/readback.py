@@ -200,7 +200,7 @@ class RecoveredServer(RecoveredRows):
         os.mkdir("new", 0o700)
         server = RecordServer(self.settings, "new", self.run_id, self.stream)
         try:
-            server.make()
+            server.create_data()
             server.start()
             server.rows()
         except Trouble as trouble:

@@ -52,7 +52,7 @@ class RecordServer:
             raise NoAnswer(FULL_REASON)
         time.sleep(POLL_S)
 
-    def make(self) -> None:
+    def create_data(self) -> None:
         """Make the data with the rows that will be overwritten, end the server, and sync the filesystem."""
         for step in self.settings["prepare"]:
             self.deadline = time.monotonic() + SERVER_TIMEOUT_S

@@ -37,7 +37,7 @@ def _about_syncs(run: Run) -> Iterator[str]:
         )
     if any(database.server.synced_by_writes for database in steps):
         yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
-    if any(database.server.pages_twice_in_data for database in steps):
+    if any(database.server.doublewrite_in_data_file for database in steps):
         yield "MariaDB's doublewrite buffer is in ibdata1. The row doublewrite also counts other pages of that file."
 
 

@@ -14,8 +14,8 @@ from fstui.model.base import Base
 WATCH = "sudo fstui watch --seconds 30"
 _MIN_LIKENESS = 0.75
 """The likeness that a similar text must have: see ``_likeness``."""
-_ALIKE, _SHORT = 0.8, 4
-"""The similarity that a mistyped word must have (difflib). Words of at most _SHORT letters must be equal."""
+_MIN_WORD_SIMILARITY, _MAX_EXACT_LETTERS = 0.8, 4
+"""Minimum similarity of a mistyped word (difflib). Words of at most _MAX_EXACT_LETTERS letters must be equal."""
 _MAX_WORDS = 1000
 """Only this many words of a text are searched, because a search in a longer text takes seconds."""
 _DIR = re.compile(r"\bDIR\b")
@@ -103,16 +103,18 @@ def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
 
     Rareness alone is not enough: "could" and "not" are rare here, but do not suggest "could not fsync file".
     """
-    rarity, text = _rareness(), set(words)
+    rarity, text = _rarity(), set(words)
     message = set(says)
     matched = [
-        word for word in message if word in text or (len(word) > _SHORT and get_close_matches(word, text, 1, _ALIKE))
+        word
+        for word in message
+        if word in text or (len(word) > _MAX_EXACT_LETTERS and get_close_matches(word, text, 1, _MIN_WORD_SIMILARITY))
     ]
     weighted = sum(rarity[word] for word in matched) / sum(rarity[word] for word in message)
     return min(weighted, len(matched) / len(message)) if len(matched) > 1 else 0.0
 
 
 @cache
-def _rareness() -> Mapping[str, float]:
+def _rarity() -> Mapping[str, float]:
     counts = Counter(word for page in symptoms().page for says in page.says for word in set(_words(says)))
     return {word: 1 / count for word, count in counts.items()}

@@ -256,7 +256,7 @@ class ReportedFigures:
         self.histogram: list[tuple[int, int]] = []
         """(value in ns, count), ascending."""
 
-    def note(self, fields: dict[str, Any]) -> None:
+    def merge(self, fields: dict[str, Any]) -> None:
         """Merge newer figures: append intervals and histogram rows, replace other fields. Raises BadFrame."""
         other_fields = dict(fields)
         self.histogram += [(round(ms * 1e6), count) for ms, count in other_fields.pop("histogram", [])]

@@ -85,7 +85,7 @@ class StepRunner:
         self._emit(self._preparation)
         self._server = server
         if server:
-            self._recorder.reported.note(server.figures)
+            self._recorder.reported.merge(server.figures)
             self._server_pids = server.processes
         extra = server.probe_settings if server else {}
         try:
@@ -144,7 +144,7 @@ class StepRunner:
                 self._recorder.end(content)
                 self._note_cpu_use()
             case _ if frame.kind == "figures":
-                self._recorder.reported.note(content)
+                self._recorder.reported.merge(content)
             case _ if frame.kind == "ready":
                 self._ready_time_s = time.monotonic()
                 self._start_cpu_meter(probe)
@@ -164,7 +164,7 @@ class StepRunner:
         recorder = self._recorder
         if self._cpu_meter:
             elapsed_s = (recorder.times.end_ns - recorder.started_ns) / 1e9
-            recorder.reported.note(self._cpu_meter.figures(elapsed_s, recorder.settings.writers))
+            recorder.reported.merge(self._cpu_meter.figures(elapsed_s, recorder.settings.writers))
 
     def _read_counters(self) -> None:
         now = time.monotonic()

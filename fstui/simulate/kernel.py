@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fstui.simulate.disk import Disk
 from fstui.simulate.media import MS, US, Extent, S
-from fstui.simulate.parameters import Front, Simulated
+from fstui.simulate.parameters import CacheDevice, Simulated
 
 PAGE = 4096
 TICK_NS = 4 * MS
@@ -42,16 +42,16 @@ class SyncError(Exception):
 class CachedDisk:
     """A disk behind a cache device. Every write goes to the cache device; its map is written before a flush."""
 
-    def __init__(self, parameters: Front, front: Disk) -> None:
-        self._parameters, self._front = parameters, front
+    def __init__(self, parameters: CacheDevice, cache_device: Disk) -> None:
+        self._parameters, self._cache_device = parameters, cache_device
 
     def write(self, time_ns: float, extent: Extent, stamps: dict[int, int], *, fua: bool = False) -> float:
-        return self._front.write(time_ns + self._parameters.hop_us * US, extent, stamps, fua=fua)
+        return self._cache_device.write(time_ns + self._parameters.hop_us * US, extent, stamps, fua=fua)
 
     def flush(self, time_ns: float) -> float:
         for _ in range(self._parameters.map_writes):
-            time_ns = self._front.write(time_ns + self._parameters.hop_us * US, Extent(1 << 40, PAGE), {})
-        return self._front.flush(time_ns + self._parameters.hop_us * US)
+            time_ns = self._cache_device.write(time_ns + self._parameters.hop_us * US, Extent(1 << 40, PAGE), {})
+        return self._cache_device.flush(time_ns + self._parameters.hop_us * US)
 
 
 BlockTarget = Disk | CachedDisk
@@ -80,7 +80,7 @@ class SimulatedFile:
         device = parameters.log or parameters.front or parameters.disk
         self._sends_flushes = parameters.filesystem.barrier and device.write_cache == "write back"
         self._sends_fua = self._sends_flushes and device.fua
-        self._fails_write = parameters.disk.fails_write
+        self._failing_stamp = parameters.disk.fails_write
 
     def write(self, time_ns: float, file_write: FileWrite) -> float:
         self._dirty[file_write.offset] = (file_write.size, file_write.stamp)
@@ -113,9 +113,9 @@ class SimulatedFile:
         end_ns = time_ns
         for offset, (size, stamp) in dirty.items():
             time_ns += self._host.submit_us * US
-            if stamp != self._fails_write:
+            if stamp != self._failing_stamp:
                 end_ns = max(end_ns, self._storage.write(time_ns, Extent(offset, size), {offset: stamp}))
-        if self._fails_write in (stamp for _, stamp in dirty.values()):
+        if self._failing_stamp in (stamp for _, stamp in dirty.values()):
             raise SyncError(max(end_ns, time_ns))
         return self._commit_or_flush(end_ns + self._host.complete_us * US if dirty else end_ns, data_only=data_only)
 

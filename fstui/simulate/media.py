@@ -82,7 +82,7 @@ class Nand(SimulatedMedium):
         return time_ns + math.ceil(pages / self._parameters.channels) * program_us * US
 
 
-class Persistent(SimulatedMedium):
+class PersistentMemory(SimulatedMedium):
     """A medium without a cache. A write is durable when the write completes."""
 
     def __init__(self, parameters: PersistentParameters, rng: random.Random) -> None:
@@ -117,5 +117,5 @@ def new_medium(parameters: MediumParameters, rng: random.Random) -> SimulatedMed
         case NandParameters():
             return Nand(parameters, rng)
         case PersistentParameters():
-            return Persistent(parameters, rng)
+            return PersistentMemory(parameters, rng)
     return Network(parameters, rng)

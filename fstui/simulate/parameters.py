@@ -106,7 +106,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
         return medium
 
 
-class Front(DiskParameters, frozen=True, kw_only=True):
+class CacheDevice(DiskParameters, frozen=True, kw_only=True):
     """A cache device, which receives every write. A flush first commits the map of cached blocks."""
 
     kind: Literal["dm-cache", "bcache"] = "dm-cache"
@@ -157,7 +157,7 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
     disk: DiskParameters
     log: DiskParameters | None = None
     """ZFS only: a separate device for the intent log."""
-    front: Front | None = None
+    front: CacheDevice | None = None
     filesystem: FilesystemParameters = FilesystemParameters()
     host: HostParameters = HostParameters()
 

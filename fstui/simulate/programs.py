@@ -43,7 +43,7 @@ class Operations(NamedTuple):
     parts: int
     """Number of parts of an operation."""
     start_ns: int
-    marks: list[int]
+    part_ends_ns: list[int]
     """When each part ended, in ns."""
 
 
@@ -106,16 +106,16 @@ class SyncWritesProgram(SimulatedProgram):
                     continue
             operations = by_writer.setdefault(writer, Operations(writer, parts, int(now_ns), []))
             try:
-                end_ns = self._run_operation(now_ns, writer, operations.marks)
+                end_ns = self._run_operation(now_ns, writer, operations.part_ends_ns)
             except SyncError as error:
-                operations.marks.pop()  # the write succeeded, but the operation did not
+                operations.part_ends_ns.pop()  # the write succeeded, but the operation did not
                 end_ns, self.failed_call = error.time_ns, self.settings.sync
                 self._queue.clear()
             else:
                 heapq.heapreplace(self._queue, (end_ns, writer))
             self.ended_ns = max(self.ended_ns, end_ns)
         self.has_ended = not self._queue
-        yield from (operations for operations in by_writer.values() if operations.marks)
+        yield from (operations for operations in by_writer.values() if operations.part_ends_ns)
 
     def _is_over(self, elapsed_ns: float, ops: int) -> bool:
         length_ns = self.settings.seconds * 1e9
@@ -125,7 +125,7 @@ class SyncWritesProgram(SimulatedProgram):
             return False
         return ops >= self._min_ops or elapsed_ns >= length_ns + MAX_EXTRA_NS
 
-    def _run_operation(self, now_ns: float, writer: int, marks: list[int]) -> float:
+    def _run_operation(self, now_ns: float, writer: int, part_ends_ns: list[int]) -> float:
         settings, filesystem = self.settings, self.host.filesystem
         self._ops[writer] += 1
         self._stamp += 1
@@ -141,13 +141,13 @@ class SyncWritesProgram(SimulatedProgram):
             now_ns = filesystem.write(now_ns, write)
             if self._syncs_by_flag:
                 now_ns = filesystem.sync(now_ns, data_only=data_only)
-        marks.append(int(now_ns))
+        part_ends_ns.append(int(now_ns))
         is_durable = self._syncs_by_flag
         if settings.sync != "none":
             if self._ops[writer] % settings.sync_every == 0:
                 now_ns = self._sync(now_ns, data_only=settings.sync == "fdatasync")
                 is_durable = True
-            marks.append(int(now_ns))
+            part_ends_ns.append(int(now_ns))
         if is_durable:
             self.host.acknowledge(now_ns, offset, self._stamp)
         return now_ns
@@ -181,7 +181,7 @@ class SqliteProgram(SimulatedProgram):
 
     def run_until(self, until_ns: float) -> Iterator[Operations]:
         settings, now_ns = self.settings, self.ended_ns
-        marks: list[int] = []
+        part_ends_ns: list[int] = []
         length_ns = settings.seconds * 1e9
         while now_ns < until_ns and not self.has_ended:
             try:
@@ -189,7 +189,7 @@ class SqliteProgram(SimulatedProgram):
             except SyncError as error:
                 now_ns, self.failed_call, self.has_ended = error.time_ns, "fsync", True
                 break
-            marks.append(int(now_ns))
+            part_ends_ns.append(int(now_ns))
             elapsed_ns = now_ns - self.started_ns
             has_enough_commits = self._commits >= MIN_OPS or elapsed_ns >= length_ns + MAX_EXTRA_NS
             exceeds_bytes = self._written_bytes > settings.max_bytes_per_s * settings.seconds
@@ -202,8 +202,8 @@ class SqliteProgram(SimulatedProgram):
             "written_bytes": self._written_bytes,
             "sqlite": "simulated",
         }
-        if marks:
-            yield Operations(0, 1, int(start_ns), marks)
+        if part_ends_ns:
+            yield Operations(0, 1, int(start_ns), part_ends_ns)
 
     def _commit(self, now_ns: float) -> float:
         self._commits += 1

@@ -36,7 +36,8 @@ class WatchedHost:
         """Run the program until ``now_ns``. Return ``now_ns``, or the end of the last commit if that is later."""
         for operations in self._program.run_until(now_ns):
             if not self._host.filesystem.syncs_stubbed:  # a stubbed sync does not reach the kernel
-                syncs = [end - begin for begin, end in zip(operations.marks[::2], operations.marks[1::2], strict=True)]
+                ends_ns = operations.part_ends_ns
+                syncs = [end - begin for begin, end in zip(ends_ns[::2], ends_ns[1::2], strict=True)]
                 self._second.syncs.add(syncs)
                 self._whole.syncs.add(syncs)
         return max(now_ns, self._program.ended_ns)

@@ -140,8 +140,8 @@ class Offers:
         self._others = list(others)
         self._refusal = ""
         self._being_planned: set[int] = set()
-        self._before: list[Choices] = []
-        self._ran_with: list[tuple[Declaration, Declaration]] = []
+        self._undo_stack: list[Choices] = []
+        self._saved_declarations: list[tuple[Declaration, Declaration]] = []
         """For each run that changed the remembered declaration: the new declaration and the earlier one."""
 
     def add(self, forms: Iterable[tuple[str, Form]]) -> None:
@@ -154,11 +154,11 @@ class Offers:
     async def look_up(self) -> str:
         """Look up the directory, or the first of the others that is not refused, and then return a notice."""
         requested = self.directory
-        self.site, self._refusal = await self._looked_up(requested)
+        self.site, self._refusal = await self._try_directory(requested)
         why = self._refusal
         while self.site is None and self._others:
             self.directory = self._others.pop(0)
-            self.site, _ = await self._looked_up(self.directory)
+            self.site, _ = await self._try_directory(self.directory)
         if self.site is None:
             self.directory = requested
             return ""
@@ -189,18 +189,18 @@ class Offers:
 
     def choose(self, choices: Choices) -> None:
         """Change the choices so that undo can restore them. Plans made for other choices are dropped."""
-        self._before.append(self.choices)
+        self._undo_stack.append(self.choices)
         self.choices = choices
         self._forget_plans()
 
     def undo(self) -> Declaration | None:
         """Undo the last choice. If a run was made with it, return the earlier declaration, to be saved again."""
-        if not self._before:
+        if not self._undo_stack:
             return None
-        undone, self.choices = self.choices.declaration, self._before.pop()
+        undone, self.choices = self.choices.declaration, self._undo_stack.pop()
         self._forget_plans()
-        ran_with = self._ran_with[-1][0].words if self._ran_with else None
-        return self._ran_with.pop()[1] if undone.words == ran_with != self.choices.declaration.words else None
+        ran_with = self._saved_declarations[-1][0].words if self._saved_declarations else None
+        return self._saved_declarations.pop()[1] if undone.words == ran_with != self.choices.declaration.words else None
 
     def declared(self, site: Site) -> Site:
         return site.with_declaration(self.choices.declaration)
@@ -214,10 +214,10 @@ class Offers:
         declaration, remembered = self.choices.declaration, self._session.saved_declaration(site)
         changed = declaration if declaration.words != remembered.words else None
         if changed is not None:
-            self._ran_with.append((declaration, remembered))
+            self._saved_declarations.append((declaration, remembered))
         return self._session.start(offer.plan, self.declared(site)), changed
 
-    async def _looked_up(self, directory: str) -> tuple[Site | None, str]:
+    async def _try_directory(self, directory: str) -> tuple[Site | None, str]:
         try:
             site = await self._session.look_up(directory)
             site.check_writable()
@@ -227,8 +227,8 @@ class Offers:
 
     def _recall(self, remembered: Declaration) -> None:
         """Use the remembered declaration wherever the user has not declared anything."""
-        all_choices = (*self._before, self.choices)
-        *self._before, self.choices = (
+        all_choices = (*self._undo_stack, self.choices)
+        *self._undo_stack, self.choices = (
             part if part.declaration else replace(part, declaration=remembered) for part in all_choices
         )
 

@@ -74,9 +74,9 @@ def test_killed_run_has_no_totals() -> None:
 
 def test_histogram_supplies_missing_percentiles() -> None:
     reported = ReportedFigures("sysbench")
-    reported.note(sysbench_program.parse_totals(PRINTED) or {})
+    reported.merge(sysbench_program.parse_totals(PRINTED) or {})
     for row in sysbench_program.parse_histogram(PRINTED):
-        reported.note({"histogram": [row]})
+        reported.merge({"histogram": [row]})
     assert reported.figures
     latency = reported.figures.latency(reported.histogram)
     assert latency and (latency.min, latency.p50, latency.p95, latency.max) == (250_000, 520_000, 890_000, 10_070_000)
@@ -87,8 +87,8 @@ def test_histogram_supplies_missing_percentiles() -> None:
 def test_intervals_are_collected_and_other_figures_replaced() -> None:
     reported = ReportedFigures("sysbench")
     first, second = ({"t_s": at, "tps": 10.0, "qps": 20.0, "p95_ms": 1.0} for at in (1.0, 2.0))
-    reported.note({"intervals": [first], "transactions": 10})
-    reported.note({"intervals": [second], "transactions": 25})
+    reported.merge({"intervals": [first], "transactions": 10})
+    reported.merge({"intervals": [second], "transactions": 25})
     assert reported.figures == SysbenchFigures(intervals=(Interval(**first), Interval(**second)), transactions=25)
 
 

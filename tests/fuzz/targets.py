@@ -118,7 +118,7 @@ def frames(data: bytes) -> None:
                     continue
                 content = content_of(frame)
                 if frame.kind == "figures":
-                    recorder.reported.note(content)
+                    recorder.reported.merge(content)
                 elif frame.kind == "done":
                     recorder.end(content)
                 elif frame.kind == "inflight":
@@ -137,7 +137,7 @@ def frames_of_sysbench(data: bytes) -> None:
     try:
         for frame in decoder.feed(struct.pack("IB3x", len(data), 5) + data):
             assert not isinstance(frame, Samples)
-            reported.note(content_of(frame))
+            reported.merge(content_of(frame))
     except BadFrame:
         return
     if reported.figures:
@@ -167,12 +167,12 @@ def sysbench_output(data: bytes) -> None:
     reported = ReportedFigures("sysbench")
     intervals = [found for line in text if (found := sysbench_program.parse_interval(line))]
     with suppress(BadFrame):
-        reported.note({"intervals": intervals})
-        reported.note({"histogram": sysbench_program.parse_histogram(text)})
+        reported.merge({"intervals": intervals})
+        reported.merge({"histogram": sysbench_program.parse_histogram(text)})
         if totals := sysbench_program.parse_totals(text):
-            reported.note(totals)
+            reported.merge(totals)
         waits = sysbench_program.parse_counters([tuple(line.split("\t")) for line in text], len(WAIT_COLUMNS))
-        reported.note(
+        reported.merge(
             {"waits": [{"file": name, **dict(zip(WAIT_COLUMNS, found, strict=True))} for name, found in waits.items()]}
         )
     assert isinstance(sysbench_program.find_error(text), str)

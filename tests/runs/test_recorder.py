@@ -164,7 +164,7 @@ def sysbench(*tps: float) -> StepRecorder:
     begun.begin(Counters(monotonic_ns=START_NS, devices=()))
     for second, each in enumerate(tps, 1):
         interval = {"t_s": second, "tps": each, "qps": 2 * each, "p95_ms": 0.0}
-        begun.reported.note({"intervals": [interval], "transactions": round(sum(tps[:second]))})
+        begun.reported.merge({"intervals": [interval], "transactions": round(sum(tps[:second]))})
     begun.end(times(round((len(tps) + 0.5) * 1000)))
     return begun
 

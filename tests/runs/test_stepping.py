@@ -132,4 +132,4 @@ def test_an_invalid_frame_is_refused(kind: str, fields: dict[str, Any]) -> None:
 
 def test_figures_of_another_kind_are_refused() -> None:
     with pytest.raises(BadFrame, match="the probe's figures are not valid: "):
-        ReportedFigures("sysbench").note({"transactions": "many"})
+        ReportedFigures("sysbench").merge({"transactions": "many"})

@@ -26,7 +26,7 @@ def run(on: SimulatedHost, settings: StepSettings) -> tuple[float, list[Operatio
         until_ns = on.now_ns + CHUNK_NS
         done += work.run_until(until_ns)
         on.now_ns = max(until_ns, work.ended_ns)
-    ops = sum(len(each.marks) // each.parts for each in done)
+    ops = sum(len(each.part_ends_ns) // each.parts for each in done)
     return ops * 1e9 / (work.ended_ns - work.started_ns), done
 
 

@@ -56,7 +56,7 @@ def test_flushes_are_the_expected_ones(disk: str, sync: Any, flags: Any, fua: bo
     on = host(disk, **({"disk__fua": True} if fua else {}))
     _, done = run(on, SyncWrites(seconds=1.0, file_bytes=1 << 20, sync=sync, open_flags=flags, **RANDOM))
     (counted, *_) = on.counters().devices
-    assert counted.flushes == pytest.approx(flushes * sum(len(each.marks) // each.parts for each in done), abs=1)
+    assert counted.flushes == pytest.approx(flushes * sum(len(each.part_ends_ns) // each.parts for each in done), abs=1)
 
 
 def test_sqlite_syncs_follow_its_pragmas() -> None:
@@ -71,7 +71,7 @@ def test_sqlite_syncs_follow_its_pragmas() -> None:
 def test_wal_synced_at_checkpoints_makes_commits_wait() -> None:
     here = host("ssd-consumer")
     _, done = run(here, SqliteCommits(seconds=1.0, journal_mode="WAL", synchronous="NORMAL"))
-    ends = [mark for each in done for mark in each.marks]
+    ends = [end_ns for each in done for end_ns in each.part_ends_ns]
     lengths = sorted((end - start for start, end in itertools.pairwise(ends)), reverse=True)
     checkpoints = len(ends) // 1000
     (counted, *_) = here.counters().devices

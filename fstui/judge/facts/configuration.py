@@ -289,7 +289,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
 
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The file of a loop device was deleted, and no other layer has the data."""
-    deleted = [(node, reading) for node in stack.nodes if (reading := loop.deleted(node))]
+    deleted = [(node, reading) for node in stack.nodes if (reading := loop.deleted_backing_file(node))]
     lost = stack.without_copy(tuple(node for node, _ in deleted))
     for node, reading in deleted:
         if node in lost:

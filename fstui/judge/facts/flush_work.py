@@ -48,12 +48,12 @@ class FlushGrowth(NamedTuple):
         return self.points[-1].sync_ns >= GROWTH_FACTOR * max(point.sync_ns for point in self._smaller)
 
     @property
-    def shows_no_work(self) -> bool:
-        """Whether one of the two largest amounts shows no work by the device."""
-        return self.device_flat or not all(map(self._has_grown, self._largest))
+    def shows_work(self) -> bool:
+        """Whether the flushes of both largest amounts took longer, and the devices' own flushes did too."""
+        return not self.device_times_are_flat and all(map(self._has_grown, self._largest))
 
     @property
-    def device_flat(self) -> bool:
+    def device_times_are_flat(self) -> bool:
         """Whether the devices' own flushes do not take longer, by their counters or by the trace."""
         if self.has_device_times and not self.working_devices:
             return True

@@ -199,7 +199,7 @@ def untorn_bytes(answer: bytes) -> int:
 def hold_directory(path: str, entry: str | None) -> None:
     """Make a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
     try:
-        fd = own_directory.make(path)
+        fd = own_directory.create(path)
     except OSError as error:
         say(**failure(error))
         return

@@ -79,7 +79,7 @@ class ServerKind(NamedTuple):
     """The binary log is off by default; fstui turns it on in a throwaway server."""
     pair: ReplicaPair | None = None
     """None: ``replica-cut`` does not support this kind."""
-    pages_twice_in_data: bool = False
+    doublewrite_in_data_file: bool = False
     """The doublewrite pages are in the file of the system tablespace."""
 
     def lossy_variables(self, variables: Mapping[str, str]) -> list[str]:
@@ -106,7 +106,7 @@ MARIADB = ServerKind(
     version_word="MariaDB",
     pair=ReplicaPair(image_bytes=512 << 20, held_bytes=40 << 20, prepare_s=6.0),
     log_off_by_default=True,
-    pages_twice_in_data=True,
+    doublewrite_in_data_file=True,
 )
 MYSQL = ServerKind(
     title="MySQL",
@@ -199,8 +199,8 @@ class Server(Base, frozen=True, kw_only=True):
         return KINDS.get(self.kind, MYSQL)
 
     @property
-    def pages_twice_in_data(self) -> bool:
-        return self._kind.pages_twice_in_data
+    def doublewrite_in_data_file(self) -> bool:
+        return self._kind.doublewrite_in_data_file
 
     @property
     def existing(self) -> bool:

@@ -25,7 +25,7 @@ CROWDED_SHARE = 0.9
 HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
 """A step is also limited by the processor if all processes use at least HOST_BOUND_SHARE of the host's processor time,
 and the step uses at least MIN_STEP_SHARE of the time that its clients can use."""
-SILENT_TIMES = 10
+MIN_MISSED_TRANSACTIONS = 10
 """A time without a transaction is a silence if this many transactions are usually done in that time."""
 _READ_ONLY_WORKLOADS = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
@@ -287,7 +287,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     def silences(self) -> tuple[Silence, ...]:
         """Return the times without a transaction that are too long for a disk that is only slow."""
         busy_s = sum(interval.length_s for interval in self.intervals if interval.tps > 0)
-        min_s = SILENT_TIMES * busy_s / max(self.transactions, 1)
+        min_s = MIN_MISSED_TRANSACTIONS * busy_s / max(self.transactions, 1)
         groups = [list(group) for _, group in groupby(self.intervals, lambda interval: interval.tps > 0)]
         gaps = [
             Silence(group[0].t_s - group[0].length_s, group[-1].t_s, is_ongoing=group[-1] is self.intervals[-1])

@@ -26,10 +26,10 @@ class NotOwn(OSError):  # noqa: N818  an expected outcome
     """The directory was not made by fstui, or does not belong to this user."""
 
 
-def make(path: str) -> int:
+def create(path: str) -> int:
     """Make a private directory and return its descriptor. Raises NotOwn if a user replaced it at once, or OSError."""
-    home, name = os.path.split(path)
-    parent_fd = os.open(home, PARENT_FLAGS)
+    parent, name = os.path.split(path)
+    parent_fd = os.open(parent, PARENT_FLAGS)
     try:
         os.mkdir(name, 0o700, dir_fd=parent_fd)
         fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
@@ -78,8 +78,8 @@ def enter(directory: str, identity: Sequence[int]) -> None:
 
 def open_left_behind(path: str) -> int:
     """Open a directory that an earlier run left. Raises FileNotFoundError, NotOwn or another OSError."""
-    home, name = os.path.split(path)
-    parent_fd = os.open(home, PARENT_FLAGS)
+    parent, name = os.path.split(path)
+    parent_fd = os.open(parent, PARENT_FLAGS)
     try:
         fd = os.open(name, OPEN_FLAGS, dir_fd=parent_fd)
     except NotADirectoryError:  # also for a link

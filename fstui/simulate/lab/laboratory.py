@@ -147,7 +147,7 @@ def make(parent: str, name: str) -> NewLab:
     run = secrets.token_hex(3)
     entry = ledger.enter(run, "lab", directory)
     try:
-        directory_fd = own_directory.make(directory)
+        directory_fd = own_directory.create(directory)
     except OSError as error:
         ledger.strike_out(entry)
         raise Refused(f"Cannot make {directory}: {error.strerror}") from None

@@ -47,7 +47,7 @@ PARITY = Forwarded("each", "sometimes", "shared")
 """RAID 4, 5 and 6: what a FUA write becomes depends on the stripe cache."""
 ONE_PATH = Forwarded("shared", "shared", "shared")
 """One of several paths."""
-FLUSHES_ONLY = Forwarded("each", "sometimes", "sometimes")
+FLUSHES_AND_SOME_WRITES = Forwarded("each", "sometimes", "sometimes")
 """A disk of a RAID-Z group: every flush, and a part of the writes that is not known."""
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
@@ -58,7 +58,7 @@ COPY_LIST = Forwarded("sometimes", "sometimes", "never")
 """The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
 LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")
 """A share of the writes, some time after a sync: the slow device of a cache, or a cache of metadata only."""
-CLONES = Forwarded("sometimes", "shared", "shared")
+REQUEST_CLONES = Forwarded("sometimes", "shared", "shared")
 """A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
 SOMETIMES = Forwarded("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: only some commits write to them."""

@@ -95,7 +95,7 @@ class AtRiskTracker:
     def poll(self) -> None:
         self._caches.poll()
 
-    def end_second(self) -> dict[str, Any]:
+    def update(self) -> dict[str, Any]:
         last_update, self._now = self._now, time.monotonic()
         if self._open_files:
             self._open_files.scan()
@@ -114,7 +114,7 @@ class AtRiskTracker:
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
             if file.unwritten_bytes or file.is_direct or (row and row.total) or is_synced:
-                self._update(row or self._rows.setdefault(file, FileRow(file)), last_update)
+                self._update_row(row or self._rows.setdefault(file, FileRow(file)), last_update)
         if self._syncs:
             self._add_syncs(self._syncs)
         self._forget()
@@ -148,7 +148,7 @@ class AtRiskTracker:
         self._caches.add(disks)
         return self._caches.flushed_at(disks)
 
-    def _update(self, row: FileRow, last_update: float) -> None:
+    def _update_row(self, row: FileRow, last_update: float) -> None:
         file = row.file
         if file.openers:
             row.programs, row.closed_at = {self._program_of_process(opener) for opener in file.openers}, None
@@ -365,7 +365,7 @@ def disks_of(number: int) -> tuple[str, ...]:
     return tuple(sorted(request_devices(device))) if device else ()
 
 
-def say_state(kind: str, state: dict[str, Any]) -> None:
+def print_state(kind: str, state: dict[str, Any]) -> None:
     """Print the state, with fewer rows if the line would be too long for the parent."""
     while len(line := json.dumps({kind: state}).encode() + b"\n") > MAX_LINE_BYTES:
         for rows in ("programs", "files", "names"):
@@ -375,7 +375,7 @@ def say_state(kind: str, state: dict[str, Any]) -> None:
 
 def watch(tracker: AtRiskTracker) -> None:
     say(ready=True, untraced=tracker.untraced)
-    tracker.end_second()  # count what is dirty at the start
+    tracker.update()  # count what is dirty at the start
     due = time.monotonic()
     closed = False
     while not closed:
@@ -383,10 +383,10 @@ def watch(tracker: AtRiskTracker) -> None:
         while not closed and (remaining_s := due - time.monotonic()) > 0:
             closed = wait_for_close(min(remaining_s, POLL_INTERVAL_S))
             tracker.poll()
-        second = tracker.end_second()
+        second = tracker.update()
         if not closed:
-            say_state("second", second)
-    say_state("whole", tracker.end_second())
+            print_state("second", second)
+    print_state("whole", tracker.update())
 
 
 def make_tracker(settings: dict[str, Any]) -> AtRiskTracker:

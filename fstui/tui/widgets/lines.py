@@ -36,7 +36,7 @@ class DrawnText(Widget):
         self._texts: Sequence[Text] = ()
         self._strips: list[Strip] = []
         self._size_drawn = Size(0, 0)
-        self._drawn_on: object = None
+        self._cache_key: object = None
 
     @property
     def strips(self) -> list[Strip]:
@@ -61,7 +61,7 @@ class DrawnText(Widget):
             self.refresh(*(Region(0, y, cells[-1] + 1, 1) for y, cells in changed.items()))
 
     def repaint(self) -> None:
-        self._size_drawn, self._drawn_on = Size(0, 0), None
+        self._size_drawn, self._cache_key = Size(0, 0), None
         for widget in (self, *self.children):
             widget.refresh()
 
@@ -95,8 +95,8 @@ class DrawnText(Widget):
         width, height = self.size
         texts = self.draw_texts(width, height) if width and height else ()
         background, memo = self._background, dict(enumerate(zip(self._texts, self._strips, strict=True)))
-        if self._drawn_on != (width, background):
-            self._drawn_on, memo = (width, background), {}
+        if self._cache_key != (width, background):
+            self._cache_key, memo = (width, background), {}
         # Rendering is slow, so a line with the same text keeps its strip.
         self._strips = [
             memo[y][1] if y in memo and memo[y][0] == text and memo[y][0].style == text.style else self._strip_of(text)

@@ -33,7 +33,7 @@ def growth(
 @pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
 def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
     found = growth(arrived)
-    assert found.shows_no_work is flat and found.looks_growing
+    assert found.shows_work is not flat and found.looks_growing
 
 
 @pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_200, False), (3_000, True)])
@@ -41,14 +41,14 @@ def test_trace_decides_if_the_device_counts_no_time(longest_us: int, flat: bool)
     own = DeviceTimes(p50=50_000, p99=None, max=longest_us * 1000)
     measured = replace(step(), trace=(traced(device_flush_ns=own), traced("dm-0")))
     found = growth()._replace(step=measured)
-    assert (found.shows_no_work, found.device_flat) == (flat, flat)
+    assert (found.shows_work, found.device_times_are_flat) == (not flat, flat)
     assert found.evidence.endswith(
         f"; longest flush of a device: {duration_ns(longest_us * 1000)} (the kernel's trace)"
     )
-    assert growth(own={"sda": 0.0})._replace(step=measured).shows_no_work
+    assert not growth(own={"sda": 0.0})._replace(step=measured).shows_work
     on_paths = growth(own={})  # dm-multipath counts the flushes that it sends
-    assert (on_paths.has_device_times, on_paths.shows_no_work) == (False, False)
-    assert on_paths._replace(step=measured).shows_no_work is flat
+    assert (on_paths.has_device_times, on_paths.shows_work) == (False, True)
+    assert on_paths._replace(step=measured).shows_work is not flat
 
 
 def test_device_that_was_as_slow_before_does_not_work_longer() -> None:

@@ -21,7 +21,7 @@ from fstui.measure.children import command
 from fstui.measure.helpers import directory
 from fstui.measure.helpers.directory import statx
 from fstui.measure.wire import own_directory
-from fstui.measure.wire.own_directory import MARK, NotOwn, make
+from fstui.measure.wire.own_directory import MARK, NotOwn, create
 from tests.real.disks import unmount
 
 
@@ -365,7 +365,7 @@ def test_statx_examines_the_file_itself(tmp_path: Path) -> None:
 def test_remove_lists_a_directory_through_a_new_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As on CIFS under Linux 6.12, where nothing was removed and the mark stayed behind."""
     path = tmp_path / "directory"
-    held = make(str(path))
+    held = create(str(path))
     (path / "data").write_bytes(b"x")
     anew = os.listdir
     monkeypatch.setattr(os, "listdir", lambda where: [] if where == held else anew(where))
@@ -414,7 +414,7 @@ def test_a_directory_that_is_not_own_leaves_no_descriptor(
 
     monkeypatch.setattr(own_directory, "is_own", is_own)
     before = os.listdir("/proc/self/fd")
-    for open_directory in (make, own_directory.open_left_behind):
+    for open_directory in (create, own_directory.open_left_behind):
         with pytest.raises(OSError if fails else NotOwn):
             open_directory(str(tmp_path / "new"))
     assert os.listdir("/proc/self/fd") == before

@@ -112,7 +112,7 @@ def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPa
     watched = at_risk.AtRiskTracker(EVERYTHING, syncs)
     for time_ns in (100, 200, 300):
         syncs.begin(time_ns, os.getpid(), *FILE)
-    state = watched.end_second()
+    state = watched.update()
     assert (state["unsupported"], state["files"]) == ("this kernel has no cachestat", [])
     (program,) = state["programs"]
     assert (program["pid"], program["syncs"], program["dirty_bytes"]) == (os.getpid(), 3, 0)

@@ -50,7 +50,7 @@ def flush_cost(case: Case) -> Iterator[Conclusion]:
     growths = case.flush_growth
     if not growths or case.steps.has_sync_mount:  # with -o sync, no data is left for the flush
         return
-    growing = [growth for growth in growths if not growth.shows_no_work]
+    growing = [growth for growth in growths if growth.shows_work]
     lowest = case.flushes.complete_lowest_account
     if growing and lowest:
         yield _growing(case, growing, words.devices(lowest.devices))

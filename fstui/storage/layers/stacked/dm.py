@@ -18,7 +18,7 @@ import msgspec
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.storage import claims
 from fstui.storage.claims import Command
-from fstui.storage.layers.forwarding import ALL, CLONES, ONE_PATH, ONLY_READ, SOMETIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, ONE_PATH, ONLY_READ, REQUEST_CLONES, SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
@@ -54,7 +54,7 @@ class Multipath(DmTarget, frozen=True, kw_only=True):
     requests, which they do not count as flushes."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        return CLONES if sends_requests(node) is not False else ONE_PATH
+        return REQUEST_CLONES if sends_requests(node) is not False else ONE_PATH
 
 
 # of two bases, msgspec uses the defaults of the first

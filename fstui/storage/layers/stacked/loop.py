@@ -55,7 +55,7 @@ def direct_io(node: Node) -> bool:
     return node.value("dio") == "1"
 
 
-def deleted(node: Node) -> Reading | None:
+def deleted_backing_file(node: Node) -> Reading | None:
     """Return ``backing_file`` if that name was deleted. The file may still have another name (a hard link)."""
     file = node.reading("backing_file")
     if file is None or node.reading("named") is not None or file.value.startswith(_MEMFD):

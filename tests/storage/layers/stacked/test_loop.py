@@ -181,7 +181,7 @@ def test_path_confirmed_by_losetup_is_followed(box: Box, fstype: str, told: str)
 def test_deleted_file(box: Box, file: str, deleted: bool) -> None:
     box.loop("loop0", file)
     box.mount("/dev/loop0", "/mnt", "ext4")
-    assert (loop.deleted(look(box, "/mnt").node("loop0")) is not None) is deleted
+    assert (loop.deleted_backing_file(look(box, "/mnt").node("loop0")) is not None) is deleted
 
 
 def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = None) -> Target:
@@ -202,7 +202,7 @@ def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = No
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
 def test_file_may_be_named_deleted(box: Box, inode: int, deleted: bool) -> None:
     found = after_stat(box, "/images/disk.img (deleted)", inode=inode)
-    assert (loop.deleted(found.node("loop0")) is not None) is deleted
+    assert (loop.deleted_backing_file(found.node("loop0")) is not None) is deleted
     assert found.node("loop0").below == (f"file:/images/disk.img{'' if deleted else ' (deleted)'}",)
 
 
