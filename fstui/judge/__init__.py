@@ -1,14 +1,14 @@
 """Turn the evidence of a run into findings and a verdict. Pure functions: no I/O, no clock.
 
-``facts`` has what can be said without an opinion, each fact computed once in a ``Case``. ``rules`` has the opinions,
-and their docstrings are the pages of ``fstui explain``. ``speed`` answers whether the storage is slow. A
-rule never calls another rule, and nothing here imports an interface or starts a process.
+``facts`` computes facts from the evidence, each once per ``Case``. ``rules`` draws conclusions from the facts; the
+docstrings of the rules are the pages of ``fstui explain``. ``speed`` answers whether the storage is slow. A rule never
+calls another rule, and nothing here imports an interface or starts a process.
 
 To follow a flush from the sync to the verdict, read in this order:
 
 1. expected: ``fstui.storage.layers.flushes``, what a filesystem sends for one sync
-2. counted: ``facts.composition``, what arrived below a filesystem by the counters; ``facts.traced``, by the trace
-3. compared: ``facts.flushes`` makes a ``FlushAccount`` of each step at each level (``facts.account``)
+2. counted: ``facts.composition``, what the counters below a filesystem show; ``facts.traced``, what the trace shows
+3. compared: ``facts.flushes`` creates a ``FlushAccount`` for each step at each level (``facts.account``)
 4. judged: ``facts.run_flushes`` combines the accounts of all steps, ``rules.arrival`` draws the conclusions, and
    ``verdict`` picks the one that decides
 """

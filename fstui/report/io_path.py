@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from fstui.judge import Case, words
 from fstui.judge.facts.account import FlushAccount
-from fstui.judge.facts.traced import TracedFlushes, requested_by_others
+from fstui.judge.facts.traced import TracedFlushes, other_requesters
 from fstui.model.counters import DeviceCounters
 from fstui.model.quantities import count, counted, ratio, size
 from fstui.model.run import Evidence, Run
@@ -97,7 +97,7 @@ class _Drawing:
         reached = account is not None and node in account.reached_devices
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
         traced_account, traced = self._traced.get(node.id, (None, None))
-        if traced_account and traced and (other_requests := requested_by_others([traced])):
+        if traced_account and traced and (other_requests := other_requesters([traced])):
             words = f"{_own_words(traced_account, traced, conclusion)}; {other_requests}"
         elif self._others_wrote:
             words = ", ".join([*self._arrived(counters, shares=False), conclusion or "of all processes"])

@@ -1,4 +1,4 @@
-"""The facts that rules rest on: what can be said about the evidence without an opinion.
+"""The facts from which rules draw conclusions.
 
 A ``Case`` computes each fact once, such as the layers of the stack, the faults of the configuration, the flushes that
 arrived, and the cost of a flush. Rules read the case and never call each other.

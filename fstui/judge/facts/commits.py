@@ -3,8 +3,8 @@
 A commit is at least one sync of a growing log. Commits of many clients share a sync, so only those of one client are
 counted. For comparison, the evidence quotes fstui's own syncs with the same call and flags on the same filesystem.
 
-Flushes are missing if the counters show too few, or, where the server's processes are known, if the kernel's trace
-does. A journal thread commits on behalf of every waiting process, so the trace shows missing flushes only if all
+Flushes are missing if the counters show too few. If the server's processes are known, the kernel's trace can also show
+this. A journal thread commits on behalf of every waiting process, so the trace shows missing flushes only if all
 processes together sent too few.
 """
 
@@ -105,10 +105,12 @@ class DatabaseCommits:
         """Count by the counters and by the trace. Return the result that lacks flushes, or else the first; None if the
         flushes cannot be counted."""
         accounts = self._flushes.compute_accounts(commits.as_syncs)
-        candidates = [*filter(None, (self._by_counters(commits, accounts), self._by_trace(commits, accounts)))]
+        candidates = [
+            *filter(None, (self._count_by_counters(commits, accounts), self._count_by_trace(commits, accounts)))
+        ]
         return next((counted for counted in candidates if counted.lacks_flushes), next(iter(candidates), None))
 
-    def _by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
+    def _count_by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
         """Count the flushes at the topmost level that has counters."""
         account = next((account for account in accounts if account.counted), None)
         if account is None or account.counted is None or account.expected is None or not account.expected.low:
@@ -120,7 +122,7 @@ class DatabaseCommits:
         arrival = Arrival(account.devices, account.counted.low, expected, account.syncs, None)
         return CountedCommits(*commits, account, arrival)
 
-    def _by_trace(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
+    def _count_by_trace(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
         """Count the flushes that the trace shows directly below the filesystem, even at a layer without counters."""
         top = next(iter(accounts), None)
         if top is None or top.trace is None or top.trace.expected.low < 1:

@@ -32,8 +32,8 @@ from fstui.storage.layers.facts import barriers_off, is_read_only, off_reading
 from fstui.storage.layers.stacked import dm, loop
 
 _FEW_COMMITS_PER_SYNC = 0.05
-"""With at most this many ZIL commits per sync, the syncs did not commit, because zil_commit returns before it counts if
-sync=disabled. Other processes only add commits."""
+"""If there were at most this many ZIL commits per sync, the syncs committed nothing: with sync=disabled, zil_commit
+returns before it increases the counter. Other processes only add commits."""
 _WRITE_THROUGH = "write through"
 _MIN_TRIED_SYNCS, _MIN_DIRTY_SYNCS = 2, 2
 """Minimum number of syncs that were tried, and of syncs that left their file dirty, for a conclusion."""
@@ -75,11 +75,11 @@ class Configuration:
 
     def _hits(self, defect: Defect) -> Iterator[Hit]:
         if defect.reading is not None:
-            yield from self._by_reading(defect, defect.reading)
+            yield from self._hits_by_reading(defect, defect.reading)
         if defect.condition is not None:
             yield from CONDITIONS[defect.condition](self._evidence, self._stack, self._steps)
 
-    def _by_reading(self, defect: Defect, reading_name: str) -> Iterator[Hit]:
+    def _hits_by_reading(self, defect: Defect, reading_name: str) -> Iterator[Hit]:
         for layer in self._stack.nodes:
             reading = layer.reading(reading_name) if not defect.kinds or layer.kind in defect.kinds else None
             if reading is None or self._evidence.has_changed(layer.id, reading_name):
@@ -90,7 +90,7 @@ class Configuration:
 
 
 def stub_signs(process: Process) -> Iterator[str]:
-    """Yield a line for each sign that something answers the syncs of this process instead of the kernel."""
+    """Yield a line for each sign that a library or a filter intercepts the syncs of this process."""
     total_left_dirty = sum(left_dirty for _, left_dirty in process.left_dirty.values())
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
@@ -120,11 +120,11 @@ def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     nodes = lost or stack.in_memory
     if nodes:
         kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
-        evidence = tuple(map(_why_memory, nodes))
+        evidence = tuple(map(_memory_line, nodes))
         yield Hit("lost" if lost else "copied", nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
 
 
-def _why_memory(node: Node) -> str:
+def _memory_line(node: Node) -> str:
     is_declared = node.layer == "block" and not kind(node.kind).in_memory
     return words.medium(node) if is_declared else f"{node.id}: {node.reason or node.kind}"
 
@@ -132,7 +132,7 @@ def _why_memory(node: Node) -> str:
 def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit]:
     """The intent log of a ZFS dataset was hardly committed while syncs succeeded.
 
-    This holds only if fstui writes to the dataset itself, and no layer above the dataset drops the syncs.
+    The condition applies only if fstui writes to the dataset itself, and no layer above the dataset drops the syncs.
     """
     dataset = next((level.filesystem for level in stack.levels), None)
     if dataset is None or dataset.kind not in {"zfs", "zvol"} or any(stub_signs(evidence.process)):
@@ -174,7 +174,7 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
                 "on": words.devices(filter(_has_cache_on, devices)),
                 "off": words.devices(filter(_has_cache_off, devices)),
                 "below": words.devices(devices) or "the storage below",
-                "barrier_option": _barriers_on(layer, reading),
+                "barrier_option": _barrier_advice(layer, reading),
             },
         )
 
@@ -190,9 +190,9 @@ def _has_cache_off(node: Node) -> bool:
 def _cache_outcome(devices: Sequence[Node]) -> str:
     """Return the name of the outcome, by what is known about the caches of the devices below."""
     caches_on, caches_off = list(filter(_has_cache_on, devices)), list(filter(_has_cache_off, devices))
-    if not all(may_outlive_power_cut(node) or _behind_server(node) for node in caches_on):
+    if not all(may_outlive_power_cut(node) or _is_behind_server(node) for node in caches_on):
         return "volatile_cache"
-    if any(map(_behind_server, caches_on)):
+    if any(map(_is_behind_server, caches_on)):
         return "unknown_cache"
     if any(map(is_hidden_by_controller, caches_on)):
         return "unknown_controller"
@@ -203,16 +203,16 @@ def _cache_outcome(devices: Sequence[Node]) -> str:
     return "no_cache" if devices and len(caches_off) == len(devices) and offers_flushes else "unknown_cache"
 
 
-def _behind_server(node: Node) -> bool:
-    """Return whether "write back" only means that a server, or a driver of an unknown kind, takes flushes.
+def _is_behind_server(node: Node) -> bool:
+    """Return whether "write back" only means that a server, or a driver of an unknown kind, accepts flushes.
 
-    The server may still write each request to stable storage before it answers.
+    The server may still write each request to stable storage before it acknowledges the request.
     """
-    row = kind(node.kind)
-    return (row.networked or not row.known) and not outlives_power_cut(node)
+    layer_kind = kind(node.kind)
+    return (layer_kind.networked or not layer_kind.known) and not outlives_power_cut(node)
 
 
-def _barriers_on(filesystem: Node, barrier: Reading) -> str:
+def _barrier_advice(filesystem: Node, barrier: Reading) -> str:
     option = kind(filesystem.kind).barrier_option
     remount = f"mount -o remount,{option} {shlex.quote(filesystem.name)}"
     command = words.command(remount if option else f"echo 0 > {barrier.path}")
@@ -245,9 +245,9 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
 
 
 def _override_outcome(cached: Sequence[Node]) -> str:
-    if not all(is_hidden_by_controller(node) or _behind_server(node) for node in cached):
+    if not all(is_hidden_by_controller(node) or _is_behind_server(node) for node in cached):
         return "perhaps_protected" if all(map(may_be_protected, cached)) else "lost"
-    return "unknown_server" if any(map(_behind_server, cached)) else "unknown_controller"
+    return "unknown_server" if any(map(_is_behind_server, cached)) else "unknown_controller"
 
 
 def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:

@@ -19,7 +19,7 @@ from fstui.model.steps import Latency, Step
 NETWORK_PER_S = 10_000
 """Most synced writes per second of a network volume.
 
-A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it answers.
+A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it acknowledges.
 """
 NAND_PER_S = 10_000
 """Most flushed writes per second of one writer on a drive without power-loss protection, which must program NAND."""
@@ -48,7 +48,7 @@ class Costs:
 
     @cached_property
     def write(self) -> Cost | None:
-        """Tw; None if it was not measured, a cache in memory answered O_DIRECT, or the mount syncs each write."""
+        """Tw; None if it was not measured, syncs are broken, O_DIRECT was buffered, or the mount syncs each write."""
         if self._configuration.breaks_sync or self._flushes.buffered_direct or self._steps.has_sync_mount:
             return None
         unsynced = [_whole_cost(step) for step in self._steps.unsynced_direct if step.overwrites_at_full_speed]

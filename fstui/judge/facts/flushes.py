@@ -57,23 +57,23 @@ def compute_accounts(stack: Stack, sync_step: SyncStep, other_writers: OtherWrit
     """
     if not stack.levels or stack.has_unseen_devices:
         return ()
-    expectations = {stack.levels[0].filesystem.id: _expect_of_topmost(stack, sync_step)}
+    expectations = {stack.levels[0].filesystem.id: _expectation_of_topmost(stack, sync_step)}
     accounts: list[FlushAccount] = []
     for level in stack.levels:
         account = _account(stack, level, sync_step, other_writers, expectations[level.filesystem.id])
-        expectations.update(_expect_of_backing(stack, account))
+        expectations.update(_expectations_of_backing(stack, account))
         accounts.append(account)
     return tuple(accounts)
 
 
-def _expect_of_topmost(stack: Stack, sync_step: SyncStep) -> _Expectation:
+def _expectation_of_topmost(stack: Stack, sync_step: SyncStep) -> _Expectation:
     top = stack.levels[0]
     per_sync = expected_flushes(top.filesystem, sync_step.sync, top.claims_fua) if sync_step.sync else None
     shared = per_sync.shared_by(sync_step.settings.writers) if per_sync else None
     return _Expectation(shared, _expected_bytes(top, sync_step, stack.block_bytes))
 
 
-def _expect_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tuple[str, _Expectation]]:
+def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tuple[str, _Expectation]]:
     """Yield the id and the expectation of each filesystem that holds a backing file of the level's loop devices."""
     level = above.level
     filesystems = {node.id: node for device in level.devices for node in stack.backing_filesystems(device)}
@@ -96,8 +96,9 @@ def _account(
     stack: Stack, level: Level, sync_step: SyncStep, other_writers: OtherWriters, expectation: _Expectation
 ) -> FlushAccount:
     expected = expectation.flushes
-    as_fua = sync_step.writes_fua and (expected is None or expected.fua.low == 0)  # data=journal sends flushes as well
-    counts = level_counts(stack, level, sync_step.step, fua=as_fua)
+    # data=journal sends flushes as well
+    uses_fua = sync_step.writes_fua and (expected is None or expected.fua.low == 0)
+    counts = level_counts(stack, level, sync_step.step, fua=uses_fua)
     expected_per_device = _expected_per_device(stack, level, counts, expected)
     counted = counts.flushes
     # if no flush is certain, the sum can still show that other processes sent too many
@@ -178,6 +179,9 @@ def _certain_bytes(sync_step: SyncStep) -> int:
 
 def _adds_bytes(filesystem: Node, path: tuple[Node, ...]) -> bool:
     """Return whether more bytes may arrive than were written: journals, parity, timestamps."""
-    row = kind(filesystem.kind)
-    adds = row.writes_timestamps(filesystem) or syncs_every_write(filesystem) or not row.writes_in_place(filesystem)
-    return adds or any(kind(node.kind).may_add_bytes(node) for node in path)
+    top_kind = kind(filesystem.kind)
+    adds_metadata = top_kind.writes_timestamps(filesystem) or syncs_every_write(filesystem)
+    adds_elsewhere = not top_kind.writes_in_place(filesystem) or any(
+        kind(node.kind).may_add_bytes(node) for node in path
+    )
+    return adds_metadata or adds_elsewhere

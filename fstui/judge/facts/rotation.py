@@ -2,7 +2,7 @@
 
 A block passes the head once per revolution, so a durable rewrite of one block takes at least one revolution. Data
 sheets state this speed: 5400 rpm allow 90 rewrites per second, 7200 rpm 120, 10 000 rpm 167, 15 000 rpm 250. The
-limit holds if the disk writes blocks in place and no cache answers for the platter.
+limit holds if the disk writes blocks in place and no cache acknowledges a write earlier.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOGGED_NS = 473_000
 """The least time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
 (serverfault.com/questions/857271)."""
 TOO_FAST, FAR_TOO_FAST = 1.5, 5
-"""Above this many times the limit, something other than the platter answers."""
+"""Above these multiples of the limit, something other than the platter acknowledges the writes."""
 MIN_BUSY_SHARE = 0.5
 """A disk accounts for the time of a step if its own flushes (or its writes, if it gets no flushes) take this share of
 that time. Otherwise a cgroup may delay requests before they are counted, or another disk may be slower."""
@@ -43,7 +43,7 @@ _RPM = {"hdd-5400": 5400, "hdd-7200": 7200, "hdd-10000": 10_000, "hdd-15000": 15
 
 
 def rpm(medium: Medium) -> int | None:
-    """Return the revolutions per minute, read or declared; None if it does not rotate or the speed is unknown."""
+    """Return the revolutions per minute, read or declared; None if it is unknown or nothing rotates."""
     class_rpm = _RPM.get(medium.class_)
     return class_rpm and (medium.rpm or class_rpm)
 
@@ -72,12 +72,12 @@ class Platters(NamedTuple):
     assumed: bool
     has_no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
-    writes: WritePlacement = "in place"
+    placement: WritePlacement = "in place"
     """The fastest method by which one of the drives may write."""
 
     @property
     def writes_per_s(self) -> float:
-        least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.writes)
+        least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.placement)
         return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
 
     @property
@@ -89,7 +89,7 @@ class Platters(NamedTuple):
     def text(self) -> str:
         """``7200 rpm``, followed by the method of writing unless it is "in place"."""
         speed = f"{'at most ' if self.assumed else ''}{rotation(self.rpm)}"
-        return speed + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.writes]
+        return speed + {"in place": "", "log": " with a log on its platters", "flash": " with flash"}[self.placement]
 
 
 class Pace(NamedTuple):
@@ -107,11 +107,11 @@ class Pace(NamedTuple):
     def limit_per_s(self) -> float:
         """One write per revolution if the step rewrites the same block, two on average at other offsets.
 
-        Between random offsets, moving forward takes some share of a revolution and moving back takes the rest, and both
-        are equally frequent. In sequence, the next block has already passed the head when the previous write is
-        acknowledged. Such a write takes nearly a whole revolution, but the limit allows for half a revolution.
+        Between random offsets, the disk turns by half a revolution on average. At sequential offsets, the next block
+        has already passed the head when the previous write is acknowledged. Such a write takes nearly a whole
+        revolution, but the limit allows for half a revolution.
         """
-        waits_for_block = self.platters.writes == "in place"
+        waits_for_block = self.platters.placement == "in place"
         return self.platters.writes_per_s * (1 if self.is_one_block or not waits_for_block else 2)
 
     @property
@@ -121,13 +121,13 @@ class Pace(NamedTuple):
     @property
     def allowance(self) -> str:
         """``7200 rpm allows 240/s at random offsets, half a revolution per write``"""
-        is_halved = not self.is_one_block and self.platters.writes == "in place"
+        is_halved = not self.is_one_block and self.platters.placement == "in place"
         half = f" at {self.offsets} offsets, half a revolution per write" if is_halved else ""
         return f"{self.platters.text} allows {rate(self.limit_per_s)}/s{half}"
 
     @property
-    def early_answers(self) -> str:
-        """The sentence that O_DIRECT writes were acknowledged too fast."""
+    def direct_clause(self) -> str:
+        """How often O_DIRECT writes without a sync were acknowledged, compared with the limit."""
         return (
             f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
             f"{words.time_measured([self.step])}, {self.times_limit:.1f} × the limit ({self.allowance})"
@@ -141,7 +141,7 @@ class Pace(NamedTuple):
 
 
 class Rotation:
-    """The platters of the stack, and the steps whose pace shows something about them."""
+    """The platters of the stack, and the steps whose pace shows something about the platters."""
 
     def __init__(
         self, evidence: Evidence, stack: Stack, steps: Steps, configuration: Configuration, flushes: RunFlushes
@@ -151,7 +151,7 @@ class Rotation:
 
     @cached_property
     def platters(self) -> Platters | None:
-        """The platters, as read or declared; None if another layer may answer, or syncs are known not to arrive."""
+        """The platters, as read or declared; None if unknown, if a cache may be above them, or if syncs are broken."""
         disks = self._stack.lowest
         if not disks or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
             return None
@@ -166,13 +166,13 @@ class Rotation:
             evidence=tuple(evidence for _, evidence in known_speeds),
             assumed=any(medium is None or rpm(medium) is None for medium in media),
             has_no_cache=all(medium is not None and medium.write_cache == "none" for medium in media),
-            writes=max((write_placement(disk) for disk in disks), key=("in place", "log", "flash").index),
+            placement=max((write_placement(disk) for disk in disks), key=("in place", "log", "flash").index),
         )
 
     @cached_property
     def same_block(self) -> tuple[Pace, ...]:
         """The steps that rewrote and synced one block in place at full speed."""
-        return tuple(pace for pace in self._paces if pace.is_one_block and pace.platters.writes == "in place")
+        return tuple(pace for pace in self._paces if pace.is_one_block and pace.platters.placement == "in place")
 
     @cached_property
     def too_fast(self) -> tuple[Pace, ...]:
@@ -188,12 +188,12 @@ class Rotation:
 
     @property
     def platters_wait(self) -> bool:
-        """Whether each disk itself takes the time of a sync, so that no cache answers early."""
+        """Whether each disk itself takes the time of a sync, so that no cache acknowledges it early."""
         return self.platters is not None and self.working_devices.issuperset(node.id for node in self.platters.devices)
 
     @cached_property
     def direct_too_fast(self) -> tuple[Pace, ...]:
-        """O_DIRECT steps that were faster than the platter, except steps that a cache in memory answered."""
+        """O_DIRECT steps that were faster than the platter, except steps whose writes were buffered in memory."""
         if self.platters is None:
             return ()
         buffered = {account.step.name for account in self._flushes.buffered_direct}
@@ -265,14 +265,14 @@ def fastest(paces: Sequence[Pace]) -> Pace:
 
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
-    """Return the rpm with its evidence; None if the rpm is unknown or a cache answers instead of the platter."""
+    """Return the rpm with its evidence; None if the rpm is unknown or a cache may acknowledge the writes."""
     medium = node.medium
     if has_protected_cache(node) or controller_may_answer(node):
         return None
     speed = rpm(medium) if medium else None
     is_known_hard_disk = node.value("grade") == "hard disk"
     if speed:
-        # an array or a controller may report the speed of its disks, but answer from its own cache
+        # an array or a controller may report the speed of its disks, but acknowledge writes from its own cache
         may_be_array = medium is not None and not medium.declared and link(node.link).may_be_an_array
         return None if may_be_array and not is_known_hard_disk else (speed, words.medium(node))
     is_real = host.virtualization is None and not is_virtual(node)

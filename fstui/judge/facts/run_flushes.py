@@ -1,4 +1,4 @@
-"""The flush accounts of a whole run: which flushes are missing, and down to which level they are proven to arrive."""
+"""The flush accounts of a whole run: which flushes are missing, and down to which level flushes provably arrive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Proof(NamedTuple):
     depth: int
 
     @property
-    def noisy(self) -> bool:
+    def is_noisy(self) -> bool:
         """Whether flushes at the topmost level may be those of other processes."""
         return any(accounts[0].outcome == "noisy" for accounts in self.steps)
 
@@ -79,7 +79,7 @@ class RunFlushes:
 
     @cached_property
     def buffering_loop(self) -> Node | None:
-        """A loop device that answers O_DIRECT from the page cache."""
+        """A loop device without direct I/O, which buffers O_DIRECT writes in the page cache."""
         return next((node for node in self._stack.nodes if node.value("dio") == "0"), None)
 
     @cached_property
@@ -125,7 +125,7 @@ class RunFlushes:
 
     @cached_property
     def level(self) -> Level | None:
-        """The level that the findings about flushes are about; the lowest level without such findings.
+        """The level that the findings about flushes are about, or the lowest level if there are no such findings.
 
         If the configuration breaks syncs, this is the level with the fewest flushes. Levels above the broken one still
         send flushes, and levels below may count flushes of other processes.
@@ -139,7 +139,7 @@ class RunFlushes:
         if self.missing_bytes:
             return fewest_bytes(self.missing_bytes).level
         proof = self.proof
-        if proof and (proof.depth or proof.noisy):
+        if proof and (proof.depth or proof.is_noisy):
             return self._stack.levels[max(proof.depth, 1) - 1]
         return next(reversed(self._stack.levels), None)
 
@@ -191,7 +191,7 @@ class RunFlushes:
         if not depth:
             return words.LOOK_FOR_FILTER
         loops = words.devices(self._stack.levels[depth - 1].devices)
-        return f"Look at what answers for {loops}: losetup --list shows a loop device's file, and whether DIO is on."
+        return f"Check how {loops} is set up: 'losetup --list' shows a loop device's file, and whether DIO is on."
 
     @cached_property
     def shortage(self) -> str:

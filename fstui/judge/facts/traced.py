@@ -75,7 +75,7 @@ def traced_flushes(
     )
 
 
-def requested_by_others(all_flushes: Iterable[TracedFlushes]) -> str:
+def other_requesters(all_flushes: Iterable[TracedFlushes]) -> str:
     """Return who else requested flushes: ``other programs sent 78 and kernel threads sent 714``, or an empty text."""
     numbers = {"other programs": 0, "kernel threads": 0}
     for flushes in all_flushes:

@@ -32,7 +32,7 @@ def test_disk_with_a_log_or_flash_waits_for_no_block(model: str, writes: str, pe
     where = on_disk(filesystem(), disk(medium=READ, model=model))
     platter = rotation(where).platters
     assert platter is not None
-    assert (platter.writes, int(platter.writes_per_s)) == (writes, per_s)
+    assert (platter.placement, int(platter.writes_per_s)) == (writes, per_s)
     within, faster = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
     assert not rotation(where, within).too_fast
     assert [pace.step for pace in rotation(where, within, faster).too_fast] == [faster]
@@ -95,9 +95,9 @@ def test_platter_answers_if_no_other_layer_may(where: Target, is_platter: bool) 
 def test_disk_of_an_unknown_model_may_have_a_log() -> None:
     """Server vendors sell disks under their own names."""
     platter = rotation(on_disk(filesystem(), disk(medium=READ, model="MB4000GVYZK"))).platters
-    assert platter is not None and platter.writes == "log"
+    assert platter is not None and platter.placement == "log"
     yours = rotation(on_disk(filesystem(), disk(medium=replace(READ, declared=True), model="MB4000GVYZK"))).platters
-    assert yours is not None and yours.writes == "in place"
+    assert yours is not None and yours.placement == "in place"
 
 
 def test_platter_answers_only_if_it_takes_the_time_itself() -> None:

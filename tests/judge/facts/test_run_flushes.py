@@ -50,7 +50,7 @@ def test_noise_while_idle_at_the_disk_leaves_the_loop_proven() -> None:
 def test_flush_dropped_below_the_loop_is_found() -> None:
     found = finding(verdict(on_loop(), step(flushes={"loop0": 1, "sda": 0.2})), "flushes-missing")
     assert "sda" in found.title
-    assert found.next[0].startswith("Look at what answers for loop0")
+    assert found.next[0].startswith("Check how loop0 is set up")
     assert "1 to 2 expected" in found.title
 
 
@@ -63,7 +63,7 @@ def test_flush_dropped_above_the_loop_is_found_there() -> None:
 def test_bytes_in_the_page_cache_below_the_loop_are_found() -> None:
     found = finding(verdict(on_loop(), step(flushes=HONEST, share={"loop0": 1, "sda": 0.3})), "bytes-missing")
     assert "sda" in found.title
-    assert found.next[0].startswith("Look at what answers for loop0")
+    assert found.next[0].startswith("Check how loop0 is set up")
 
 
 def test_nothing_is_proven_below_an_unknown_filesystem() -> None:

@@ -40,7 +40,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.run_flushes import Proof
 from fstui.judge.facts.step_counts import StepCounts
-from fstui.judge.facts.traced import TRACE, requested_by_others
+from fstui.judge.facts.traced import TRACE, other_requesters
 from fstui.model.quantities import count, rate, size
 from fstui.storage.layers import kind
 
@@ -50,7 +50,7 @@ def flushes_arrive(case: Case) -> Iterator[Conclusion]:
     proven = case.flushes.proof
     if proven and proven.depth:
         yield _arrived(case, proven)
-    elif proven and proven.noisy:
+    elif proven and proven.is_noisy:
         yield _noisy(case, [accounts[0] for accounts in proven.steps])
 
 
@@ -97,7 +97,7 @@ def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
     traced = [account.trace for account in accounts if account.arrival.trace and account.trace]
     if not traced:
         return _arrived_bytes(case, accounts)
-    others = requested_by_others(traced)
+    others = other_requesters(traced)
     of_others = f"; {others}" if others else ""
     lowest = words.devices(accounts[0].devices)
     further_down = ""

@@ -9,7 +9,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.steps import has_rate
-from fstui.judge.facts.traced import TRACE, requested_by_others
+from fstui.judge.facts.traced import TRACE, other_requesters
 from fstui.model.quantities import count, counted, rate, ratio, seconds, size
 
 
@@ -88,7 +88,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
         for busy in case.other_writers.busy_devices
     ]
     noisy = case.flushes.noisy_accounts
-    others = requested_by_others(top.trace for top, *_ in case.flushes.synced if top.trace)
+    others = other_requesters(top.trace for top, *_ in case.flushes.synced if top.trace)
     if while_idle or noisy:
         yield Conclusion(
             title=f"other processes write: {while_idle[0]} while fstui was idle"

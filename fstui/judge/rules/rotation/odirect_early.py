@@ -36,7 +36,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
         claim = "was declared to have" if worst.platters.declared else "reports"
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
-            sentence=f"{worst.early_answers}, although the disk {claim} no write cache. A layer "
+            sentence=f"{worst.direct_clause}, although the disk {claim} no write cache. A layer "
             "below acknowledges early.",
             verdict="suspicious",
             confidence="high" if worst.times_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
@@ -81,7 +81,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
         worst = fastest(paces)
         yield Conclusion(
             title=f"O_DIRECT alone {rate(worst.step.rate_per_s)}/s, the platter can do {rate(worst.limit_per_s)}/s",
-            sentence=f"{worst.early_answers}: most writes were acknowledged before the platter had them."
+            sentence=f"{worst.direct_clause}: most writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",
             confidence="high" if worst.times_limit > FAR_TOO_FAST else "medium",
