@@ -25,7 +25,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Claims = Mapping[str, Answer]
-"""Answers by command line, as typed in a shell. Readings that come from an answer have this command line as path."""
+"""Output of tools by command line, as typed in a shell. The command line is the path of readings from this output."""
 
 NO_CLAIMS: Claims = {}
 ROOT_ONLY = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl"})
@@ -50,20 +50,20 @@ def reports_absence(claims: Claims, command: Command) -> bool:
 
 
 def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
-    """Return the reading ``missing``: what could not be read, and why."""
+    """Return the reading ``missing``, which names what could not be read, and why."""
     lines = [command_line(command) for command in commands]
     # if no command was run, the reading names the last one
-    no_answer = "root only, or not asked yet" if commands[-1][0] in ROOT_ONLY else "not asked yet"
+    not_run = "root only, or not asked yet" if commands[-1][0] in ROOT_ONLY else "not asked yet"
     errors = [(line, claims[line].error or "does not report it") for line in lines if line in claims]
     # the message of an installed tool is more useful than the absence of another
     errors.sort(key=lambda pair: pair[1].endswith("is not installed"))
-    line, reason = errors[0] if errors else (lines[-1], no_answer)
+    line, reason = errors[0] if errors else (lines[-1], not_run)
     return Reading(what="missing", value=f"{what}: {reason}", path=line)
 
 
-def decode(answer: Any) -> Claims:
-    """Return the answer in one decoded line of the child's output; empty if the line has another form."""
+def decode(line: Any) -> Claims:
+    """Return the output of the tool in one decoded line from the child; empty if the line has another form."""
     try:
-        return {str(answer["command"]): msgspec.convert(answer, Answer)}
+        return {str(line["command"]): msgspec.convert(line, Answer)}
     except (TypeError, KeyError, msgspec.ValidationError):
         return {}

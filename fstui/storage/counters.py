@@ -1,7 +1,7 @@
-"""What the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
+"""Read what the kernel counts for every layer, from /sys/class/block/X/stat (Documentation/block/stat.rst).
 
-Only ``stat`` is read, because this runs several times per second; the survey has determined what each layer counts. The
-commits of ZFS datasets and NFS mounts are counted in other files, whose paths are in the survey's readings.
+Only ``stat`` is read, because the counters are read several times per second. The survey has found out what each layer
+counts. Other files count the commits of ZFS datasets and NFS mounts. Their paths are in the survey's readings.
 """
 
 from __future__ import annotations

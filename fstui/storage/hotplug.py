@@ -1,7 +1,8 @@
-"""Whether anything was mounted, unmounted, plugged in or removed.
+"""Detect that anything was mounted, unmounted, plugged in or removed.
 
-For mounts, this polls the kernel's flag on mountinfo. For devices, it compares their names. If udev runs, it also reads
-udev's events. udev sends one when it knows the properties of a new device, and when a medium or a property changes.
+For mounts, ``Watch`` polls the kernel's flag on mountinfo. For devices, it compares their names. If udev runs, it also
+reads udev's events. udev sends an event when it knows the properties of a new device, and when a medium or a property
+changes.
 """
 
 from __future__ import annotations
@@ -16,16 +17,14 @@ from fstui.proc import MOUNTINFO
 from fstui.storage.mounts import MAX_MOUNTS_BYTES
 from fstui.storage.tree import DATABASE, Tree
 
-_EVENTS_AT_ONCE = 10_000
+_MAX_EVENTS_PER_CALL = 10_000
 
 
 class Watch:
-    """Poll it with ``changed``. Close it in the end."""
-
     def __init__(self, root: Path = Path("/")) -> None:
         self._tree = Tree(root)
         self._mountinfo: int | None = None
-        """A descriptor, to poll the kernel's flag. None: there is no flag, as in a made-up tree."""
+        """A descriptor of mountinfo, for polling its flag. None: the tree is not the real one, so it has no flag."""
         if self._tree.is_real:
             with contextlib.suppress(OSError):
                 self._mountinfo = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
@@ -61,7 +60,7 @@ class Watch:
     def _udev_reported(self) -> bool:
         """Return whether udev reported a block device since the last call. Takes all waiting events."""
         has_reported = False
-        for _ in range(_EVENTS_AT_ONCE if self._events is not None else 0):
+        for _ in range(_MAX_EVENTS_PER_CALL if self._events is not None else 0):
             try:
                 if self._events.poll(0) is None:
                     break

@@ -15,7 +15,7 @@ MAX_MOUNTS_BYTES = 64 << 20
 
 
 def read_mounts(tree: Tree) -> tuple[Mount, ...]:
-    """Return all mounts in the order of mountinfo, also those that no path reaches, without unreadable lines."""
+    """Return all mounts in the order of mountinfo, including those that no path reaches. Skip unreadable lines."""
     return _parse(tree.data(MOUNTINFO, MAX_MOUNTS_BYTES) or b"")
 
 
@@ -52,7 +52,7 @@ def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
 
 
 def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tuple[Mount, ...]:
-    """Return the mounts that no path reaches but that may be in use, each with a unique mount point."""
+    """Return the mounts that no path reaches, each with a unique mount point. They may be in use."""
     reached = frozenset(mount.number for mount in visible)
     unreached = (mount for mount in all_mounts if mount.number not in reached)
     return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in unreached)
@@ -60,7 +60,8 @@ def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tup
 
 def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:
     """Return the mount that holds an absolute path: the one with the longest mount point. This touches no file."""
-    return next((by_mount_point[place] for place in (path, *parents(path)) if place in by_mount_point), None)
+    candidates = (path, *parents(path))
+    return next((by_mount_point[candidate] for candidate in candidates if candidate in by_mount_point), None)
 
 
 def parents(path: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Block devices and mounted filesystems as layers of a stack, each by the reader of its kind."""
+"""Describe block devices and mounted filesystems as layers of a stack, with the reader of each kind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WRITE_CACHES: dict[str, Literal["write back", "write through"]] = {
 
 
 class SurveyedLayer(NamedTuple):
-    """A layer without its ``sync``, and the layers below it that are neither devices nor mounts."""
+    """A layer whose ``sync`` is not set yet, and the layers below it that are neither devices nor mounts."""
 
     node: Node
     identity: str
@@ -33,14 +33,14 @@ class SurveyedLayer(NamedTuple):
 
 
 def device_node(name: str, readers: Readers) -> SurveyedLayer:
-    """Return the device with that kernel name. Its ``below`` has kernel names and ids of ``other_layers``."""
+    """Return the device with that kernel name. Its ``below``: kernel names, ids of ``other_layers``."""
     disk_name = readers.sources.names.whole_device(name)
     if name != disk_name:
         return _partition(name, disk_name, readers.sources.tree)
     tree, reader = readers.sources.tree, readers.device_reader(name)
     description = reader.read(name)
     description = description._replace(kind=description.kind or reader.row.name)
-    row = kind(description.kind)
+    layer_kind = kind(description.kind)
     # reversed, because the first of two readings with the same name is used
     values = {reading.what: reading.value for reading in reversed(description.readings)}
     # a size of 0: the medium was taken out, or the server of the device is gone
@@ -56,12 +56,12 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
         rotational=_flag(values.get("rotational")),
         write_cache=_WRITE_CACHES.get(values.get("write_cache", "")),
         fua=_flag(values.get("fua")),
-        counted=row.counts_flushes and bool(_flag(values.get("iostats"))) and _counts_flushes(tree, name),
+        counted=layer_kind.counts_flushes and bool(_flag(values.get("iostats"))) and _counts_flushes(tree, name),
         state=(*description.state, *without_none([no_medium])),
         readings=description.readings,
         size_bytes=_size(tree, f"/sys/block/{name}"),
     )
-    # before the answers of tools are added, because the identity must not depend on which user runs fstui
+    # computed before the output of tools is added, because the identity must not depend on which user runs fstui
     identity = _identity(description, node)
     node, roles = reader.with_answers(node, description.roles)
     return SurveyedLayer(node, identity, roles, description.other_layers)
@@ -101,7 +101,7 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 
 
 def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
-    """Return the filesystem of that mount. Its ``below`` has kernel names, ``mount:…``, and ids of ``other_layers``."""
+    """Return the filesystem of that mount. Its ``below``: kernel names, ``mount:…``, ids of ``other_layers``."""
     description = readers.filesystem_reader(mount.fstype).read(mount)
     node = Node(
         id=f"mount:{mount.mount_point}",
@@ -122,13 +122,13 @@ def types_without_device(tree: Tree) -> frozenset[str]:
 
 
 def is_pseudo(mount: Mount, without_device: frozenset[str]) -> bool:
-    """Return whether the mount cannot hold files: an interface of the kernel, or a mount for such interfaces.
+    """Return whether the mount cannot hold a user's files: a kernel interface, a single file, or below /proc or /sys.
 
     A mount of an unknown type is pseudo if the kernel needs no device for the type, and the source of the mount is
     neither a path nor a server.
     """
-    row = kind(mount.fstype)
-    if row.pseudo or mount.mount_point.startswith(("/proc/", "/sys/")) or mount.mount_point in _SINGLE_FILES:
+    layer_kind = kind(mount.fstype)
+    if layer_kind.pseudo or mount.mount_point.startswith(("/proc/", "/sys/")) or mount.mount_point in _SINGLE_FILES:
         return True
-    has_unknown_type = row.needs_device and mount.fstype in without_device
-    return has_unknown_type and not any(mark in mount.source for mark in "/:\\")
+    has_unknown_type = layer_kind.needs_device and mount.fstype in without_device
+    return has_unknown_type and not any(character in mount.source for character in "/:\\")

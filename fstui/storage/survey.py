@@ -1,7 +1,7 @@
-"""The survey: every mounted filesystem with the graph of layers below it, and the devices without one.
+"""Survey the host: every mounted filesystem with the graph of layers below it, and the devices that none of them uses.
 
-It reads /proc, /sys and udev's database only. It touches no filesystem, so it cannot hang on one. The caller passes
-what only tools can report (``claims``).
+The survey only reads /proc, /sys and udev's database. It touches no filesystem, so it cannot hang on one. The caller
+passes what only tools can report (``claims``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_DEPTH = 64
 
 
 def survey(root: Path = Path("/"), claims: Claims = NO_CLAIMS) -> Inventory:
-    """Return all storage of this host. Never raises, because what cannot be read is left out."""
+    """Return all storage of this host. Leave out what cannot be read, and raise no error."""
     tree = Tree(root)
     host = read_host(root)
     graph = Graph(tree, host, claims)
@@ -95,7 +95,7 @@ class Graph:
     def identity(self, stack: tuple[Node, ...], options: tuple[str, ...]) -> str:
         """Return a hash of the layers' identities and the mount options.
 
-        The layers below a pool are left out, because only tools report them.
+        Layers below a pool are left out, because only tools report them.
         """
         pools = [node for node in stack if node.layer == "pool"]
         members = {member.id for pool in pools for member in self.stack(pool.id)[1:]}
@@ -119,7 +119,7 @@ class Graph:
     def _read_draft(self, node_id: str) -> Node:
         if node_id in self._other_layers:
             other = self._other_layers[node_id]
-            # the identity of the loop device above has the path of the file already
+            # the identity of the loop device above already contains the path of the file
             self._identities[node_id] = other.kind if other.layer == "file" else f"{other.kind} {other.name}"
             return other
         if node_id.startswith("mount:"):
@@ -148,7 +148,7 @@ class Graph:
         if node.layer != "block" or node.write_cache != "write through" or needs_no_flush:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]
-        # no flush from above is expected below a layer that keeps each write
+        # no flush is expected below a layer that makes each write durable at once
         keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
         safe = {protected.id for lower in keeping for protected in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
@@ -199,7 +199,7 @@ def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
 
 
 def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
-    """Return the commands that report on this host's storage and change nothing. Those for root only if ``root``."""
+    """Return the commands that report on this host's storage and change nothing. ``root``: include those for root."""
     root = os.geteuid() == 0 if root is None else root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})

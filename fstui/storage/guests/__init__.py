@@ -83,9 +83,9 @@ class GuestReader:
             return None
         programs = f"{words[0].rpartition('/')[2]} {' '.join(_names(self._tree, pid))}"
         if "firecracker" in programs:
-            guest = microvms.firecracker(pid, words, partial(self._file_of, pid), partial(self._path_of, pid))
+            guest = microvms.firecracker_guest(pid, words, partial(self._file_of, pid), partial(self._path_of, pid))
         elif "cloud-hyperviso" in programs:
-            guest = microvms.cloud_hypervisor(pid, words, partial(self._path_of, pid))
+            guest = microvms.cloud_hypervisor_guest(pid, words, partial(self._path_of, pid))
         else:
             guest = self._qemu(pid, words)
         return replace(guest, disks=tuple(self._with_place(pid, disk) for disk in guest.disks[:_MAX_DISKS]))

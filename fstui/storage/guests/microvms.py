@@ -1,4 +1,4 @@
-"""Firecracker and cloud-hypervisor: their disks, from the API socket, else from the arguments or the file they name.
+"""Read the disks of Firecracker and cloud-hypervisor, from the API socket, else from the arguments or their file.
 
 Firecracker offers a flush to its guest only if ``cache_type`` is ``Writeback`` (docs/api_requests/block-caching.md).
 Versions before Firecracker's pull request 2702 acknowledged a flush without executing it. cloud-hypervisor executes a
@@ -18,10 +18,10 @@ from fstui.storage.guests.sockets import decode_json, get_json
 VHOST_USER = "the vhost-user process behind it decides: see its arguments"
 
 
-def firecracker(
+def firecracker_guest(
     pid: int, words: Sequence[str], read_file: Callable[[str], bytes | None], path_of: Callable[[str], str]
 ) -> Guest:
-    options = _values(words, ("--api-sock", "--config-file", "--id"))
+    options = _option_values(words, ("--api-sock", "--config-file", "--id"))
     socket, file = options.get("--api-sock", ["/run/firecracker.socket"])[0], options.get("--config-file", [""])[0]
     config, read_from = get_json(path_of(socket), pid, "/vm/config"), f"its API socket {socket}"
     if config is None and file:
@@ -31,10 +31,10 @@ def firecracker(
     if not isinstance(drives, list):
         trouble = f"its API socket {socket} gave no answer, and its arguments name no readable file"
         return replace(guest, trouble=trouble)
-    return replace(guest, disks=tuple(map(_firecracker, _writable(drives))), read_from=read_from)
+    return replace(guest, disks=tuple(map(_firecracker_disk, _writable_drives(drives))), read_from=read_from)
 
 
-def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
+def _firecracker_disk(drive: Mapping[str, Any]) -> GuestDisk:
     name, path = str(drive.get("drive_id", "")), drive.get("path_on_host")
     if not path:
         return GuestDisk(name=name, image="vhost-user", reason=VHOST_USER)
@@ -48,20 +48,20 @@ def _firecracker(drive: Mapping[str, Any]) -> GuestDisk:
     )
 
 
-def cloud_hypervisor(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
-    options = _values(words, ("--api-socket", "--disk"))
+def cloud_hypervisor_guest(pid: int, words: Sequence[str], path_of: Callable[[str], str]) -> Guest:
+    options = _option_values(words, ("--api-socket", "--disk"))
     socket = options.get("--api-socket", [""])[0].removeprefix("path=")
-    answer = get_json(path_of(socket), pid, "/api/v1/vm.info") if socket else None
-    config = answer.get("config") if isinstance(answer, dict) else None
-    drives, read_from = list(map(_pairs, options.get("--disk", []))), "its arguments"
+    reply = get_json(path_of(socket), pid, "/api/v1/vm.info") if socket else None
+    config = reply.get("config") if isinstance(reply, dict) else None
+    drives, read_from = list(map(_parse_pairs, options.get("--disk", []))), "its arguments"
     trouble = "" if drives else "its API socket gave no answer, and its arguments name no disk"
     if isinstance(config, dict):
         drives, read_from, trouble = config.get("disks") or [], f"its API socket {socket}", ""
-    disks = tuple(_cloud_hypervisor(index, drive) for index, drive in enumerate(_writable(drives)))
+    disks = tuple(_cloud_hypervisor_disk(index, drive) for index, drive in enumerate(_writable_drives(drives)))
     return Guest(pid=pid, hypervisor="cloud-hypervisor", disks=disks, read_from=read_from, trouble=trouble)
 
 
-def _cloud_hypervisor(index: int, drive: Mapping[str, Any]) -> GuestDisk:
+def _cloud_hypervisor_disk(index: int, drive: Mapping[str, Any]) -> GuestDisk:
     name = str(drive.get("id") or f"disk{index}")
     if is_on(drive.get("vhost_user")):
         return GuestDisk(name=name, image="vhost-user", reason=VHOST_USER)
@@ -73,7 +73,7 @@ def _cloud_hypervisor(index: int, drive: Mapping[str, Any]) -> GuestDisk:
     return GuestDisk(name=name, image=image, cache=cache, flush="passed", reason=reason)
 
 
-def _writable(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
+def _writable_drives(drives: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
     options = (drive for drive in drives if isinstance(drive, dict))
     return (drive for drive in options if not (is_on(drive.get("is_read_only")) or is_on(drive.get("readonly"))))
 
@@ -85,7 +85,7 @@ def is_on(value: object, default: bool = False) -> bool:
     return default if value in (None, "auto") else value in ("on", "yes", "true", "y")
 
 
-def _values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+def _option_values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
     """Return the values of these options: ``--disk A B --disk C``, ``--disk=A``."""
     values: dict[str, list[str]] = {}
     current = ""
@@ -98,5 +98,5 @@ def _values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]
     return values
 
 
-def _pairs(text: str) -> dict[str, str]:
+def _parse_pairs(text: str) -> dict[str, str]:
     return {key: value for key, _, value in (word.partition("=") for word in text.split(","))}

@@ -1,4 +1,4 @@
-"""QEMU: its disks, and what their settings do with a guest's flush.
+"""Read QEMU's disks, and what their settings do with a guest's flush.
 
 A flush becomes an fdatasync(2) of the image unless the lowest block node has ``cache.no-flush``. The nodes above it
 pass the flush on whatever their own setting is (bdrv_co_flush in block/io.c). A node that is defined inside another
@@ -29,7 +29,7 @@ _NO_VALUE = frozenset({
     "xen-domid-restrict",
 })  # fmt: skip
 """Options without a value."""
-_IMPLIED = {"device": "driver", "blockdev": "driver", "name": "guest", "chardev": "backend", "mon": "chardev"}
+_IMPLIED_KEYS = {"device": "driver", "blockdev": "driver", "name": "guest", "chardev": "backend", "mon": "chardev"}
 """The key to which the first word of a value belongs if it has no ``=``: ``driver`` for ``-device virtio-blk,id=a``."""
 _MODES = {
     (True, False, False): "writeback",
@@ -47,8 +47,8 @@ _NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
 _CDROMS = frozenset({"ide-cd", "scsi-cd"})
 _PASS_THROUGH = frozenset({"scsi-block", "scsi-generic"})
 """Devices that hand a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
-_TO_THE_DEVICE = "the guest's SCSI commands go to the device itself, whatever the cache mode"
-_OUTSIDE = {
+_PASS_THROUGH_REASON = "the guest's SCSI commands go to the device itself, whatever the cache mode"
+_OUTSIDE_QEMU = {
     "vhost-user": VHOST_USER,
     "vhost-scsi": "the kernel's SCSI target behind it decides: see its backstore in targetcli",
 }
@@ -63,8 +63,8 @@ disk has another driver."""
 NO_CACHE: Mapping[str, Any] = {}
 MAX_DEPTH = 32
 PASS_THROUGH = "pass-through"
-_USER = re.compile(r"(?<=:)//[^/@]*@")
-_BELOW = ("file", "image")
+_URL_USER = re.compile(r"(?<=:)//[^/@]*@")
+_CHILD_KEYS = ("file", "image")
 """The keys of the node that a format or a filter writes to."""
 
 
@@ -100,8 +100,8 @@ def parse_option(option: str, text: str) -> Options:
     pairs: Options = {}
     for index, word in enumerate(text.replace(",,", "\0").split(",")):
         key, equals, value = word.replace("\0", ",").partition("=")
-        if index == 0 and not equals and option in _IMPLIED:
-            pairs[_IMPLIED[option]] = key
+        if index == 0 and not equals and option in _IMPLIED_KEYS:
+            pairs[_IMPLIED_KEYS[option]] = key
         else:
             pairs[key] = value if equals else "on"
     return pairs
@@ -120,7 +120,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         driver = str(device.get("driver"))
         if backend := re.match(r"(vhost-user)-(?:blk|scsi)|(vhost-scsi)", driver):
             kind = str(backend[1] or backend[2])
-            guest_disks.append(GuestDisk(name=name, image=kind, reason=_OUTSIDE[kind]))
+            guest_disks.append(GuestDisk(name=name, image=kind, reason=_OUTSIDE_QEMU[kind]))
         if not isinstance(source, str) or driver in _CDROMS:
             continue
         attached.add(source)
@@ -129,7 +129,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
         else:
             attached_disks = _disk_of_node(name, _lowest_node(source, nodes), is_on(device.get("write-cache"), True))
         if driver in _PASS_THROUGH:
-            settings = {"cache": PASS_THROUGH, "flush": "passed", "reason": _TO_THE_DEVICE}
+            settings = {"cache": PASS_THROUGH, "flush": "passed", "reason": _PASS_THROUGH_REASON}
             attached_disks = [replace(disk, **settings) for disk in attached_disks]
         guest_disks += attached_disks
     for key, drive in drives.items():
@@ -153,7 +153,7 @@ def monitor_path(arguments: Sequence[tuple[str, str]]) -> str:
 
 
 def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Sequence[Any]) -> list[GuestDisk]:
-    """Return the disks, updated and completed by the answers to ``query-block`` and ``query-named-block-nodes``."""
+    """Return the disks, updated and completed by the results of ``query-block`` and ``query-named-block-nodes``."""
     no_flush = {node["file"]: node["cache"]["no-flush"] for node in nodes if node["drv"] not in _FORMATS}
     by_name = {disk.name: disk for disk in disks}
     for backend in backends:
@@ -166,7 +166,7 @@ def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Seq
         name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
         name = next((disk.name for disk in disks if name == disk.name or image == disk.image), name)
         defined = by_name.get(name)
-        # for a disk with -snapshot and a pass-through disk, the cache mode in the answer has no effect
+        # for a disk with -snapshot and a pass-through disk, the reported cache mode has no effect
         if defined is not None and (defined.flush == "discarded" or defined.cache == PASS_THROUGH):
             continue
         cache, format_ = inserted["cache"], defined.format if defined else str(inserted["drv"])
@@ -187,16 +187,16 @@ def _group(arguments: Sequence[tuple[str, str]]) -> tuple[dict[str, Options], di
         elif option in _DISK_OPTIONS:
             drives[option] = {"file": text}
         elif option == "blockdev":
-            node = _nested(parse_option(option, text))
+            node = _nest(parse_option(option, text))
             nodes[str(node.get("node-name", ""))] = node
         elif option == "device":
             devices.append(parse_option(option, text))
         elif option == "set":
-            _set(text, drives, devices)
+            _apply_set(text, drives, devices)
     return drives, nodes, devices
 
 
-def _set(text: str, drives: dict[str, Options], devices: list[Options]) -> None:
+def _apply_set(text: str, drives: dict[str, Options], devices: list[Options]) -> None:
     """Apply ``-set GROUP.ID.KEY=VALUE``. An id may contain dots."""
     target, _, value = text.partition("=")
     group, _, id_and_key = target.partition(".")
@@ -206,7 +206,7 @@ def _set(text: str, drives: dict[str, Options], devices: list[Options]) -> None:
             options[key] = value
 
 
-def _nested(flat: Options) -> Options:
+def _nest(flat: Options) -> Options:
     """Return ``{"file": {"filename": …}}`` for ``file.filename=…``."""
     nested: Options = {}
     for key, value in flat.items():
@@ -228,7 +228,7 @@ def _disk_of_drive(
         return []
     # cache= sets defaults. cache.direct= and the like replace them, and the device's write-cache replaces writeback
     writeback, direct, no_flush = _CACHE.get(str(drive.get("cache", "writeback")), (True, False, False))
-    options = _nested({key: value for key, value in drive.items() if key not in ("cache", "file")})
+    options = _nest({key: value for key, value in drive.items() if key not in ("cache", "file")})
     child = options.pop("file", {})
     if "file" in drive:
         child = {**(child if isinstance(child, dict) else {}), "filename": drive["file"]}
@@ -268,7 +268,7 @@ def _lowest_node(
     inherited, own = NO_CACHE if isinstance(node, str) else cache, options.get("cache")
     cache = {**inherited, **own} if isinstance(own, dict) else inherited
     name = options.get("filename")
-    child = next((options[key] for key in _BELOW if options.get(key)), None)
+    child = next((options[key] for key in _CHILD_KEYS if options.get(key)), None)
     if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name
         child = parse_option("blockdev", name.removeprefix("json:"))
     if child is None:
@@ -279,12 +279,12 @@ def _lowest_node(
 
 
 def _image_of(options: Options) -> str:
-    """Return the path of the image, or the name of a volume in a network, without passwords."""
+    """Return the path of the image, or the name of a network volume, without passwords."""
     if name := str(options.get("filename") or ""):
         # rbd:POOL/IMAGE:KEY=VALUE…: a value may be a password
-        name = ":".join(name.split(":")[:2]) if name.startswith("rbd:") else _USER.sub("//", name)
+        name = ":".join(name.split(":")[:2]) if name.startswith("rbd:") else _URL_USER.sub("//", name)
         return name.removeprefix("file:").removeprefix("host_device:")
     server = options.get("server")
-    places = {**options, **(server if isinstance(server, dict) else {})}
-    parts = [places.get(key) for key in ("host", "pool", "volume", "target", "image", "path", "export")]
+    fields = {**options, **(server if isinstance(server, dict) else {})}
+    parts = [fields.get(key) for key in ("host", "pool", "volume", "target", "image", "path", "export")]
     return f"{options.get('driver', '')}:{'/'.join(str(part) for part in parts if part)}"

@@ -1,4 +1,4 @@
-"""The sockets of hypervisors: HTTP of Firecracker and cloud-hypervisor, QMP of QEMU. Every call has a time limit."""
+"""Send requests to hypervisors: HTTP to Firecracker and cloud-hypervisor, QMP to QEMU. Every call has a time limit."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import msgspec
 
 from fstui.storage.tree import Tree
 
-_ANSWER_TIMEOUT_S = 1.0
-_MAX_ANSWER_BYTES = 1 << 20
+_REPLY_TIMEOUT_S = 1.0
+_MAX_REPLY_BYTES = 1 << 20
 _UCRED = struct.Struct("3i")
 _LISTENS, _CONNECTED = "01", "03"
 """The column St of /proc/net/unix (net/unix/af_unix.c)."""
 
 
 def get_json(path: str, pid: int, resource: str) -> Any:
-    """Return the decoded JSON answer of a process to a GET request at its socket; None if there is no such answer."""
+    """Send a GET request to the process that listens at the socket. Return the decoded JSON reply; None without one."""
     try:
         with _connect(path, pid) as client:
             client.sendall(f"GET {resource} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n".encode())
-            answer = b""
+            reply = b""
             for part in _parts(client):
-                answer += part
-                head, _, body = answer.partition(b"\r\n\r\n")
+                reply += part
+                head, _, body = reply.partition(b"\r\n\r\n")
                 if body and (content := decode_json(body)) is not None:
                     return content if head.split(b" ")[1:2] == [b"200"] else None
     except OSError:
@@ -45,24 +45,24 @@ def is_in_use(tree: Tree, pid: int, path: str) -> bool | None:
 
 
 def block_devices(path: str, pid: int) -> tuple[list[Any], list[Any]] | None:
-    """Return the answers to QMP's ``query-block`` and ``query-named-block-nodes``; None without an answer.
+    """Return the results of QMP's ``query-block`` and ``query-named-block-nodes``; None if QEMU does not reply.
 
     QEMU serves one client at a time, so another client waits for a few milliseconds. The commands change nothing.
     """
     try:
         with _connect(path, pid) as client:
-            answers = _lines(client)
-            next(answers)  # the greeting
-            _execute(client, answers, "qmp_capabilities")
-            disks = _execute(client, answers, "query-block")
-            return disks, _execute(client, answers, "query-named-block-nodes", flat=True)
+            replies = _lines(client)
+            next(replies)  # the greeting
+            _execute(client, replies, "qmp_capabilities")
+            disks = _execute(client, replies, "query-block")
+            return disks, _execute(client, replies, "query-named-block-nodes", flat=True)
     except (OSError, KeyError, TypeError, StopIteration):
         return None
 
 
-def _execute(client: socket.socket, answers: Iterator[Any], command: str, **arguments: object) -> Any:
+def _execute(client: socket.socket, replies: Iterator[Any], command: str, **arguments: object) -> Any:
     client.sendall(msgspec.json.encode({"execute": command, "arguments": arguments}) + b"\n")
-    return next(answer for answer in answers if "event" not in answer)["return"]
+    return next(reply for reply in replies if "event" not in reply)["return"]
 
 
 def _lines(client: socket.socket) -> Iterator[Any]:
@@ -79,7 +79,7 @@ def _connect(path: str, pid: int) -> socket.socket:
     server.
     """
     client = socket.socket(socket.AF_UNIX)
-    client.settimeout(_ANSWER_TIMEOUT_S)
+    client.settimeout(_REPLY_TIMEOUT_S)
     try:
         # an address has at most 107 bytes (unix(7)), and a path through /proc/PID/root may be longer
         directory_path, _, name = path.rpartition("/")
@@ -98,8 +98,8 @@ def _connect(path: str, pid: int) -> socket.socket:
 
 def _parts(client: socket.socket) -> Iterator[bytes]:
     """Yield the received bytes until the connection ends, the time limit is reached or there are too many bytes."""
-    deadline, size = time.monotonic() + _ANSWER_TIMEOUT_S, 0
-    while size < _MAX_ANSWER_BYTES and time.monotonic() < deadline and (part := client.recv(1 << 16)):
+    deadline, size = time.monotonic() + _REPLY_TIMEOUT_S, 0
+    while size < _MAX_REPLY_BYTES and time.monotonic() < deadline and (part := client.recv(1 << 16)):
         size += len(part)
         yield part
 

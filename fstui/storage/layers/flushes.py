@@ -1,4 +1,4 @@
-"""How many flushes a filesystem sends to its device for one sync, as the device counts them.
+"""Return how many flushes a filesystem sends to its device for one sync, as the device counts them.
 
 The numbers were measured on Linux 6.1 and 6.18 for devices without FUA. For devices with FUA they are derived: a FUA
 write reaches such a device as one request, which ``/sys/block/X/stat`` does not count as a flush
@@ -104,7 +104,7 @@ def syncs_every_write(filesystem: Node) -> bool:
 
 
 class InPlace(LayerKind, frozen=True, kw_only=True):
-    """The row of a filesystem that overwrites data and keeps its metadata in a journal: ext4, XFS."""
+    """The kind of a filesystem that overwrites data and keeps its metadata in a journal: ext4, XFS."""
 
     layer: Layer = "filesystem"
     sync: SyncPath = "passes"
@@ -116,9 +116,9 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         """Return the flushes of the data, and of the journal if the metadata changed too."""
-        # new metadata: two with a journal, because the commit record needs a flush of its own; one without a journal or
-        # with FUA. fsync: a changed timestamp (granularity 1 to 4 ms) adds a commit of the journal. Measured: 1.05
-        # flushes per sync on a fast disk, 2.0 on a slow one
+        # changed metadata causes two flushes if there is a journal, because the commit record needs a flush of its own;
+        # one flush without a journal or with FUA. fsync also commits a changed timestamp (granularity 1 to 4 ms).
+        # Measured: 1.05 flushes per sync on a fast disk, 2.0 on a slow one
         if not sync.overwrites or sync.call in {"fsync", "O_SYNC"}:
             return ONE_OR_TWO_FLUSHES
         if sync.call == "O_DSYNC" and sync.direct and claims_fua is not False:

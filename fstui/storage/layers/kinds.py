@@ -1,4 +1,4 @@
-"""The properties of each kind of layer. One row describes all layers of a kind; its methods describe one such layer."""
+"""The properties of each kind of layer. The fields describe all layers of a kind, the methods one such layer."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     counts_flushes: bool = False
     """The kernel counts flushes of such devices, as it does only for request-based drivers, which use blk-flush."""
     accounting: Literal["queue", "own", "none"] = "queue"
-    """Who counts reads and writes. ``queue``: the block layer, unless ``queue/iostats`` is 0. ``own``: the driver."""
+    """What counts reads and writes. ``queue``: the block layer, unless ``queue/iostats`` is 0. ``own``: the driver."""
     flush_is_fsync: bool = False
     """Each flush becomes one fsync of the file below, and nothing else syncs that file."""
     repeats_commits: bool = False
@@ -172,7 +172,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """Return the commands that report on ``nodes``, all layers of this kind, mounted from ``sources``."""
+        """Return the commands that report on all layers of this kind. ``sources``: the sources of their mounts."""
         return ()
 
     def counters(self, tree: Tree, nodes: Sequence[Node]) -> Iterable[DeviceCounters]:
@@ -213,11 +213,11 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 @lru_cache(maxsize=1024)
 def kind(name: str) -> LayerKind:
-    """Return the row of that kind, else of the part of its name before the dot, else of an unknown layer."""
-    rows = _rows()
+    """Return the kind with that name, else with the part of the name before the dot, else an unknown kind."""
+    kinds = _kinds()
     return (
-        rows.get(name)
-        or rows.get(name.partition(".")[0])
+        kinds.get(name)
+        or kinds.get(name.partition(".")[0])
         or LayerKind(name=name, known=False, may_cache=True, may_reduce_bytes=True)
     )
 
@@ -236,5 +236,5 @@ def modules() -> tuple[ModuleType, ...]:
 
 
 @cache
-def _rows() -> dict[str, LayerKind]:
-    return {row.name: row for module in modules() for row in module.KINDS}
+def _kinds() -> dict[str, LayerKind]:
+    return {each.name: each for module in modules() for each in module.KINDS}

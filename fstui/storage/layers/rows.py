@@ -1,4 +1,4 @@
-"""Kinds without a reader of their own: they have only the readings of all filesystems or all devices."""
+"""Kinds of layers without a reader of their own. Their readings are those that all filesystems or devices have."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ KINDS = (
         for name in ("tmpfs", "ramfs", "devtmpfs", "rootfs")
     ),
     _in_memory(name="zram", device_names="zram", accounting="own"),
-    # brd: the kernel creates 16 of them, used or not
+    # brd: the kernel creates 16 of them, even if none is used
     _in_memory(name="ram", device_names="ram", accounting="none", listed_unused=False),
     # Ceph RBD: the kernel's client reports no volatile cache and has none (rbd_cache belongs to librbd); a write is
     # acknowledged when it is on disk on all replicas (Ceph documentation, "librbd Settings")
     Drive(name="rbd", device_names="rbd", counts_flushes=True, networked=True),
-    # persistent memory: its driver is on a bus of its own and would otherwise be taken for a disk
+    # persistent memory: without this entry, such a device could be treated as a disk
     LayerKind(name="pmem", device_names="pmem", known=False, may_cache=True, accounting="own"),
     *(
         LayerKind(name=name, layer="filesystem", read_only=True)

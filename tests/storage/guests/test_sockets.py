@@ -47,7 +47,7 @@ def server(path: Path, answer: bytes) -> Iterator[list[bytes]]:
 def test_firecracker_is_asked_for_its_configuration(tmp_path: Path) -> None:
     with server(tmp_path / "fc", OK + DRIVE) as requests:
         words = ["firecracker", "--api-sock", "/fc"]
-        guest = microvms.firecracker(os.getpid(), words, lambda _: None, lambda path: f"{tmp_path}{path}")
+        guest = microvms.firecracker_guest(os.getpid(), words, lambda _: None, lambda path: f"{tmp_path}{path}")
     assert [(disk.name, disk.flush) for disk in guest.disks] == [("d", "ignored")]
     assert guest.read_from == "its API socket /fc"
     assert requests[0].startswith(b"GET /vm/config HTTP/1.1\r\n")
@@ -57,18 +57,18 @@ def test_cloud_hypervisor_is_asked_for_disks_that_were_added(tmp_path: Path) -> 
     config = b'{"config": {"disks": [{"path": "/a", "id": "late", "direct": true, "readonly": false}]}}'
     with server(tmp_path / "ch", OK + config):
         words = ["cloud-hypervisor", "--api-socket", "path=/ch"]
-        guest = microvms.cloud_hypervisor(os.getpid(), words, lambda path: f"{tmp_path}{path}")
+        guest = microvms.cloud_hypervisor_guest(os.getpid(), words, lambda path: f"{tmp_path}{path}")
     assert [(disk.name, disk.cache, disk.flush) for disk in guest.disks] == [("late", "direct", "passed")]
 
 
-@pytest.mark.parametrize("answer", [b"HTTP/1.1 404 Not Found\r\n\r\n{}", OK + b"<html>", b"nonsense"])
-def test_other_answers_are_none(tmp_path: Path, answer: bytes) -> None:
-    with server(tmp_path / "s", answer):
+@pytest.mark.parametrize("reply", [b"HTTP/1.1 404 Not Found\r\n\r\n{}", OK + b"<html>", b"nonsense"])
+def test_other_replies_are_none(tmp_path: Path, reply: bytes) -> None:
+    with server(tmp_path / "s", reply):
         assert sockets.get_json(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
 
 
-def test_a_server_that_never_answers_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sockets, "_ANSWER_TIMEOUT_S", 0.2)
+def test_a_server_that_never_replies_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "_REPLY_TIMEOUT_S", 0.2)
     with server(tmp_path / "s", b""):
         assert sockets.get_json(str(tmp_path / "s"), os.getpid(), "/vm/config") is None
 

@@ -6,7 +6,7 @@ from tests.factories.looking import look, read, roles, target, trouble
 
 
 @pytest.mark.parametrize(
-    ("barrier", "sync", "because"),
+    ("barrier", "sync", "reason"),
     [("barrier", "passes", "a sync ends in a flush"), ("nobarrier", "stops", "nobarrier")],
 )
 def test_ext4_options_come_from_proc_fs(box: Box, barrier: str, sync: str, reason: str) -> None:
