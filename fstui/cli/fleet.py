@@ -96,7 +96,7 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
     if not directory:
         raise Refused("DIR is empty. Name a directory that exists on every host")
     pairs(settings)
-    how["scenario"] = asyncio.run(scenarios.text_of_own(scenario))
+    how["scenario"] = asyncio.run(scenarios.own_text(scenario))
     if len(how["scenario"]) > _MAX_SCENARIO:
         raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MAX_SCENARIO} can be sent")
     words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_passed_on(more)]

@@ -168,7 +168,7 @@ class Checking:
         self._printing = printing
         self._status = status
         self._interruption = Interruption()
-        self._failed = any(subject.trouble for subject in checkup.skipped)
+        self._failed = any(subject.is_failure for subject in checkup.skipped)
 
     async def go(self) -> int:
         return await self._interruption.ending(self._go())

@@ -65,5 +65,5 @@ def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> N
       fstui what-happened last 2h --format html --output incident.html
     """
     period = recordings.period_of(when)
-    answer = asyncio.run(recordings.read_answer(period))
+    answer = asyncio.run(recordings.read_what_happened(period))
     asyncio.run(print_report(report.of_answer(answer), format_, output))

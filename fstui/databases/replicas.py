@@ -105,7 +105,7 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
             **{f"{role} again": words for role, words in plain.items()},
         },
         "database": DATABASE,
-        "make": [
+        "set_up_primary": [
             # no password, because only the two servers can connect
             f"CREATE USER 'replica'@'127.0.0.1' IDENTIFIED {kind.account_method}BY ''",
             "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
@@ -113,11 +113,11 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
             f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",
             *([f"SET GLOBAL {kind.semi_sync('enabled')} = ON"] if semi else []),
         ],
-        "follow": [kind.follow, f"START {kind.replica}"],
-        "joined": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('clients')}'" if semi else "",
-        "still_semi": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('status')}'" if semi else "",
-        "no_more": f"STOP {kind.replica} IO_THREAD",
-        "applied": kind.applied,
+        "start_replication": [kind.follow, f"START {kind.replica}"],
+        "replica_count": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('clients')}'" if semi else "",
+        "semi_status": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('status')}'" if semi else "",
+        "stop_receiving": f"STOP {kind.replica} IO_THREAD",
+        "has_applied_all": kind.applied,
         "gtid": {"primary": kind.gtid_primary, "replica": kind.gtid_replica},
         "expected": expected,
     }

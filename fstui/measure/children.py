@@ -56,12 +56,12 @@ class ShutdownDeadline(NamedTuple):
     stop_requested: Callable[[], bool]
     disk_progress: Callable[[WaitedDisk], object]
     """Returns a value that changes as long as the disk works."""
-    silent_disks: set[WaitedDisk]
+    hung_disks: set[WaitedDisk]
     """The disks on which a child was abandoned."""
 
     def timeout_s(self, disk: WaitedDisk) -> float:
         """Return how long a child may make no progress."""
-        return ABANDONED_TIMEOUT_S if disk in self.silent_disks else STOPPING_TIMEOUT_S
+        return ABANDONED_TIMEOUT_S if disk in self.hung_disks else STOPPING_TIMEOUT_S
 
 
 SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_deadline", default=None)
@@ -158,13 +158,13 @@ class Child:
         return status
 
     async def read_answer(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
-        """Return the next line of the child. Raises NoAnswer as ``_before_timeout`` does."""
-        return await _before_timeout(self, self.read_line(), timeout_s, where, disk)
+        """Return the next line of the child. Raises NoAnswer as ``_wait_for`` does."""
+        return await _wait_for(self, self.read_line(), timeout_s, where, disk)
 
     async def read_answers(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
-        """Yield the lines of the child as they arrive, until it ends. Raises NoAnswer as ``_before_timeout`` does."""
+        """Yield the lines of the child as they arrive, until it ends. Raises NoAnswer as ``_wait_for`` does."""
         incomplete = b""
-        while data := await _before_timeout(self, self._stdout.read(_READ_BYTES), timeout_s, where, disk):
+        while data := await _wait_for(self, self._stdout.read(_READ_BYTES), timeout_s, where, disk):
             *lines, incomplete = (incomplete + data).split(b"\n")
             for line in lines:
                 yield line
@@ -173,7 +173,7 @@ class Child:
         """Hang up and wait for the end as long as the child makes progress. Return what ``reap`` returns."""
         self.hang_up()
         try:
-            return await _before_timeout(self, self._wait_for_exit(), timeout_s, "", disk)
+            return await _wait_for(self, self._wait_for_exit(), timeout_s, "", disk)
         except NoAnswer:
             return None
 
@@ -189,7 +189,7 @@ async def in_child(
 ) -> Result:
     """Call a function of a module in a child process, because the disk that the function uses may hang.
 
-    ``where``: what the function reads or writes. Raises what the function raises, NoAnswer as ``_before_timeout`` does,
+    ``where``: what the function reads or writes. Raises what the function raises, NoAnswer as ``_wait_for`` does,
     and OSError if the child was killed or could not be started.
     """
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
@@ -206,7 +206,7 @@ async def _call(search_path: list[str], function: object, arguments: object, tim
         # two pickles: the function can only be unpickled after the search path was set
         child.send_bytes(pickle.dumps(search_path) + pickle.dumps((function, arguments)))
         child.hang_up()
-        answer = await _before_timeout(child, child.read_all(), timeout_s, where)
+        answer = await _wait_for(child, child.read_all(), timeout_s, where)
         await child.reap(_EXIT_TIMEOUT_S)
     finally:
         child.abandon()
@@ -219,7 +219,7 @@ async def _call(search_path: list[str], function: object, arguments: object, tim
     return result
 
 
-async def _before_timeout(
+async def _wait_for(
     child: Child, answer: Coroutine[Any, Any, Result], timeout_s: float, where: str, disk: WaitedDisk = "home"
 ) -> Result:
     """Return the answer of a child.
@@ -246,7 +246,7 @@ async def _before_timeout(
             idle_s, total_s = now_s - last_progress_s, now_s - start_s
             if idle_s >= limit_s or total_s > timeout_s + _MAX_PROGRESS_S:
                 if stopping:
-                    stopping.silent_disks.add(disk)
+                    stopping.hung_disks.add(disk)
                 raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
     finally:
         task.cancel()

@@ -18,9 +18,9 @@ _CELL_BITS = _SUB_BITS - 2
 """A cell of a drawing contains 2 ** _CELL_BITS buckets, so there are four cells for each power of two."""
 _MAX_PENDING_VALUES = 16384
 """Maximum number of different values that are counted before they are put into buckets."""
-_MAX_PENDING_STRETCHES = 8
-"""Maximum number of stretches with values that are not merged yet. Merging them after each frame would be a waste,
-because the samples of several writers arrive in turn and belong to the same few stretches."""
+_MAX_PENDING_INTERVALS = 8
+"""Maximum number of intervals with values that are not merged yet. Merging them after each frame would be a waste,
+because the samples of several writers arrive in turn and belong to the same few intervals."""
 STALL_NS = 250_000_000
 STALL_TIMES_P50 = 10
 
@@ -162,90 +162,90 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time, in at most ``2 × points`` stretches of equal length. If more would be needed, the length
-    doubles, and two neighbours become one stretch."""
+    """Latencies over time, in at most ``2 × points`` intervals of equal length. If more would be needed, the length
+    doubles, and two neighbours become one interval."""
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
-        # if the length of the step is unknown, begin with short stretches
+        # if the length of the step is unknown, begin with short intervals
         self.width_ns = int(length_s * 1e9 / points) if length_s else 250_000_000
-        self.max_stretches = 2 * points
-        self._whole = Histogram()
+        self.max_intervals = 2 * points
+        self._histogram = Histogram()
         self._pending: dict[int, Histogram] = {}
-        self._stretches: dict[int, Histogram] = {}
+        self._intervals: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
         self._points: dict[int, TimelinePoint] = {}
-        """The results of ``points`` for stretches that have not changed since, usually all except the newest."""
+        """The results of ``points`` for intervals that have not changed since, usually all except the newest."""
 
     @property
-    def whole(self) -> Histogram:
+    def histogram(self) -> Histogram:
         self._merge_pending()
-        return self._whole
+        return self._histogram
 
     def add(self, ends_ns: Sequence[int], values: Sequence[int], start_ns: int = 0) -> None:
         """Add end times (ascending) and durations of one writer. ``start_ns``: start of the step, on the same clock."""
         first = 0
         while first < len(ends_ns):
-            stretch = self._stretch_at(ends_ns[first] - start_ns)
-            until_ns = start_ns + (stretch + 1) * self.width_ns
+            interval = self._interval_at(ends_ns[first] - start_ns)
+            until_ns = start_ns + (interval + 1) * self.width_ns
             end = len(ends_ns) if ends_ns[-1] < until_ns else bisect_left(ends_ns, until_ns, first + 1)
-            self._pending_histogram(stretch).add(values[first:end])
+            self._pending_histogram(interval).add(values[first:end])
             first = end
 
-    def _pending_histogram(self, stretch: int) -> Histogram:
-        if stretch not in self._pending:
-            if len(self._pending) == _MAX_PENDING_STRETCHES:
+    def _pending_histogram(self, interval: int) -> Histogram:
+        if interval not in self._pending:
+            if len(self._pending) == _MAX_PENDING_INTERVALS:
                 self._merge_pending()
-            self._pending[stretch] = Histogram()
-        return self._pending[stretch]
+            self._pending[interval] = Histogram()
+        return self._pending[interval]
 
     def _merge_pending(self) -> None:
-        for stretch, histogram in self._pending.items():
-            self._whole.merge(histogram)
-            self._stretches.setdefault(stretch, Histogram()).merge(histogram)
-            self._points.pop(stretch, None)
+        for interval, histogram in self._pending.items():
+            self._histogram.merge(histogram)
+            self._intervals.setdefault(interval, Histogram()).merge(histogram)
+            self._points.pop(interval, None)
         self._pending.clear()
 
     def add_counters(self, time_ns: int, **counters: int | None) -> None:
-        stretch = self._stretch_at(time_ns)
-        _add_counters(self._counters.setdefault(stretch, {}), counters)
-        self._points.pop(stretch, None)
+        interval = self._interval_at(time_ns)
+        _add_counters(self._counters.setdefault(interval, {}), counters)
+        self._points.pop(interval, None)
 
     def points(self) -> tuple[TimelinePoint, ...]:
         self._merge_pending()
-        stretches = sorted(self._stretches.keys() | self._counters.keys())
-        for stretch in stretches:
-            if stretch not in self._points:
-                self._points[stretch] = self._point(stretch)
-        return tuple(self._points[stretch] for stretch in stretches)
+        intervals = sorted(self._intervals.keys() | self._counters.keys())
+        for interval in intervals:
+            if interval not in self._points:
+                self._points[interval] = self._point(interval)
+        return tuple(self._points[interval] for interval in intervals)
 
-    def _point(self, stretch: int) -> TimelinePoint:
-        histogram = self._stretches.get(stretch, Histogram())
+    def _point(self, interval: int) -> TimelinePoint:
+        histogram = self._intervals.get(interval, Histogram())
         p50, p99 = histogram.percentiles((0.5, 0.99)) or (None, None)
         return TimelinePoint(
-            t_s=round(stretch * self.width_ns / 1e9, 3),
+            t_s=round(interval * self.width_ns / 1e9, 3),
             ops=histogram.total,
             p50_ns=p50,
             p99_ns=p99 if histogram.total >= 100 else None,
             max_ns=histogram.max if histogram.total else None,
             spread=histogram.spread(),
-            **self._counters.get(stretch, {}),
+            **self._counters.get(interval, {}),
         )
 
-    def _stretch_at(self, time_ns: int) -> int:
-        """Return the number of the stretch that contains a time, after doubling the length as often as necessary."""
-        while time_ns // self.width_ns >= self.max_stretches:
+    def _interval_at(self, time_ns: int) -> int:
+        """Return the number of the interval that contains a time, after doubling the length as often as necessary."""
+        while time_ns // self.width_ns >= self.max_intervals:
             self._merge_neighbours()
         return max(0, time_ns // self.width_ns)
 
     def _merge_neighbours(self) -> None:
         self._merge_pending()
         self.width_ns *= 2
-        stretches, counters = self._stretches, self._counters
-        self._stretches, self._counters, self._points = {}, {}, {}
-        for stretch, histogram in stretches.items():
-            self._stretches.setdefault(stretch // 2, Histogram()).merge(histogram)
-        for stretch, counters_of_stretch in counters.items():
-            _add_counters(self._counters.setdefault(stretch // 2, {}), counters_of_stretch)
+        intervals, counters = self._intervals, self._counters
+        self._intervals, self._counters, self._points = {}, {}, {}
+        for interval, histogram in intervals.items():
+            self._intervals.setdefault(interval // 2, Histogram()).merge(histogram)
+        for interval, counters_of_interval in counters.items():
+            _add_counters(self._counters.setdefault(interval // 2, {}), counters_of_interval)
 
 
 def _add_counters(totals: dict[str, int | None], added: dict[str, int | None]) -> None:

@@ -24,7 +24,7 @@ from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import MAX_HEADER, BadLog, parse_header
-from fstui.state.files import make_private, read_regular, write_atomically
+from fstui.state.files import create_private_directory, read_regular, write_atomically
 
 Step = Literal["start", "write", "off", "wait", "on", "back", "verify", "done"]
 """``start``: HOST is being prepared; ``write``: the writer runs; ``off``, ``on``: that command was started; ``wait``:
@@ -144,7 +144,7 @@ class CampaignStore:
         saved = directory / _SETTINGS_NAME
         if settings is None and not saved.exists():
             raise Refused(f"{directory} contains no campaign. To begin one, give --host, --dir, --off, --on and --cuts")
-        make_private(directory)
+        create_private_directory(directory)
         lock_fd = os.open(directory / _LOCK_NAME, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
             fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -69,13 +69,13 @@ def measured(run: Run) -> list[ReplicaStep]:
         for step in run.steps
         if isinstance(step.settings, ReplicaCut)
         and isinstance(step.figures, ReplicaCutFigures)
-        and step.figures.both_answered
+        and step.figures.both_recovered
     ]
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
     settings = step.settings if isinstance(step.settings, ReplicaCut) else None
-    figures = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered else None
+    figures = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_recovered else None
     for name in ("replication", "durability", "of_replica", "sync_relay_log", "cut"):
         yield name, getattr(settings, name, None)
     for name in _FIGURES:

@@ -40,7 +40,7 @@ class Subject(NamedTuple):
 class SkippedFilesystem(NamedTuple):
     name: str
     reason: str
-    trouble: bool = False
+    is_failure: bool = False
     """The exit status must show that it was not checked, because the user named it, or because it does not answer."""
 
 
@@ -99,10 +99,10 @@ class Checkup:
             if is_repeated:
                 reason = f"the same filesystem as {first}"
             if reason:
-                is_silent = target.silent_s is not None and not target.pseudo
+                is_hung = target.silent_s is not None and not target.pseudo
                 if not is_repeated and (verdict := _configuration_verdict(judgements.get(mount_point))):
                     reason = f"{verdict}; {_NAME_IT_HINT if reason.endswith(_NAME_IT_HINT) else reason}"
-                self.skipped.append(SkippedFilesystem(mount_point, reason, trouble=is_silent))
+                self.skipped.append(SkippedFilesystem(mount_point, reason, is_failure=is_hung))
             else:
                 suitable.append(target)
         for outcome in await asyncio.gather(*(self._subject_on(target, mounts) for target in suitable)):

@@ -78,7 +78,7 @@ class StepRecorder:
     @property
     def operations(self) -> Histogram:
         """The durations of whole operations: write and sync together."""
-        return self.timeline.whole
+        return self.timeline.histogram
 
     @property
     def ops(self) -> int:

@@ -27,7 +27,7 @@ from fstui.model.quantities import counted, duration_ns, percent, seconds
 from fstui.model.recording import Bucket, Gap, Header, Incident, Record, Second, WhatHappened, Window, is_outside, span
 from fstui.runs import startup
 from fstui.state import ledger, recording, ring
-from fstui.state.files import make_private
+from fstui.state.files import create_private_directory
 from fstui.state.paths import in_home
 from fstui.state.recording import Recording
 from fstui.trace.child import instance_path
@@ -109,7 +109,7 @@ def size(text: str) -> int:
 
 async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
-    directory = await in_home(_make_directory)
+    directory = await in_home(_create_directory)
     for entry in await startup.left_behind():
         if entry.kind == "trace":  # of a recorder that was killed
             await startup.remove(entry)
@@ -124,8 +124,8 @@ async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bo
     return command("trace.reader.recorder", json.dumps(settings))
 
 
-def _make_directory() -> str:
-    return str(make_private(recording.directory()))
+def _create_directory() -> str:
+    return str(create_private_directory(recording.directory()))
 
 
 def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, float] | None:
@@ -180,9 +180,9 @@ def _not_a_time(text: str) -> Refused:
     )
 
 
-async def read_answer(period: tuple[float, float] | None) -> WhatHappened:
+async def read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
     """Return what happened in the period, by default in the whole recording. Raises Refused, OSError."""
-    return await in_home(_read_answer, period, timeout_s=READ_TIMEOUT_S)
+    return await in_home(_read_what_happened, period, timeout_s=READ_TIMEOUT_S)
 
 
 async def read_overview(start: float, end: float, cell_s: float) -> list[Bucket]:
@@ -206,7 +206,7 @@ def _read_moment(time_s: float) -> tuple[Second | None, Window | None]:
     return second, next((window for window in records.windows if window.at - window.elapsed_s <= time_s), None)
 
 
-def _read_answer(period: tuple[float, float] | None) -> WhatHappened:
+def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
     start, end = period or (0.0, inf)
     source = recording.read(start - BASELINE_MARGIN_S, end + BASELINE_MARGIN_S)
     if not source.extent:

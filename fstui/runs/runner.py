@@ -370,7 +370,7 @@ def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[]
         devices = machine.counters(nodes[disk]).devices if nodes[disk] else ()
         return [(device.reads, device.writes, device.flushes, device.discards) for device in devices]
 
-    return ShutdownDeadline(is_stopping, disk_progress, silent_disks=set())
+    return ShutdownDeadline(is_stopping, disk_progress, hung_disks=set())
 
 
 def _home_target(machine: Machine) -> Target | None:

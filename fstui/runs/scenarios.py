@@ -69,9 +69,9 @@ async def find(name: str) -> Scenario:
     return await in_child(load, name, where=_place_of(name))
 
 
-async def text_of_own(name: str) -> str:
+async def own_text(name: str) -> str:
     """Return the text of the file of a scenario; empty for a shipped scenario or an unknown name. Raises Refused."""
-    return "" if name in shipped_names() else await in_child(_text_of_own, name, where=_place_of(name))
+    return "" if name in shipped_names() else await in_child(_own_text, name, where=_place_of(name))
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
@@ -116,7 +116,7 @@ def _own_files() -> dict[str, Path]:
         return {}
 
 
-def _text_of_own(name: str) -> str:
+def _own_text(name: str) -> str:
     if not _is_file(name) and name not in _own_files():
         return ""
     load(name)

@@ -23,7 +23,7 @@ class StartupData(NamedTuple):
     """Command → key, where the user has changed it."""
     theme: str = ""
     """Empty if the user has chosen none."""
-    trouble: str = ""
+    keys_error: str = ""
     """Why the keys could not be read."""
 
 
@@ -66,12 +66,12 @@ def label(entry: LedgerEntry) -> str:
 
 def _read_data() -> StartupData:
     keys: dict[str, str] = {}
-    trouble = ""
+    keys_error = ""
     try:
         keys = user_data.keys()
     except Refused as refusal:
-        trouble = str(refusal)
-    return StartupData(user_data.declarations(), _left_behind(), keys, user_data.theme(), trouble)
+        keys_error = str(refusal)
+    return StartupData(user_data.declarations(), _left_behind(), keys, user_data.theme(), keys_error)
 
 
 def _left_behind() -> list[LedgerEntry]:

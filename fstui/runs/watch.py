@@ -27,7 +27,7 @@ from fstui.model.watch import (
 from fstui.runs.machine.base import Machine, RunningWatch
 from fstui.storage.process import writers
 from fstui.trace.child import FinalReport, Untraceable
-from fstui.trace.conclusion import WatchConclusion, answers, conclude, conclude_from_proc
+from fstui.trace.conclusion import WatchConclusion, conclude, conclude_from_proc, storage_verdicts
 
 if TYPE_CHECKING:
     from fstui.trace.at_risk import AtRiskChild
@@ -117,7 +117,7 @@ class WatchingWaits(Watching):
 
     def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:
         conclusion = _conclude(final.total, why_untraced, inventory)
-        verdicts = answers(final.total, inventory, (self._target,) if self._target else inventory.filesystems)
+        verdicts = storage_verdicts(final.total, inventory, (self._target,) if self._target else inventory.filesystems)
         return WatchReport(
             started_at=self._started_at,
             version=__version__,

@@ -211,13 +211,13 @@ def _sync(fd: int, path: Path) -> None:
 
 def write_private(path: Path, data: bytes) -> None:
     """Write the file. If its directory is missing, create it with mode 0700. Raises OSError."""
-    make_private(path.parent)
+    create_private_directory(path.parent)
     write_atomically(path, data)
 
 
-def make_private(directory: Path) -> Path:
+def create_private_directory(directory: Path) -> Path:
     """Create the directory and its missing parents with mode 0700. Raises OSError."""
     if not directory.is_dir():
-        make_private(directory.parent)
+        create_private_directory(directory.parent)
         directory.mkdir(mode=0o700, exist_ok=True)
     return directory

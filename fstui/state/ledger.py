@@ -24,7 +24,7 @@ from fstui import proc
 from fstui.measure.children import NoAnswer, in_child
 from fstui.model.errors import Refused
 from fstui.state import paths
-from fstui.state.files import make_private, read_regular, sweep, sync_directory, write_atomically
+from fstui.state.files import create_private_directory, read_regular, sweep, sync_directory, write_atomically
 
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
@@ -75,7 +75,7 @@ def enter(
     ``pid``: the process responsible for removing the thing, by default this process.
     """
     owner = pid or os.getpid()
-    directory = make_private(paths.ledger_dir())
+    directory = create_private_directory(paths.ledger_dir())
     _remove_temporary_files()
     entry = LedgerEntry(
         run=run,
@@ -112,8 +112,8 @@ async def record_in_child(run: str, kind: Kind, what: str, mount_point: str = ""
         if not task.cancelled() and task.exception() is None:
             await strike_out_in_child(task.result())
         raise
-    except NoAnswer as silence:
-        raise OSError(errno.ETIMEDOUT, silence.reason, str(paths.ledger_dir())) from None
+    except NoAnswer as problem:
+        raise OSError(errno.ETIMEDOUT, problem.reason, str(paths.ledger_dir())) from None
 
 
 async def strike_out_in_child(entry: LedgerEntry) -> None:
@@ -126,8 +126,8 @@ async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
     """Wait for the removal of what an entry names, then remove the entry. Returns None, or why the removal failed."""
     try:
         await removal
-    except NoAnswer as silence:
-        return f"{entry.what}: not removed: it {silence.reason}"
+    except NoAnswer as problem:
+        return f"{entry.what}: not removed: it {problem.reason}"
     except Refused as refusal:
         return f"{entry.what}: not removed: {refusal}"
     except OSError as error:

@@ -23,7 +23,7 @@ from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.run import Round, RunStatus
 from fstui.model.steps import STARVED_SHARE
 from fstui.state import paths
-from fstui.state.files import make_private, read_regular, write_atomically
+from fstui.state.files import create_private_directory, read_regular, write_atomically
 
 INDEX = "runs.index"
 VERSION = 2
@@ -221,7 +221,7 @@ def _write_index(files: dict[str, IndexEntry], saved_files: Sequence[Path]) -> b
     saved_names = {path.name for path in saved_files}
     data = msgspec.json.encode(_Index(files={name: entry for name, entry in files.items() if name in saved_names}))
     try:
-        write_atomically(make_private(paths.state_dir()) / INDEX, data, sync=False)
+        write_atomically(create_private_directory(paths.state_dir()) / INDEX, data, sync=False)
     except OSError:
         return False
     return True

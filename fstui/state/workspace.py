@@ -83,8 +83,8 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     try:
         helper = "measure.helpers.directory.inspect"
         answer = await call_helper(helper, directory, timeout_s=_ANSWER_TIMEOUT_S, where=directory)
-    except NoAnswer as silence:
-        raise NotInspected(f"{silence}. Nothing was written.") from None
+    except NoAnswer as problem:
+        raise NotInspected(f"{problem}. Nothing was written.") from None
     except ChildProcessError as killed:
         raise NotInspected(f"{directory}: {killed.strerror}. Nothing was written. Try again.") from None
     except OSError as error:
@@ -206,10 +206,10 @@ class Workspace(RunDirectory):
         self._keeper.hang_up()
         try:
             answer = json.loads(await self._keeper.read_answer(timeout_s, self.held.path, disk="target") or b"{}")
-        except NoAnswer as silence:
+        except NoAnswer as problem:
             self._keeper.abandon()
             hint = "It will be removed when it answers, or by 'fstui clean'"
-            return f"{self.held.path}: not removed, because it {silence.reason}. {hint}"
+            return f"{self.held.path}: not removed, because it {problem.reason}. {hint}"
         await self._keeper.end(1.0, disk="home")
         if answer.get("removed"):  # the keeper has also removed the entry
             return None

@@ -159,10 +159,10 @@ def check_process(pid: int | None) -> None:
 
 def _needs_calls(target: Target) -> bool:
     """Return whether system calls must be recorded, because the filesystem has no events for the end of a sync."""
-    row = kind(target.fstype)
-    is_written = not (target.pseudo or row.in_memory or row.read_only or "ro" in target.mount_options)
+    layer_kind = kind(target.fstype)
+    is_written = not (target.pseudo or layer_kind.in_memory or layer_kind.read_only or "ro" in target.mount_options)
     is_boot = target.mount_point in _BOOT_MOUNT_POINTS
-    return is_written and not (row.sync_ends_traced or row.over_filesystem or is_boot)
+    return is_written and not (layer_kind.sync_ends_traced or layer_kind.over_filesystem or is_boot)
 
 
 def device_number(path: str) -> int | None:

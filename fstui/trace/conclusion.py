@@ -39,7 +39,7 @@ class WatchConclusion(NamedTuple):
     sentence: str
 
 
-class Answers(NamedTuple):
+class StorageVerdicts(NamedTuple):
     durability: str
     speed: Speed
 
@@ -255,13 +255,13 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
     )
 
 
-def answers(watched: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> Answers:
+def storage_verdicts(watched: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> StorageVerdicts:
     """Answer whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
     devices = {row.device for row in watched.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
     synced_targets = [target for target in targets if target.stack and devices.intersection(target.stack[0].below)]
     judged_targets = synced_targets or (targets if len(targets) == 1 else [])
-    return Answers(_durability(inventory, judged_targets), _speed(watched, synced_targets))
+    return StorageVerdicts(_durability(inventory, judged_targets), _speed(watched, synced_targets))
 
 
 def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:

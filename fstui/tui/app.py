@@ -116,8 +116,8 @@ class FstuiApp(App[int]):
             self.show_theme(saved.theme)
         if isinstance(self.screen, BaseScreen):
             self.screen.redraw()
-        if saved.trouble:
-            self.tell(saved.trouble)
+        if saved.keys_error:
+            self.tell(saved.keys_error)
         elif saved.keys:
             from fstui.tui.commands import unknown  # noqa: PLC0415  it imports all screens
 

@@ -105,7 +105,7 @@ def test_a_plan_writes_nothing(fstui: Fstui, scenario: str, target: Path, format
 def test_a_run_that_cannot_be_saved_is_still_printed_and_exits_1(
     fstui: Fstui, scenario: str, target: Path, own_home: Path
 ) -> None:
-    files.make_private(paths.state_dir())
+    files.create_private_directory(paths.state_dir())
     paths.runs_dir().write_text("a file in the place of the directory")
     done = fstui("run", scenario, str(target), "--format", "json")
     assert done.returncode == 1

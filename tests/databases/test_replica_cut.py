@@ -23,7 +23,7 @@ sys.path.insert(0, sys.argv[1])
 os.chdir(sys.argv[2])
 from fstui.measure.probes import own_filesystem
 place = own_filesystem.isolate_process() + "/here"
-own_filesystem.make_image("image", 64 << 20)
+own_filesystem.create_image("image", 64 << 20)
 own_filesystem.mount("image", place)
 for name in ("synced", "written"):
     with open(f"{place}/{name}", "w") as file:
@@ -47,7 +47,7 @@ def measured(directory: Path, *settings: str, kind: str = "mariadb") -> Run:
 
 def replica_figures(step: Step) -> ReplicaCutFigures:
     assert step.status == "finished", step.error
-    assert isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered
+    assert isinstance(step.figures, ReplicaCutFigures) and step.figures.both_recovered
     return step.figures
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from fstui.model.recording import DeviceSecond, Header, Mover, Record, RecordedWait, Second, Window
 from fstui.state import recording, ring
-from fstui.state.files import make_private
+from fstui.state.files import create_private_directory
 
 BEGIN = 1_764_164_000.0
 """26 November 2025, 13:33:20 UTC."""
@@ -84,7 +84,7 @@ def at(times_s: Sequence[int], *waits: RecordedWait, **changes: object) -> Calla
 
 def on_disk(records: Sequence[Record]) -> None:
     """Write the records into several files, as the recorder does."""
-    made = ring.Ring(make_private(recording.directory()))
+    made = ring.Ring(create_private_directory(recording.directory()))
     for number, one in enumerate(records):
         if number % 66 == 65:
             made.close()

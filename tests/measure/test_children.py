@@ -116,7 +116,7 @@ async def test_call_that_hangs_is_abandoned() -> None:
 
 
 async def test_idle_disk_is_not_waited_for_after_a_stop() -> None:
-    deadline = ShutdownDeadline(lambda: True, lambda disk: 7, silent_disks=set())
+    deadline = ShutdownDeadline(lambda: True, lambda disk: 7, hung_disks=set())
     children.SHUTDOWN_DEADLINE.set(deadline)
     async with asyncio.timeout(60) as limit:
         with pytest.raises(NoAnswer):
@@ -133,7 +133,7 @@ async def test_child_is_waited_for_while_its_disk_works(monkeypatch: pytest.Monk
         asked.append(disk)
         return next(completed)
 
-    children.SHUTDOWN_DEADLINE.set(ShutdownDeadline(lambda: True, disk_progress, silent_disks=set()))
+    children.SHUTDOWN_DEADLINE.set(ShutdownDeadline(lambda: True, disk_progress, hung_disks=set()))
     await in_child(time.sleep, 1.0)
     assert set(asked) == {"home"}
 

@@ -120,23 +120,23 @@ def test_stall_is_above_250_ms_and_10_times_the_median() -> None:
 
 
 @given(st.lists(st.integers(min_value=1, max_value=10**9), min_size=1, max_size=300), st.sampled_from([0.1, 1.0, None]))
-def test_merging_stretches_keeps_every_operation(durations: list[int], length_s: float | None) -> None:
+def test_merging_intervals_keeps_every_operation(durations: list[int], length_s: float | None) -> None:
     timeline = Timeline(length_s)
     ends = list(accumulate(durations))
     for first in range(0, len(ends), 7):  # hand-overs
         timeline.add(ends[first : first + 7], durations[first : first + 7])
         timeline.add_counters(ends[first], flushes=1, writes=None)
     points = timeline.points()
-    assert len(points) <= timeline.max_stretches
-    assert sum(point.ops for point in points) == timeline.whole.total == len(durations)
-    assert (timeline.whole.sum, timeline.whole.max) == (sum(durations), max(durations))
+    assert len(points) <= timeline.max_intervals
+    assert sum(point.ops for point in points) == timeline.histogram.total == len(durations)
+    assert (timeline.histogram.sum, timeline.histogram.max) == (sum(durations), max(durations))
     assert sum(point.flushes or 0 for point in points) == len(range(0, len(ends), 7))
     assert {point.writes for point in points} == {None}
     assert max(point.max_ns or 0 for point in points) == max(durations)
     assert all(first.t_s < second.t_s for first, second in pairwise(points))
 
 
-def test_operation_belongs_to_the_stretch_of_its_end() -> None:
+def test_operation_belongs_to_the_interval_of_its_end() -> None:
     timeline = Timeline(length_s=0.6, points=6)
     timeline.add([50_000_000, 99_999_999, 100_000_000, 350_000_000], [5, 6, 7, 8])
     assert [(point.t_s, point.ops, point.max_ns) for point in timeline.points()] == [
@@ -146,7 +146,7 @@ def test_operation_belongs_to_the_stretch_of_its_end() -> None:
     ]
 
 
-def test_counters_alone_make_a_stretch() -> None:
+def test_counters_alone_make_a_interval() -> None:
     timeline = Timeline(length_s=None)
     timeline.add_counters(300_000_000, writes=2, flushes=1)
     timeline.add_counters(400_000_000, writes=3, flushes=None)
@@ -166,7 +166,7 @@ def test_points_do_not_depend_on_earlier_requests(counts: list[tuple[int, int, b
     assert asked.points() == at_last.points()
 
 
-def test_unchanged_stretch_is_not_computed_again() -> None:
+def test_unchanged_interval_is_not_computed_again() -> None:
     timeline = Timeline(length_s=60)
     timeline.add([SECOND // 2, 3 * SECOND // 2], [1000, 2000])
     first, second = timeline.points()

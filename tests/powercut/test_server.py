@@ -30,7 +30,7 @@ Cut = Callable[[str], tuple[bytes, Path]]
 @pytest.fixture
 def filesystem(tmp_path: Path) -> Iterator[Path]:
     image, directory = tmp_path / "image", tmp_path / "mounted"
-    own_filesystem.make_image(str(image), 1 << 30)
+    own_filesystem.create_image(str(image), 1 << 30)
     own_filesystem.mount(str(image), str(directory))
     yield directory
     unmount(directory)

@@ -66,10 +66,10 @@ async def test_a_missing_filesystem_does_not_stop_the_others(tmp_path: Path) -> 
     assert "No such file" in found[str(tmp_path / "gone")]
 
 
-async def test_only_silent_filesystems_are_trouble(tmp_path: Path) -> None:
+async def test_only_hung_filesystems_are_failures(tmp_path: Path) -> None:
     checkup = Checkup(Session.local(trace=False))
     await checkup.choose([mounted("/proc", "proc", "proc", pseudo=True), mounted("/filer", silent_s=2.0)])
-    assert [one.trouble for one in checkup.skipped] == [False, True]
+    assert [one.is_failure for one in checkup.skipped] == [False, True]
 
 
 def test_each_reason_is_listed_once() -> None:

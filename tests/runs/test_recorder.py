@@ -26,7 +26,7 @@ def times(elapsed_ms: int, **more: Any) -> ProbeTimes:
 
 def test_neighbouring_operations_share_a_clock_reading() -> None:
     step = recorder(sync="fdatasync")
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     finished = step.step("finished", prepare_s=0.2)
     assert (finished.ops, finished.syncs, finished.bytes) == (2, 2, 2 * 16384)
     assert finished.latency_ns and finished.write_ns and finished.sync_ns
@@ -38,21 +38,21 @@ def test_neighbouring_operations_share_a_clock_reading() -> None:
 @pytest.mark.parametrize(("flags", "syncs"), [((), 0), (("direct",), 0), (("dsync",), 3), (("direct", "sync"), 3)])
 def test_a_write_to_an_o_sync_file_counts_as_a_sync(flags: tuple[str, ...], syncs: int) -> None:
     step = recorder(sync="none", open_flags=flags)
-    step.add(Samples.from_marks(0, 1, START_NS, [START_NS + mark for mark in (100, 200, 300)]))
+    step.add(Samples.from_part_ends(0, 1, START_NS, [START_NS + mark for mark in (100, 200, 300)]))
     assert (step.ops, step.syncs) == (3, syncs)
     assert step.step("finished", 0.0).sync_ns is None
 
 
 def test_only_synced_operations_count_as_syncs() -> None:
     step = recorder(sync="fsync", sync_every=2)
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark for mark in (10, 10, 20, 90, 100, 100)]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark for mark in (10, 10, 20, 90, 100, 100)]))
     assert (step.ops, step.syncs) == (3, 1)
 
 
 def test_the_rate_comes_from_the_clock_and_not_from_latencies() -> None:
     step = recorder(writers=4)
     for writer in range(4):
-        step.add(Samples.from_marks(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
+        step.add(Samples.from_part_ends(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
     step.end(times(200))
     finished = step.step("finished", 0.0)
     assert finished.rate_per_s == pytest.approx(20)
@@ -82,16 +82,16 @@ def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
     stall = step.snapshot(START_NS + 1050 * MS).stall
     assert stall
     assert (stall.writer, stall.call, stall.elapsed_s) == (1, "fdatasync", 1.0)
-    step.add(Samples.from_marks(1, 2, START_NS, [START_NS + MS, START_NS + 1000 * MS]))
+    step.add(Samples.from_part_ends(1, 2, START_NS, [START_NS + MS, START_NS + 1000 * MS]))
     stall = step.snapshot(START_NS + 1050 * MS).stall
     assert stall and stall.writer == 0
 
 
 def test_a_snapshot_has_the_current_state() -> None:
     step = recorder()
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
     view = step.snapshot(START_NS + 500 * MS)
-    step.add(Samples.from_marks(0, 2, START_NS + 2 * MS, [START_NS + 3 * MS, START_NS + 4 * MS]))
+    step.add(Samples.from_part_ends(0, 2, START_NS + 2 * MS, [START_NS + 3 * MS, START_NS + 4 * MS]))
     assert (view.index, view.ops, view.elapsed_s, view.rate_per_s, view.length_s) == (3, 1, 0.5, 2.0, 1.0)
     assert step.snapshot(START_NS + 500 * MS).ops == 2
 
@@ -107,7 +107,7 @@ def test_a_snapshot_has_the_current_state() -> None:
 )
 def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:
     step = recorder(enough_ops=1000)
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)]))
     step.end(times(elapsed_ms))
     assert step.step("finished", 0.0).reason == reason
 
@@ -122,7 +122,7 @@ def test_a_step_of_one_writer_has_counter_intervals(writers: int, intervals: int
     """With several writers, a flush cannot be assigned to one."""
     begun = StepRecorder(0, planned("fdatasync", writers=writers), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
-    begun.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
+    begun.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     end_ns = START_NS + 10 * MS
     begun.add_counters(Counters(monotonic_ns=end_ns, until_ns=end_ns + MS, devices=(counted(2, 2),)), is_last=True)
     assert [each.ops for each in begun.step("finished", 0.0).counter_intervals] == [2] * intervals
@@ -137,7 +137,7 @@ def test_saved_counter_intervals_are_played_again() -> None:
 
 def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
     step = recorder(sync="fdatasync", writers=2)
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
     for writer in (0, 1):
         step.note_in_flight(OperationInFlight(writer=writer, since_ns=START_NS + 3 * MS, call="fdatasync"))
     step.add_counters(Counters(monotonic_ns=START_NS + 13_003 * MS, devices=(counted(10, 10),)))
@@ -152,7 +152,7 @@ def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
 def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
     step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
     step.end(times(4500, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8))
     ended = step.step("stopped", 0.0)
     assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
@@ -191,7 +191,7 @@ def test_silence_of_a_server_is_a_stall(
 
 def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
     step = recorder()
-    step.add(Samples.from_marks(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
+    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
     step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 2 * MS, call="fdatasync"))
     step.add_counters(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), is_last=True)
     step.abandoned_operation = PendingOperation(call="the probe", elapsed_s=1.1)

@@ -192,7 +192,7 @@ def test_a_name_that_is_not_utf_8_is_read() -> None:
 async def test_a_time_outside_the_recording_says_what_is_recorded() -> None:
     on_disk(calm())
     for at_s in (-100_000, 100_000):
-        found = await recordings.read_answer((BEGIN + at_s, BEGIN + at_s + 60))
+        found = await recordings.read_what_happened((BEGIN + at_s, BEGIN + at_s + 60))
         assert found.sentence.startswith("Nothing was recorded in")
         assert found.recorded == (BEGIN, BEGIN + LENGTH_S - 1)
 
@@ -200,7 +200,7 @@ async def test_a_time_outside_the_recording_says_what_is_recorded() -> None:
 @pytest.mark.parametrize("period", [None, (BEGIN, BEGIN + 60)])
 async def test_without_a_recording_the_question_is_refused(period: tuple[float, float] | None) -> None:
     with pytest.raises(Refused, match="Nothing is recorded"):
-        await recordings.read_answer(period)
+        await recordings.read_what_happened(period)
 
 
 async def test_an_overview_has_a_row_for_each_cell() -> None:

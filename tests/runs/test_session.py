@@ -31,12 +31,12 @@ async def test_a_declaration_on_a_replay_lasts_for_the_session() -> None:
 async def test_saved_data_is_read_at_once() -> None:
     identity = RUN.target.identity if RUN.target else ""
     user_data.declare(identity, Declaration(medium="hdd-7200"))
-    files.make_private(paths.config_dir())
+    files.create_private_directory(paths.config_dir())
     (paths.config_dir() / "keys.toml").write_text('"storage.sort" = "s"')
     entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)
     session = Session(ReplayMachine(RUN, pace=0.0))
     before = await session.read_saved()
-    assert before.keys == {"storage.sort": "s"} and not before.trouble
+    assert before.keys == {"storage.sort": "s"} and not before.keys_error
     assert before.left_behind == []  # its owner is running
     assert entry in ledger.entries()
     assert (await session.look_up("/srv/data")).declaration == Declaration(medium="hdd-7200", remembered=True)
@@ -57,7 +57,7 @@ async def test_a_saved_run_is_found_and_judged_again() -> None:
 
 
 async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
-    place = files.make_private(paths.config_dir() / "scenarios")
+    place = files.create_private_directory(paths.config_dir() / "scenarios")
     (place / "broken.toml").write_text("name = 7")
     (place / "mine.toml").write_text(
         'name = "x"\ntitle = "Mine"\nquestion = "How long?"\n'

@@ -77,7 +77,7 @@ def test_a_cgroup_or_no_identity_rules_out_comparison() -> None:
 def test_only_the_newest_are_compared_and_broken_files_ignored() -> None:
     for at in range(MAX_BASELINES + 5):
         saved(at)
-    files.make_private(paths.runs_dir())
+    files.create_private_directory(paths.runs_dir())
     (paths.runs_dir() / "20261120-031259-broken.json").write_text("{")
     assert [one.run for one in earlier_runs(NEW_RUN)] == [f"{at:06x}" for at in range(MAX_BASELINES + 4, 4, -1)]
 

@@ -164,7 +164,7 @@ def test_a_file_that_is_no_entry_is_ignored_without_blocking(spoil: Callable[[Pa
 
 
 def test_index_of_a_killed_writer_is_swept() -> None:
-    files.make_private(paths.runs_dir())
+    files.create_private_directory(paths.runs_dir())
     left = paths.state_dir() / ".runs.index.x.tmp"
     left.write_text("half")
     ledger.stale_entries()

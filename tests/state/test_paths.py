@@ -39,5 +39,5 @@ def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPat
 
 def test_paths_create_nothing_and_directories_are_private() -> None:
     assert not paths.runs_dir().exists() and not paths.state_dir().exists()
-    files.make_private(paths.runs_dir())
+    files.create_private_directory(paths.runs_dir())
     assert [path.stat().st_mode & 0o777 for path in (paths.runs_dir(), paths.state_dir())] == [0o700, 0o700]

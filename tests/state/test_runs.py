@@ -108,14 +108,14 @@ def test_a_broken_file_is_listed_as_unreadable(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        (files.make_private, "cannot read"),
+        (files.create_private_directory, "cannot read"),
         (os.mkfifo, "it is not a regular file"),
         (lambda path: path.open("wb").truncate(1 << 42), "it is larger than any file that fstui writes"),
     ],
     ids=["directory", "pipe", "larger than memory"],
 )
 def test_another_kind_of_file_is_named_and_not_read(make: Callable[[Path], object], why: str) -> None:
-    files.make_private(paths.runs_dir())
+    files.create_private_directory(paths.runs_dir())
     make(path := paths.runs_dir() / "20261120-040000-other.json")
     (listed,) = runs.history()
     assert listed.unreadable and listed.unreadable.startswith(f"cannot read {path}: ") and why in listed.unreadable

@@ -28,7 +28,7 @@ def test_a_declaration_can_be_replaced_and_removed() -> None:
 
 
 def test_a_broken_file_is_empty_and_is_replaced() -> None:
-    files.make_private(paths.state_dir())
+    files.create_private_directory(paths.state_dir())
     (paths.state_dir() / "declarations.json").write_text('{"disk-a": {"medium": "cheese"}}')
     assert declared("disk-a") is None
     user_data.declare("disk-a", Declaration(medium="ssd"))
@@ -56,7 +56,7 @@ def test_an_unknown_reference_is_refused_when_removed() -> None:
 
 
 def test_a_broken_file_of_references_is_empty() -> None:
-    files.make_private(paths.state_dir())
+    files.create_private_directory(paths.state_dir())
     (paths.state_dir() / "references.json").write_text('[{"name": 7}]')
     assert user_data.own_references() == ()
 
@@ -66,7 +66,7 @@ def test_a_broken_file_of_references_is_empty() -> None:
     ids=["no key", "a number", "a very long number", "nested brackets", "not UTF-8"],
 )  # fmt: skip
 def test_an_invalid_file_of_keys_is_refused_by_name(text: str | bytes) -> None:
-    files.make_private(paths.config_dir())
+    files.create_private_directory(paths.config_dir())
     (paths.config_dir() / "keys.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(Refused, match=r"keys\.toml"):
         user_data.keys()

@@ -7,7 +7,7 @@ from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory, OtherWriter
 from fstui.model.storage import Medium, Target
 from fstui.model.watch import JournalCommits, Waiting, WatchCounts, WatchedDevice
-from fstui.trace.conclusion import Answers, answers, conclude, conclude_from_proc
+from fstui.trace.conclusion import StorageVerdicts, conclude, conclude_from_proc, storage_verdicts
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
 
@@ -148,7 +148,7 @@ def test_the_sum_names_all_processes_and_files(others: dict[str, object], words:
 
 def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
     seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
-    found = answers(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
+    found = storage_verdicts(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
     assert "waits for a CPU for at most 0\xa0% of the time. Some process waited" in found.sentence
 
 
@@ -182,10 +182,10 @@ def on_sda(sync_ms: float, device_ms: float = 1.0, **more: object) -> Waiting:
     return waiting(200, sync_ms, device_ms, device="sda", **more)
 
 
-def ended(row: Waiting, flush_ms: float = 1.0, where: Target = SSD) -> Answers:
+def ended(row: Waiting, flush_ms: float = 1.0, where: Target = SSD) -> StorageVerdicts:
     times = DeviceTimes(p50=int(flush_ms * MS), p99=None, max=int(flush_ms * MS))
     device = WatchedDevice(device="sda", flushes=200, flush_ns=times)
-    return answers(watched(row, devices=(device,)), Inventory(filesystems=(where,)), (where,))
+    return storage_verdicts(watched(row, devices=(device,)), Inventory(filesystems=(where,)), (where,))
 
 
 @pytest.mark.parametrize(
@@ -211,9 +211,9 @@ def test_a_filesystem_above_the_waited_for_one_is_not_judged() -> None:
     above = on_loop(filesystem(name="/"), below=disk())
     lying = msgspec.structs.replace(above, stack=(filesystem(barrier="nobarrier", below=("loop0",)), *above.stack[1:]))
     both = Inventory(filesystems=(below, lying))
-    honest = answers(watched(on_sda(3)), both, both.filesystems)
+    honest = storage_verdicts(watched(on_sda(3)), both, both.filesystems)
     assert "no defect" in honest.durability
-    accused = answers(watched(waiting(200, 3, 1.0, device="loop0")), both, both.filesystems)
+    accused = storage_verdicts(watched(waiting(200, 3, 1.0, device="loop0")), both, both.filesystems)
     assert "/srv: not-durable" in accused.durability
 
 

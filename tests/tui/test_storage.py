@@ -252,7 +252,7 @@ async def test_a_host_without_filesystems_is_no_error() -> None:
 
 
 def change_keys(text: str) -> None:
-    files.make_private(paths.config_dir())
+    files.create_private_directory(paths.config_dir())
     (paths.config_dir() / "keys.toml").write_text(text)
 
 

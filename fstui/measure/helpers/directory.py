@@ -1,6 +1,6 @@
 """Functions and programs for directories whose storage may hang, in a process that can be abandoned.
 
-``inspect``, ``remove`` and ``dismantle`` are called by ``fstui.measure.children.call_helper``.
+``inspect``, ``remove`` and ``remove_marked`` are called by ``fstui.measure.children.call_helper``.
 Programs:
 ``space``  stdin: a line for each mount point; stdout: an empty object at the start, then a line of JSON for each answer
            as it arrives
@@ -288,14 +288,14 @@ def free_shared_memory(fd: int) -> None:
 def remove(path: str) -> dict[str, Any]:
     """Remove a directory that an earlier run left. Its name must begin with PREFIX.
 
-    Returns what ``dismantle`` returns. Raises OSError.
+    Returns what ``remove_marked`` returns. Raises OSError.
     """
     if not os.path.basename(path).startswith(PREFIX):
         raise OSError(None, f"its name does not begin with {PREFIX}")
-    return dismantle(path)
+    return remove_marked(path)
 
 
-def dismantle(path: str) -> dict[str, Any]:
+def remove_marked(path: str) -> dict[str, Any]:
     """Remove a directory that belongs to this user and contains fstui's mark.
 
     Returns an empty dict. If there is no such directory: ``absent``, and inode and f_fsid of its parent directory.

@@ -65,7 +65,7 @@ class Keeper:
         user = request["user"] if os.geteuid() == 0 else None
         self.server = ServerProcess(self.name, f"{self.name}.log", user, self.read_request)
 
-    def make_data_directory(self) -> None:
+    def create_data_directory(self) -> None:
         enter(self.request["directory"], self.request["identity"])
         os.mkdir(self.name, 0o700)
         self.has_data_directory = True
@@ -141,7 +141,7 @@ def main() -> None:
 def run_keeper(keeper: Keeper) -> None:
     with contextlib.suppress(BrokenPipeError, HungUp):
         try:
-            keeper.make_data_directory()
+            keeper.create_data_directory()
             for step in keeper.request["prepare"]:
                 keeper.server.prepare(step)
             keeper.serve()

@@ -95,7 +95,7 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
         return self.acknowledged
 
     @property
-    def both_answered(self) -> bool:
+    def both_recovered(self) -> bool:
         return self.on_primary is not None and self.on_replica is not None
 
     @property

@@ -18,7 +18,7 @@ import statistics
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from fstui.measure.probes.files import Blocks, make_file, remove
+from fstui.measure.probes.files import Blocks, create_file, remove
 from fstui.measure.wire import frames
 from fstui.measure.wire.stdio import (
     CommandLines,
@@ -190,7 +190,7 @@ class FlushMeasurement:
 
 def measure(settings: dict[str, Any]) -> None:
     commands = CommandLines()
-    make_file({**settings, "offsets": "random", "prefill": "written"})
+    create_file({**settings, "offsets": "random", "prefill": "written"})
     try:
         flushes = FlushMeasurement(settings)
         flushes.try_direct()

@@ -39,7 +39,7 @@ SLOTS = 252
 POOL_BYTES = 8 << 20
 
 
-def make_file(settings: dict[str, Any]) -> None:
+def create_file(settings: dict[str, Any]) -> None:
     """Make the file, fill it, and sync it and the run's directory. An existing file is not changed.
 
     If the blocks are whole pages, no write has to read a page. Then drop the file from the page cache, as fio does. The

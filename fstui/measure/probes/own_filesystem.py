@@ -64,7 +64,7 @@ def isolate_process() -> str:
     return directory
 
 
-def make_image(path: str, size_bytes: int) -> None:
+def create_image(path: str, size_bytes: int) -> None:
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.truncate(size_bytes)
     _run("e2fsprogs", "mkfs.ext4", "-q", "-F", path)

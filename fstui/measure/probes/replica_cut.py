@@ -152,14 +152,14 @@ class ServerPair:
             own_filesystem.mount(server.image, server.mount_point)
             self.count_step()
         self.primary.start()
-        self.primary.query(*self.settings["make"])
+        self.primary.query(*self.settings["set_up_primary"])
         self.replica.start()
         self.count_step()
-        self.replica.query(*self.settings["follow"])
+        self.replica.query(*self.settings["start_replication"])
         table = f"SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{self.settings['database']}'"
         self.replica.wait_for(table, "did not follow the primary")
-        if self.settings["joined"]:
-            self.primary.wait_for(self.settings["joined"], "saw no semi-synchronous replica")
+        if self.settings["replica_count"]:
+            self.primary.wait_for(self.settings["replica_count"], "saw no semi-synchronous replica")
         for server in self.servers:  # so that the cut loses nothing of the preparation
             own_filesystem.sync(server.mount_point)
         send(
@@ -171,7 +171,7 @@ class ServerPair:
 
     def make(self, template: str) -> None:
         """Make an image with an empty server. Rename it to ``template`` when it is complete."""
-        own_filesystem.make_image("new.image", self.settings["image_bytes"])
+        own_filesystem.create_image("new.image", self.settings["image_bytes"])
         self.count_step()
         mount_point = self.primary.mount_point
         own_filesystem.mount("new.image", mount_point, "barrier=0")  # faster; this image is never cut
@@ -202,8 +202,8 @@ class ServerPair:
         starts again without replication, and applies nothing more.
         """
         if self.replica.is_running:
-            self.replica.query(self.settings["no_more"])
-            self.replica.wait_for(self.settings["applied"], "had not applied what it has received")
+            self.replica.query(self.settings["stop_receiving"])
+            self.replica.wait_for(self.settings["has_applied_all"], "had not applied what it has received")
         else:
             self.replica.start(is_restart=True)
         self.primary.start(is_restart=True)
@@ -275,7 +275,7 @@ def run(pair: ServerPair, settings: dict[str, Any]) -> None:
         return
     clients = Clients(pair)
     clients.run_for(settings["seconds"], commands)
-    if settings["still_semi"] and pair.primary.query(settings["still_semi"])[0][-1] != "ON":
+    if settings["semi_status"] and pair.primary.query(settings["semi_status"])[0][-1] != "ON":
         raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
     ended_ns = clock()
     pair.cut()

@@ -56,7 +56,7 @@ class Committer(WriteLoop):
         with suppress(PermissionError):
             os.chroot(".")
         try:
-            make_database(settings)
+            create_database(settings)
         except sqlite3.Error as error:
             Committer.clean_up(settings)
             raise SqliteError(CREATING, error) from error
@@ -82,18 +82,18 @@ class Committer(WriteLoop):
 
     def batch_of_commits(self, until_ns: int, remaining_ops: int) -> int:
         execute, read_clock, randrange, shared = self.connection.execute, clock, random.randrange, self.shared
-        marks: list[int] = []
+        part_ends_ns: list[int] = []
         start = now = read_clock()
         try:
-            while now < until_ns and not shared.stopping:
+            while now < until_ns and not shared.stop_requested:
                 value = random.randbytes(self.row_bytes)
                 execute("UPDATE rows SET value = ? WHERE id = ?", (value, randrange(self.rows) + 1))
                 now = read_clock()
-                marks.append(now)
+                part_ends_ns.append(now)
         except sqlite3.Error as error:
             raise SqliteError("commit", error) from error
         finally:
-            self.record(start, marks)
+            self.record(start, part_ends_ns)
         return now
 
     def written_bytes(self) -> int:
@@ -131,7 +131,7 @@ def connect(settings: dict[str, Any]) -> sqlite3.Connection:
     return connection
 
 
-def make_database(settings: dict[str, Any]) -> None:
+def create_database(settings: dict[str, Any]) -> None:
     path, rows, row_bytes = settings["path"], settings["rows"], settings["row_bytes"]
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     connection = sqlite3.connect(path, isolation_level=None)

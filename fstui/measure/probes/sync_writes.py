@@ -42,31 +42,31 @@ class SyncWriter(BlockWriter):
     def batch_with_sync(self, until_ns: int, remaining_ops: int) -> int:
         pwrite, sync, read_clock, fd, size = os.pwrite, self.sync, clock, self.fd, self.block_bytes
         assert sync is not None
-        marks: list[int] = []
-        add_mark = marks.append
+        part_ends_ns: list[int] = []
+        add_end = part_ends_ns.append
         blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
         now = start = read_clock()
         try:
             for block, offset in blocks:
                 if (written := pwrite(fd, block, offset)) != size:
                     raise write_error(fd, block, offset, written)
-                add_mark(read_clock())
+                add_end(read_clock())
                 sync(fd)
                 now = read_clock()
-                add_mark(now)
+                add_end(now)
                 if now >= until_ns:
                     break
         except OSError as error:
-            call = self.sync_call if len(marks) % 2 else "pwrite"
-            self.record(start, marks[: len(marks) // 2 * 2])
+            call = self.sync_call if len(part_ends_ns) % 2 else "pwrite"
+            self.record(start, part_ends_ns[: len(part_ends_ns) // 2 * 2])
             raise CallError(call, error) from error
-        self.record(start, marks)
+        self.record(start, part_ends_ns)
         return now
 
     def batch_without_sync(self, until_ns: int, remaining_ops: int) -> int:
         pwrite, read_clock, fd, size = os.pwrite, clock, self.fd, self.block_bytes
-        marks: list[int] = []
-        add_mark = marks.append
+        part_ends_ns: list[int] = []
+        add_end = part_ends_ns.append
         blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
         now = start = read_clock()
         try:
@@ -74,56 +74,56 @@ class SyncWriter(BlockWriter):
                 if (written := pwrite(fd, block, offset)) != size:
                     raise write_error(fd, block, offset, written)
                 now = read_clock()
-                add_mark(now)
+                add_end(now)
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.record(start, marks)
+            self.record(start, part_ends_ns)
             raise CallError("pwrite", error) from error
-        self.record(start, marks)
+        self.record(start, part_ends_ns)
         return now
 
     def batch_with_rare_sync(self, until_ns: int, remaining_ops: int) -> int:
         """Sync only every N-th write. The other writes record a sync of 0 ns."""
-        marks: list[int] = []
+        part_ends_ns: list[int] = []
         blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
         now = start = clock()
         try:
             for block, offset in blocks:
-                self.run_operation(block, offset, marks)
-                now = marks[-1]
+                self.run_operation(block, offset, part_ends_ns)
+                now = part_ends_ns[-1]
                 if now >= until_ns:
                     break
         finally:
-            self.record(start, marks[: len(marks) // 2 * 2])
+            self.record(start, part_ends_ns[: len(part_ends_ns) // 2 * 2])
         return now
 
     def paced_batch(self, until_ns: int, remaining_ops: int) -> int:
         """Do one operation when it is due. Sleep in short intervals, so that a stop is noticed soon."""
         due_ns = self.started_ns + self.ops * self.pause_ns
-        while (remaining_ns := due_ns - clock()) > 0 and not self.shared.stopping:
+        while (remaining_ns := due_ns - clock()) > 0 and not self.shared.stop_requested:
             if clock() >= until_ns:
                 return clock()
             time.sleep(min(remaining_ns, POLL_INTERVAL_NS) / 1e9)
-        if self.shared.stopping:
+        if self.shared.stop_requested:
             return clock()
-        marks: list[int] = []
+        part_ends_ns: list[int] = []
         block, offset = self.blocks.restamp()[0], next(self.offsets)
         start = clock()
-        self.run_operation(block, offset, marks)
-        self.record_after_pause(start, marks)
-        return marks[-1]
+        self.run_operation(block, offset, part_ends_ns)
+        self.record_after_pause(start, part_ends_ns)
+        return part_ends_ns[-1]
 
-    def run_operation(self, block: memoryview, offset: int, marks: list[int]) -> None:
+    def run_operation(self, block: memoryview, offset: int, part_ends_ns: list[int]) -> None:
         checked_call("pwrite", write_whole, self.fd, block, offset)
-        marks.append(clock())
+        part_ends_ns.append(clock())
         if self.sync:
-            number = self.ops + len(marks) // 2 + 1
+            number = self.ops + len(part_ends_ns) // 2 + 1
             if number % self.sync_every == 0:
                 checked_call(self.sync_call, self.sync, self.fd)
-                marks.append(clock())
+                part_ends_ns.append(clock())
             else:
-                marks.append(marks[-1])
+                part_ends_ns.append(part_ends_ns[-1])
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, f
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
 ROW_BYTES = 240  # of sysbench's table, with its index
-MAX_SILENT_INTERVALS = 2
+MAX_IDLE_INTERVALS = 2
 """Number of intervals without a transaction after which the probe checks whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
 HISTOGRAM_ROWS = 100
@@ -104,14 +104,14 @@ class Measurement:
         self.waits_before = read_file_waits(settings)
         self.started_ns = self.ended_ns = 0
         self.transactions = 0.0
-        self.silent_intervals = 0
+        self.idle_intervals = 0
 
     def on_line(self, line: str) -> None:
         if line.startswith("Threads started!"):
             self.started_ns = clock()
         elif interval := sysbench_program.parse_interval(line):
             self.transactions += interval["tps"] * interval.pop("length_s")
-            self.silent_intervals = 0 if interval["tps"] else self.silent_intervals + 1
+            self.idle_intervals = 0 if interval["tps"] else self.idle_intervals + 1
             send("figures", intervals=[interval], transactions=round(self.transactions))
 
     def run(self, commands: CommandLines) -> None:
@@ -125,7 +125,7 @@ class Measurement:
                 break  # the end of the output
             if commands.stop_requested:
                 program.kill()
-            elif self.silent_intervals >= MAX_SILENT_INTERVALS and is_full():
+            elif self.idle_intervals >= MAX_IDLE_INTERVALS and is_full():
                 program.kill()
                 raise Trouble(DISK_FULL)
             elif clock() - start_ns > (seconds + END_LIMIT_S) * 1e9:

@@ -1,7 +1,7 @@
 """The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
 The first process is the coordinator. It makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports
-the system call in which a silent writer is stuck. When stdin closes, the coordinator removes the file. A probe is a
+the system call in which a blocked writer is stuck. When stdin closes, the coordinator removes the file. A probe is a
 subclass of WriteLoop.
 
 Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from fstui.measure.probes import sync_path
-from fstui.measure.probes.files import make_file, offsets, remove
+from fstui.measure.probes.files import create_file, offsets, remove
 from fstui.measure.probes.sync_path import open_in_proc, read_text
 from fstui.measure.wire import frames
 from fstui.measure.wire.stdio import (
@@ -43,7 +43,7 @@ MAX_PENDING = 128
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
-SILENT_NS = 500_000_000
+BLOCKED_NS = 500_000_000
 """If a writer has not read the clock for this time, the system call that blocks the writer is reported."""
 STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN = range(7)
 """Offsets into a writer's shared slots, all in ns: start, end, delay by hand-overs, last check of the clock, all waits
@@ -104,7 +104,7 @@ class Shared:
         self.slots = memoryview(mmap.mmap(-1, 8 * (1 + SLOTS_PER_WRITER * writers))).cast("q")
 
     @property
-    def stopping(self) -> bool:
+    def stop_requested(self) -> bool:
         return bool(self.slots[0])
 
     def stop(self) -> None:
@@ -141,7 +141,7 @@ class WriteLoop(ABC):
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
         """Make the file. Raises CallError or OSError, and then leaves nothing behind."""
-        make_file(settings)
+        create_file(settings)
 
     @staticmethod
     def clean_up(settings: dict[str, Any]) -> None:
@@ -164,7 +164,7 @@ class WriteLoop(ABC):
                 check_ns = now + POLL_INTERVAL_NS
                 if self.duration_ns and self.ops >= self.min_ops:
                     check_ns = min(check_ns, self.started_ns + self.duration_ns)
-                while now < check_ns and self.ops < self.max_ops and not self.shared.stopping:
+                while now < check_ns and self.ops < self.max_ops and not self.shared.stop_requested:
                     now = batch(check_ns, self.max_ops - self.ops)
                     if len(self.pending) >= self.max_pending:
                         break
@@ -185,22 +185,22 @@ class WriteLoop(ABC):
 
     def is_over(self, elapsed_ns: int) -> bool:
         was_orphaned = os.getppid() != self.coordinator
-        if self.shared.stopping or self.ops >= self.max_ops or was_orphaned:
+        if self.shared.stop_requested or self.ops >= self.max_ops or was_orphaned:
             return True
         if not self.duration_ns or elapsed_ns < self.duration_ns:
             return False
         return self.ops >= self.min_ops or elapsed_ns >= self.duration_ns + SLOW_STEP_EXTRA_NS
 
-    def record(self, start_ns: int, marks: list[int]) -> None:
-        """Record consecutive operations. ``marks``: the end of each part of each operation."""
-        self.ops += len(marks) // self.parts
+    def record(self, start_ns: int, part_ends_ns: list[int]) -> None:
+        """Record consecutive operations. ``part_ends_ns``: the end of each part of each operation."""
+        self.ops += len(part_ends_ns) // self.parts
         # encode at once: until the hand-over, the numbers would not stay in the processor's cache
-        self.pending += frames.encode_samples(self.number, self.parts, start_ns, marks)
+        self.pending += frames.encode_samples(self.number, self.parts, start_ns, part_ends_ns)
 
-    def record_after_pause(self, start_ns: int, marks: list[int]) -> None:
+    def record_after_pause(self, start_ns: int, part_ends_ns: list[int]) -> None:
         """Record an operation after a pause. It is sent with other operations, because each frame wakes the engine."""
         self.ops += 1
-        self.paused_readings += (start_ns, *marks)
+        self.paused_readings += (start_ns, *part_ends_ns)
 
     def hand_over(self) -> None:
         """Send all pending samples. Count the time spent waiting for space in the pipe as delay."""
@@ -246,7 +246,7 @@ def fork_writer(make_writer: Callable[[int], WriteLoop], number: int, shared: Sh
         os.write(pipes.ready[1], b".")
         os.close(pipes.ready[1])
         os.read(pipes.start[0], 1)
-        if not shared.stopping:
+        if not shared.stop_requested:
             writer.run()
         status = 0
     except CallError as failure:
@@ -306,14 +306,14 @@ def send_done(states: list[memoryview]) -> None:
 
 
 def watch(pids: list[int], lifeline_fd: int, shared: Shared, commands: CommandLines) -> None:
-    """Wait until all writers have ended. Pass ``stop`` on to them, and report the system call of a silent writer."""
+    """Wait until all writers have ended. Pass ``stop`` on to them, and report the system call of a blocked writer."""
     while not commands.wait_until_closed(lifeline_fd, timeout_s=0.25):
         if commands.stop_requested:
             shared.stop()
         now = clock()
         for number, pid in enumerate(pids):
             last_check_ns = shared.state_of(number)[LAST_CHECK]
-            if last_check_ns and now - last_check_ns > SILENT_NS and (call := sync_path.blocking_call(pid)):
+            if last_check_ns and now - last_check_ns > BLOCKED_NS and (call := sync_path.blocking_call(pid)):
                 send("inflight", since_ns=last_check_ns, call=call, writer=number)
 
 

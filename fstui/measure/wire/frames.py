@@ -23,7 +23,7 @@ _TIME = "n" if struct.calcsize("n") == 8 else "q"
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 # an even number, so that a write and its sync are in the same frame
-_MARKS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
+_PART_ENDS_PER_FRAME = (PIPE_BUF - _HEADER.size - _SAMPLES_HEADER.size) // 16 * 2
 
 KINDS = ("facts", "preparing", "ready", "inflight", "samples", "figures", "error", "done")
 _NOT_A_FRAME = "not a frame: the probe printed something else"
@@ -47,14 +47,14 @@ class Samples(NamedTuple):
     has_pauses: bool
     """Whether there are pauses between operations. If not, the end of an operation is also the start of the next."""
     readings_ns: memoryview
-    """The start of the first operation (with pauses: of each operation), and the marks."""
+    """The start of the first operation (with pauses: of each operation), and the part_ends_ns."""
     spans_ns: tuple[int, ...]
     """The time from each reading to the next."""
 
     @classmethod
-    def from_marks(cls, writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Samples:
+    def from_part_ends(cls, writer: int, parts: int, start_ns: int, part_ends_ns: Sequence[int]) -> Samples:
         """Return samples without pauses. Raises BadFrame if the last mark is earlier than the first."""
-        return _decode_samples(memoryview(_pack(writer, parts, False, start_ns, marks)))
+        return _decode_samples(memoryview(_pack(writer, parts, False, start_ns, part_ends_ns)))
 
     @property
     def _stride(self) -> int:
@@ -81,29 +81,31 @@ def encode(kind: str, **fields: Any) -> bytes:
     return _HEADER.pack(len(payload), _KIND_NUMBERS[kind]) + payload
 
 
-def encode_samples(writer: int, parts: int, start_ns: int, marks: Sequence[int]) -> Iterator[bytes]:
+def encode_samples(writer: int, parts: int, start_ns: int, part_ends_ns: Sequence[int]) -> Iterator[bytes]:
     """Yield samples without pauses in frames that fit into PIPE_BUF."""
-    for first in range(0, len(marks), _MARKS_PER_FRAME):
-        frame_start_ns = start_ns if first == 0 else marks[first - 1]
-        yield _encode_frame(writer, parts, False, frame_start_ns, marks[first : first + _MARKS_PER_FRAME])
+    for first in range(0, len(part_ends_ns), _PART_ENDS_PER_FRAME):
+        frame_start_ns = start_ns if first == 0 else part_ends_ns[first - 1]
+        yield _encode_frame(writer, parts, False, frame_start_ns, part_ends_ns[first : first + _PART_ENDS_PER_FRAME])
 
 
 def encode_samples_with_pauses(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
-    """Yield samples with pauses. ``readings``: the start and the marks of each operation."""
+    """Yield samples with pauses. ``readings``: the start and the part_ends_ns of each operation."""
     readings_per_op = parts + 1
-    max_readings = (_MARKS_PER_FRAME + 1) // readings_per_op * readings_per_op
+    max_readings = (_PART_ENDS_PER_FRAME + 1) // readings_per_op * readings_per_op
     for first in range(0, len(readings), max_readings):
         yield _encode_frame(writer, parts, True, readings[first], readings[first + 1 : first + max_readings])
 
 
-def _encode_frame(writer: int, parts: int, has_pauses: bool, start_ns: int, marks: Sequence[int]) -> bytes:
-    payload = _pack(writer, parts, has_pauses, start_ns, marks)
+def _encode_frame(writer: int, parts: int, has_pauses: bool, start_ns: int, part_ends_ns: Sequence[int]) -> bytes:
+    payload = _pack(writer, parts, has_pauses, start_ns, part_ends_ns)
     return _HEADER.pack(len(payload), _KIND_NUMBERS["samples"]) + payload
 
 
-def _pack(writer: int, parts: int, has_pauses: bool, start_ns: int, marks: Sequence[int]) -> bytes:
-    # faster than array("q", marks)
-    return struct.pack(f"{_SAMPLES_HEADER.format}{len(marks)}{_TIME}", writer, parts, int(has_pauses), start_ns, *marks)
+def _pack(writer: int, parts: int, has_pauses: bool, start_ns: int, part_ends_ns: Sequence[int]) -> bytes:
+    # faster than array("q", part_ends_ns)
+    return struct.pack(
+        f"{_SAMPLES_HEADER.format}{len(part_ends_ns)}{_TIME}", writer, parts, int(has_pauses), start_ns, *part_ends_ns
+    )
 
 
 class Decoder:
@@ -140,13 +142,13 @@ def _decode(kind: str, payload: memoryview) -> Frame | Samples:
 
 
 def _decode_samples(payload: memoryview) -> Samples:
-    mark_count, odd_bytes = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
-    if mark_count < 0 or odd_bytes:
+    end_count, odd_bytes = divmod(len(payload) - _SAMPLES_HEADER.size, 8)
+    if end_count < 0 or odd_bytes:
         raise BadFrame(_NOT_A_FRAME)
     writer, parts, has_pauses, _ = _SAMPLES_HEADER.unpack_from(payload)
     readings = payload[_SAMPLES_HEADER.size - 8 :].cast("q")  # the header ends with the first reading
-    is_complete = parts in (1, 2) and has_pauses in (0, 1) and (mark_count + has_pauses) % (parts + has_pauses) == 0
-    if not is_complete or (mark_count and not readings[0] <= readings[1] <= readings[-1]):
+    is_complete = parts in (1, 2) and has_pauses in (0, 1) and (end_count + has_pauses) % (parts + has_pauses) == 0
+    if not is_complete or (end_count and not readings[0] <= readings[1] <= readings[-1]):
         raise BadFrame(_NOT_A_FRAME)
     spans = tuple(map(sub, readings[1:], readings))
     if min(spans, default=0) < 0:  # the clock went back

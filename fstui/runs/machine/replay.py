@@ -193,11 +193,11 @@ def _sync_share(step: Step) -> float | None:
 
 def _as_samples(begin_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
     """Return the values as consecutive operations that have ended by now."""
-    marks: list[int] = []
+    part_ends_ns: list[int] = []
     end_ns = start_ns = max(begin_ns, now_ns - sum(values))
     for value in values:
         end_ns += value
         if sync_share is not None:
-            marks.append(end_ns - max(1, int(value * sync_share)))
-        marks.append(end_ns)
-    return Samples.from_marks(0, 1 if sync_share is None else 2, start_ns, marks)
+            part_ends_ns.append(end_ns - max(1, int(value * sync_share)))
+        part_ends_ns.append(end_ns)
+    return Samples.from_part_ends(0, 1 if sync_share is None else 2, start_ns, part_ends_ns)

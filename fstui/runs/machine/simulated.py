@@ -139,7 +139,7 @@ class SimulatedProbe(RunningProbe):
         while not (work.has_ended or self._is_stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
             for burst in work.run_until(until_ns):
-                yield Samples.from_marks(burst.writer, burst.parts, burst.start_ns, burst.part_ends_ns)
+                yield Samples.from_part_ends(burst.writer, burst.parts, burst.start_ns, burst.part_ends_ns)
             await machine.pass_time(work.ended_ns if work.has_ended else max(until_ns, work.ended_ns))
         if work.failed_call:
             eio = errno.EIO

@@ -244,7 +244,7 @@ async def remove_left_behind(entry: LedgerEntry) -> str | None:
 
 async def _remove(entry: LedgerEntry) -> None:
     directory = await in_child(take_down, entry, timeout_s=TIMEOUT_S, where=entry.what)
-    await call_helper("measure.helpers.directory.dismantle", directory, timeout_s=TIMEOUT_S, where=directory)
+    await call_helper("measure.helpers.directory.remove_marked", directory, timeout_s=TIMEOUT_S, where=directory)
     await in_child(forget)
 
 

@@ -105,11 +105,11 @@ class AtRiskTracker:
         if self._syncs:
             self._end_unreported(self._syncs)
             self._running_since = {}
-            for key, began_ns, _ in self._syncs.running.values():
+            for key, began_ns, _ in self._syncs.running_syncs.values():
                 self._running_since[key] = min(began_ns / 1e9, self._running_since.get(key, began_ns / 1e9))
         for program in self._programs.values():
             program.direct_files = {}
-        synced_files = self._running_since.keys() | (self._syncs.ended.keys() if self._syncs else set())
+        synced_files = self._running_since.keys() | (self._syncs.ended_syncs.keys() if self._syncs else set())
         for file in self._open_files.files.values() if self._open_files else ():
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
@@ -128,7 +128,7 @@ class AtRiskTracker:
         Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. In the
         latter case, the sync has ended when its file is not being written and the disks were flushed after it began.
         """
-        for thread, (key, began_ns, has_end) in list(syncs.running.items()):
+        for thread, (key, began_ns, has_end) in list(syncs.running_syncs.items()):
             file = self._open_file(key)
             is_over = not has_end and (
                 file is None or (not file.writeback_bytes and self._flushed_at(file) >= began_ns / 1e9)
@@ -158,7 +158,7 @@ class AtRiskTracker:
             for program in row.programs:
                 program.direct_files[file.device] = program.direct_files.get(file.device, 0) + 1
         sync_began = 0.0
-        if self._syncs and (synced_ns := self._syncs.ended.get(key_of(file))):
+        if self._syncs and (synced_ns := self._syncs.ended_syncs.get(key_of(file))):
             sync_began, sync_ended = synced_ns[0] / 1e9, synced_ns[1] / 1e9
             row.add_sync(sync_began, sync_ended, self._now)
         flushed_at = self._flushed_at(file)
@@ -200,7 +200,7 @@ class AtRiskTracker:
         """Add the new names of this second, and drop those that are durable."""
         searches = MAX_SEARCHES
         for (thread, directory), (count, last_ns) in syncs.new_entries.items():
-            began_ns, _ = syncs.ended.get(directory, (0, 0))
+            began_ns, _ = syncs.ended_syncs.get(directory, (0, 0))
             program = self._program_of_thread(thread)
             if not program or began_ns >= last_ns or self._scope.device not in (None, directory[0]):
                 continue
@@ -214,7 +214,7 @@ class AtRiskTracker:
         self._new_names = [
             (program, new)
             for program, new in self._new_names[-MAX_NAMES:]
-            if syncs.ended.get(new.directory, (0, 0))[0] / 1e9 < new.created_at
+            if syncs.ended_syncs.get(new.directory, (0, 0))[0] / 1e9 < new.created_at
             and not new.is_committed(self._now, commits)
         ]
         if len(self._directory_paths) > MAX_NAMES:

@@ -70,7 +70,7 @@ class Requests:
         elif flags & WRITE and sector in self._writing:
             self.writes.add(time_ns - self._writing.pop(sector))
 
-    def take(self) -> Requests:
+    def drain(self) -> Requests:
         """Return the requests since the last call, and reset the counts. Requests in flight are kept."""
         requests = copy(self)
         self.flushes, self.writes = Durations(), Durations()
@@ -146,10 +146,10 @@ class DeviceRecording(EventRecording):
             handle(time_ns, sector, rwbs)
             self._event_count += 1
 
-    def take(self, seconds: float) -> dict[int, Requests]:
+    def drain(self, seconds: float) -> dict[int, Requests]:
         """Return the requests of the last ``seconds`` by device number, and choose ``share`` for the next second."""
         self.read()
         events_per_s = self._event_count / (self.share * seconds)
         self.share = max(MIN_SHARE, min(1.0, MAX_EVENTS_PER_S / events_per_s)) if events_per_s else 1.0
         self._event_count = 0
-        return {device: requests.take() for device, requests in self._requests.items()}
+        return {device: requests.drain() for device, requests in self._requests.items()}

@@ -3,7 +3,7 @@ too low."""
 
 from __future__ import annotations
 
-KEPT_BITS = 6
+PRECISION_BITS = 6
 """How many bits of a duration are kept below its highest bit."""
 MIN_FOR_P99 = 100
 
@@ -25,7 +25,7 @@ class Durations:
         self.sum_ns += duration_ns
         if duration_ns > self.longest_ns:  # noqa: PLR1730
             self.longest_ns = duration_ns
-        dropped_bits = duration_ns.bit_length() - KEPT_BITS - 1
+        dropped_bits = duration_ns.bit_length() - PRECISION_BITS - 1
         bucket = duration_ns >> dropped_bits << dropped_bits if dropped_bits > 0 else duration_ns
         self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 

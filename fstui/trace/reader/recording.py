@@ -126,7 +126,7 @@ class EventRecording:
         raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
 
     @property
-    def kept_bytes(self) -> int:
+    def buffered_bytes(self) -> int:
         return self._store.bytes
 
     def read_format(self, event: TracedEvent) -> int:

@@ -31,18 +31,18 @@ class EventSwitch:
 
     def __init__(self, *events: str) -> None:
         self.events = events
-        self.on = True
+        self.is_on = True
         self._reads_left = 0
 
     def adapt(self, recording: EventRecording, event_count: int) -> bool:
         """Switch the events off if there are too many, or on again. Return whether this call switched them off."""
         self._reads_left = PAUSE_READS if event_count > MAX_PER_S else self._reads_left - 1
-        was_on, self.on = self.on, self._reads_left <= 0
-        if self.on != was_on:
+        was_on, self.is_on = self.is_on, self._reads_left <= 0
+        if self.is_on != was_on:
             for name in self.events:
                 with contextlib.suppress(TracefsError):
-                    recording.switch_event(name, on=self.on)
-        return was_on and not self.on
+                    recording.switch_event(name, on=self.is_on)
+        return was_on and not self.is_on
 
 
 class Syncs(EventRecording):
@@ -52,9 +52,9 @@ class Syncs(EventRecording):
         """``device``: record only the filesystem on it. Raises TracefsError, OSError; then nothing is left behind."""
         self.counts: dict[tuple[int, int, int], int] = {}
         """Syncs that began, by thread, device and inode."""
-        self.ended: dict[FileNumber, tuple[int, int]] = {}
+        self.ended_syncs: dict[FileNumber, tuple[int, int]] = {}
         """Start and end (ns) of the last sync of each file that has ended."""
-        self.running: dict[int, Running] = {}
+        self.running_syncs: dict[int, Running] = {}
         """The running sync of each thread."""
         self.new_entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
         """By thread and directory: the number of new entries, and the time of the last entry."""
@@ -68,7 +68,7 @@ class Syncs(EventRecording):
     @property
     def names_recorded(self) -> bool:
         """Whether new entries of directories are recorded now."""
-        return self._has_names and self._entry_events.on
+        return self._has_names and self._entry_events.is_on
 
     def _enable(self, device_filter: str) -> None:
         handle, file_fields = self.handle, ("common_pid", "dev", "ino")
@@ -106,13 +106,13 @@ class Syncs(EventRecording):
     def begin(self, time_ns: int, thread: int, device: int, inode: int, has_end: bool = True) -> None:
         """Begin a sync. This is called for every sync, so it avoids function calls."""
         file = device, inode
-        previous = self.running.get(thread)
+        previous = self.running_syncs.get(thread)
         # a thread that begins a sync has ended its previous one
-        if previous is not None and self.ended.get(previous[0], (0, 0))[0] < previous[1]:
-            self.ended[previous[0]] = previous[1], time_ns
+        if previous is not None and self.ended_syncs.get(previous[0], (0, 0))[0] < previous[1]:
+            self.ended_syncs[previous[0]] = previous[1], time_ns
         key = thread, device, inode
         self.counts[key] = self.counts.get(key, 0) + 1
-        self.running[thread] = file, time_ns, has_end and self._end_events.on
+        self.running_syncs[thread] = file, time_ns, has_end and self._end_events.is_on
 
     def _begin_without_end(self, time_ns: int, thread: int, device: int, inode: int) -> None:
         self.begin(time_ns, thread, device, inode, has_end=False)
@@ -121,9 +121,9 @@ class Syncs(EventRecording):
         self.begin(time_ns, thread, 0, inode, has_end=False)
 
     def end(self, time_ns: int, thread: int) -> None:
-        file, began_ns, _ = self.running.pop(thread, ((0, 0), 0, False))
-        if self.ended.get(file, (0, 0))[0] < began_ns:
-            self.ended[file] = began_ns, time_ns
+        file, began_ns, _ = self.running_syncs.pop(thread, ((0, 0), 0, False))
+        if self.ended_syncs.get(file, (0, 0))[0] < began_ns:
+            self.ended_syncs[file] = began_ns, time_ns
 
     def add_entry(self, time_ns: int, thread: int, device: int, directory: int) -> None:
         self._entry_count += 1
@@ -141,6 +141,6 @@ class Syncs(EventRecording):
 
     def clear(self) -> None:
         """Forget everything except the running syncs."""
-        for table in (self.counts, self.new_entries, self.ended):
+        for table in (self.counts, self.new_entries, self.ended_syncs):
             table.clear()
         self._unlinking.clear()

@@ -141,7 +141,7 @@ class WatchSession(WaitRecording):
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
         """Raises TracefsError, OSError; then nothing is left behind."""
-        self.whole = Span()
+        self.total = Span()
         self._commits: dict[int, Durations] = {}
         self._committing: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
@@ -203,7 +203,7 @@ class WatchSession(WaitRecording):
         for number, commits in self._commits.items():
             span.commits[block_device(number) or "?"] = commits
         self._commits = {}
-        self.whole.merge(span)
+        self.total.merge(span)
         return span.as_dict()
 
     def _add_devices(self, span: Span) -> None:
@@ -213,7 +213,7 @@ class WatchSession(WaitRecording):
             if change.writes or change.flushes:
                 span.device(name).counters = change
         self._counters = now
-        for number, requests in self._devices.take(span.elapsed_s).items():
+        for number, requests in self._devices.drain(span.elapsed_s).items():
             disk = block_device(number)
             if disk and (requests.flushes.count or requests.writes.count):
                 device = span.device(disk)
@@ -253,7 +253,7 @@ def watch(session: WatchSession) -> None:
         second = session.end_second()
         if not closed:
             say(second=second)
-    say(whole=session.whole.as_dict(), errors=session.errors())
+    say(whole=session.total.as_dict(), errors=session.errors())
 
 
 def make_session(settings: dict[str, Any]) -> WatchSession:

@@ -79,7 +79,7 @@ class RecordingScreen(BaseScreen):
     async def open_recording(self) -> None:
         """Read the recording and choose its worst moment, or the last one."""
         try:
-            answer = await recordings.read_answer(None)
+            answer = await recordings.read_what_happened(None)
         except (OSError, Refused) as trouble:
             self._empty = str(trouble)
             self.redraw()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.probes.files import give_up_if_slow, make_file
+from fstui.measure.probes.files import create_file, give_up_if_slow
 from fstui.measure.wire.stdio import CallError
 
 MIB, S = 1 << 20, 1_000_000_000
@@ -42,9 +42,9 @@ def test_filesystem_without_fsync_for_directories_is_measured(
     monkeypatch.setattr(os, "fsync", refused)
     settings = {"path": "data", "file_bytes": 4096, "offsets": "append", "prefill": "none"}
     if refusal == errno.EINVAL:
-        make_file(settings)
+        create_file(settings)
         assert Path("data").exists()
     else:
         with pytest.raises(CallError, match=os.strerror(refusal)):
-            make_file(settings)
+            create_file(settings)
         assert not Path("data").exists()

@@ -89,12 +89,12 @@ def test_pauses_between_operations_are_not_decoded(parts: int, times: list[int],
 
 @pytest.mark.parametrize("marks", [[20, 19, 30, 40], [20, 30, 40, 38], [20, 2**61, 40, 50]])
 def test_clock_that_goes_back_counts_as_zero(marks: list[int]) -> None:
-    samples = Samples.from_marks(0, 1, 10, marks)
+    samples = Samples.from_part_ends(0, 1, 10, marks)
     assert list(samples.spans_ns) == [max(0, after - before) for before, after in pairwise([10, *marks])]
 
 
 def test_operation_begins_when_the_previous_one_ended() -> None:
-    samples = Samples.from_marks(3, 2, 10, [12, 17, 18, 40])
+    samples = Samples.from_part_ends(3, 2, 10, [12, 17, 18, 40])
     assert (samples.durations_ns(0), samples.durations_ns(1)) == ((2, 1), (5, 22))
     assert (list(samples.begins_ns), list(samples.ends_ns)) == ([10, 17], [17, 40])
 

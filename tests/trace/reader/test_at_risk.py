@@ -81,7 +81,7 @@ class PreparedSyncs(Syncs):
     """Gets its events from the test."""
 
     def __init__(self) -> None:
-        self.counts, self.ended, self.running, self.new_entries = {}, {}, {}, {}
+        self.counts, self.ended_syncs, self.running_syncs, self.new_entries = {}, {}, {}, {}
         self._entry_count = 0
         self._unlinking = {}
         self._end_events = EventSwitch()
@@ -96,11 +96,11 @@ class PreparedSyncs(Syncs):
 def test_the_next_sync_of_a_thread_ends_the_previous_one() -> None:
     syncs = PreparedSyncs()
     syncs.begin(100, 5, *FILE)
-    assert syncs.ended == {}
+    assert syncs.ended_syncs == {}
     syncs.begin(200, 5, *FILE)
-    assert (syncs.ended[FILE], syncs.counts) == ((100, 200), {(5, *FILE): 2})
+    assert (syncs.ended_syncs[FILE], syncs.counts) == ((100, 200), {(5, *FILE): 2})
     syncs.end(250, 5)
-    assert (syncs.ended[FILE], syncs.running) == ((200, 250), {})
+    assert (syncs.ended_syncs[FILE], syncs.running_syncs) == ((200, 250), {})
 
 
 def test_without_cachestat_syncs_alone_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def replica_cut(case: Case) -> Iterator[Conclusion]:
     cuts = [
         CutStep(step, step.figures)
         for step in case.evidence.steps
-        if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_answered and step.figures.acknowledged
+        if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_recovered and step.figures.acknowledged
     ]
     if unexpected := [cut for cut in cuts if cut.figures.primary_is_durable and cut.figures.lost_on_primary]:
         yield _lost_despite_settings(unexpected)
