@@ -10,7 +10,7 @@ from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.watch import WatchCounts
 from fstui.state import runs
 from fstui.tui.drawing import filesystem
-from fstui.tui.drawing.charts import OF_SYNCS, last_minutes
+from fstui.tui.drawing.charts import SYNC_FIGURES, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
 from fstui.tui.iostats import IoStats, Recent, of_second, stats_between, total
 from fstui.tui.screens.storage import StorageScreen
@@ -99,7 +99,7 @@ def test_a_quiet_second_has_no_latency() -> None:
 
 
 def of_programs(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
-    return last_minutes("all programs", OF_SYNCS, recent, total, width=width, height=height)
+    return last_minutes("all programs", SYNC_FIGURES, recent, total, width=width, height=height)
 
 
 def test_without_a_trace_only_devices_are_charted() -> None:

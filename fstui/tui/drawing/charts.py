@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import ceil, floor, log10
 from statistics import median
@@ -14,7 +14,7 @@ from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
-from fstui.tui.iostats import Recent, Sample
+from fstui.tui.iostats import IoStats, Recent, Sample, sum_devices, total
 from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
 
 MIN_AREA_LINES = 6
@@ -75,10 +75,10 @@ def block(eighths: int, row: int) -> str:
     return _BLOCKS[min(max(eighths - 8 * row, 0), 8)]
 
 
-def column(dots: int, row: int) -> str:
-    """Return the cell of a column of that many dots in a row, four dots in each; row 0 is the lowest."""
-    filled = min(max(dots - 4 * row, 0), 4)
-    return chr(0x2800 + _BRAILLE[0][filled] + _BRAILLE[1][filled]) if filled else " "
+def column(left: int, right: int, row: int) -> str:
+    """Return the cell in a row of two columns that are this many dots high, four dots per row; row 0 is the lowest."""
+    left_dots, right_dots = (min(max(dots - 4 * row, 0), 4) for dots in (left, right))
+    return chr(0x2800 + _BRAILLE[0][left_dots] + _BRAILLE[1][right_dots]) if left_dots or right_dots else " "
 
 
 def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
@@ -96,7 +96,7 @@ class Figure(NamedTuple):
 
     name: str
     value: Callable[[Any], float | None]
-    """Of a sample: IoStats, or what else a screen collects."""
+    """Of a sample: IoStats, or another type that a screen collects."""
     words: Callable[[float], str]
     min_scale: float
     """The scale ends at this value or above."""
@@ -118,18 +118,18 @@ BUSY = Figure("busy", lambda stats: None if stats.busy is None else min(stats.bu
 SYNCS = Figure("syncs/s", lambda stats: stats.per_s("syncs"), rate, 10)
 SYNC_NS = Figure("a sync takes", lambda stats: stats.ns_per_sync, duration_ns, 1e5, colour=TIME)
 LONGEST_SYNC_NS = Figure("the longest sync", lambda stats: stats.longest_sync_ns, duration_ns, 1e5, colour=TIME)
-OF_DEVICES = (
+DEVICE_FIGURES = (
     (FLUSHES, FLUSH_MS, WRITES, BUSY, WRITE_MS, READS),
     (FLUSHES, FLUSH_MS, WRITES, WRITE_MS, READS, BUSY),
     (FLUSHES, WRITES, READS, FLUSH_MS, WRITE_MS, BUSY),
 )
-"""What to chart for devices, with one, two or three charts side by side."""
-OF_SYNCS = (
+"""The figures to chart for devices, on screens with one, two or three columns of charts."""
+SYNC_FIGURES = (
     (SYNC_NS, FLUSH_MS, SYNCS, LONGEST_SYNC_NS, FLUSHES, WRITES),
     (SYNC_NS, FLUSH_MS, LONGEST_SYNC_NS, SYNCS, FLUSHES, WRITES),
     (SYNC_NS, LONGEST_SYNC_NS, FLUSH_MS, SYNCS, FLUSHES, WRITES),
 )
-"""What to chart for the programs that wait, and the devices below them."""
+"""The figures to chart for the programs that wait, and for the devices below them."""
 
 
 class Layout(NamedTuple):
@@ -137,8 +137,8 @@ class Layout(NamedTuple):
     chart_width: int
     cells: int
     cell_s: int
-    """Seconds of one cell of a full chart. A chart is sent once in this time, which is longer on a small terminal: its
-    line may be slow."""
+    """Seconds per cell of a full chart, which is sent once in this time. It is longer on a small terminal, because its
+    connection may be slow."""
 
 
 def layout(width: int) -> Layout:
@@ -157,7 +157,7 @@ def last_minutes(
     height: int,
     cell_s: int | None = None,
 ) -> Sequence[Text]:
-    """Draw area charts of samples, of which ``join`` adds up those of half a cell."""
+    """Draw area charts of samples. ``join`` adds up the samples of half a cell."""
     if height < MIN_AREA_LINES:
         return ()
     room = layout(width)
@@ -165,6 +165,17 @@ def last_minutes(
     first_s, last_s = recent.shown_s(cell_s, 2 * room.cells)
     series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * room.cells))
     return areas(name, figures, series, last_s - first_s, width=width, height=height)
+
+
+def device_minutes(
+    name: str, devices: Sequence[str], recent: Recent[Mapping[str, IoStats]], width: int, height: int
+) -> Sequence[Text]:
+    """Draw area charts of what these devices did together."""
+
+    def join(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
+        return total(sum_devices(sample[device] for device in devices if device in sample) for sample in samples)
+
+    return last_minutes(name, DEVICE_FIGURES, recent, join, width=width, height=height)
 
 
 @lru_cache(maxsize=2)  # the series changes only when a cell is full, but the screen is drawn every second
@@ -203,23 +214,15 @@ def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> lis
     head = f"   {figure.name}"
     peak = f"at most {figure.words(highest)}" if highest else ""
     drawn = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(head))} ", FAINT)]]
+    # zero still shows one dot, an unknown value none
+    dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
     for row in reversed(range(rows)):
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
-        dots = [_dots(value, top, row, rows) for value in values]
-        pairs = zip(dots[::2], dots[1::2], strict=True)
-        area = "".join(chr(0x2800 + _BRAILLE[0][a] + _BRAILLE[1][b]) if a or b else " " for a, b in pairs)
+        area = "".join(column(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
         shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # the quarters in the middle share one
         style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else shade
         drawn.append([(f"{label:>{_LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
-
-
-def _dots(value: float | None, top: float, row: int, rows: int) -> int:
-    """Return how many of the four dots in this row are filled. Zero still shows one dot; an unknown value none."""
-    if value is None:
-        return 0
-    filled = max(floor(min(value / top, 1) * rows * 4 + 0.5), 1)
-    return max(min(filled - 4 * row, 4), 0)
 
 
 def _minutes(seconds: float) -> str:

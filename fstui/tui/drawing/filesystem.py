@@ -21,7 +21,7 @@ from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled, line, paragraph, rule
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
-from fstui.tui.iostats import IoStats, Recent, sum_devices, total
+from fstui.tui.iostats import IoStats, Recent
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
 
 if TYPE_CHECKING:
@@ -148,11 +148,7 @@ def last_minutes(
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
     devices = sorted({node.id for node in entry.devices if node.id in stats})
-
-    def of_devices(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
-        return total(sum_devices(sample[device] for device in devices if device in sample) for sample in samples)
-
-    return charts.last_minutes(" + ".join(devices), charts.OF_DEVICES, recent, of_devices, width=width, height=height)
+    return charts.device_minutes(" + ".join(devices), devices, recent, width, height)
 
 
 def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:

@@ -11,10 +11,11 @@ from rich.text import Text
 from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
 from fstui.report.stack import health, kind_label, link, stack_line, unread
-from fstui.tui.drawing.cells import StyledText, drawn_width, fit, fit_list, line, paragraph
+from fstui.tui.drawing.cells import StyledText, drawn_width, fit, fit_list, line, paragraph, rule
 from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
 
 if TYPE_CHECKING:
+    from fstui.model.plan import Plan
     from fstui.model.settings import Settings
     from fstui.report.reach import DataPlace, Reach
     from fstui.runs.simulation import Simulated
@@ -112,6 +113,16 @@ def reach_lines(
         bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, room)
         drawn.append(line(f"   {fit(name, names)}  ", *bar))
     return drawn
+
+
+def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
+    """Draw where the data of each step should be after a call, and the I/O path."""
+    if not target.stack:
+        return []
+    steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
+    reach = reach_lines(steps, target, width) if steps else []
+    title = [rule(width, EXPECTED_REACH, REACH_LEGEND)] if steps else []
+    return [*title, *reach, rule(width, "I/O path"), *tree(target, width)]
 
 
 def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room: int) -> list[StyledText]:

@@ -115,7 +115,7 @@ def rates(view: LatencyView, width: int, height: int) -> list[Text]:
         *(
             line(
                 (f"{labels.get(row, ''):>{LABEL - 2}} {'┤' if row in labels else '│'}", FAINT),
-                ("".join(column(filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
+                ("".join(column(filled, filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
             )
             for row in reversed(range(rows))
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -24,7 +25,7 @@ from fstui.report.text import origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, StyledText, fit, line, paragraph, rule, shown, title_line
+from fstui.tui.drawing.cells import Column, StyledText, fit, line, paragraph, shown, title_line
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -105,15 +106,17 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
     return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
 
 
-def notes(offer: Offer, target: Target | None, busy: StyledText, setting: str, width: int) -> list[Text]:
+def notes(
+    offer: Offer, target: Target | None, activity: StyledText, setting: str, *, width: int, height: int
+) -> list[Text]:
     """Return why the run is refused, or what it writes and its command; then what the scenario measures and how."""
     room = min(width, _MAX_PROSE_WIDTH)
     reasons = [medium.reason for medium in _media(target) if medium.reason and setting == offers.MEDIUM]
-    about = paragraph(" ".join(offer.form.help.split()), room)
-    if offer.refusal:
-        return [*paragraph(offer.refusal, room, " ✗ ", BAD), line(), *about]
     lines = paragraph(f"Medium: {reasons[0]}.", room) if reasons else []
-    if offer.plan and target:
+    pictures: list[Text] = []
+    if offer.refusal:
+        lines = paragraph(offer.refusal, room, " ✗ ", BAD)
+    elif offer.plan and target:
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
             lines += paragraph(f"{count} skipped: {reason}", room, " – ")
@@ -123,10 +126,24 @@ def notes(offer: Offer, target: Target | None, busy: StyledText, setting: str, w
         else:
             lines += paragraph(amount, room)
         lines += paragraph(offer.command, room, " $ ")
-        words, style = busy
+        words, style = activity
         lines += paragraph(words, room, " ! " if style == DOUBT else "   ", style) if words else []
-    pictures = _pictures(offer.plan, target, width) if isinstance(offer.plan, Plan) and target and target.stack else []
+        pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
+    help_text = " ".join(offer.form.help.split())
+    about, room_below = paragraph(help_text, room), height - len(lines) - 1
+    if room_below <= len(about) and room_below < len(about) + len(pictures):
+        about = _whole_sentences(help_text, room, room_below - 1)  # the last line says how many lines follow
     return [*lines, line(), *about, *pictures]
+
+
+def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
+    """Draw a text with a gap after the last sentence that ends within the height, so that no cut splits a sentence."""
+    sentences = re.split("(?<=[.?!]) ", text)
+    for count in range(len(sentences) - 1, 0, -1):
+        lines = paragraph(" ".join(sentences[:count]), width)
+        if len(lines) <= height:
+            return [*lines, *[line()] * (height - len(lines)), *paragraph(" ".join(sentences[count:]), width)]
+    return paragraph(text, width)
 
 
 def extent(offer: Offer, chosen: Choices) -> str:
@@ -162,13 +179,6 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
     return f"Writes {amount} into {directory}/.fstui-…, then removes it.{server}"
-
-
-def _pictures(plan: Plan, target: Target, width: int) -> list[Text]:
-    steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
-    reach = io_path.reach_lines(steps, target, width) if steps else []
-    title = [rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
-    return [*title, *reach, rule(width, "I/O path"), *io_path.tree(target, width)]
 
 
 def _text(setting: Setting, text: str) -> str:

@@ -138,7 +138,7 @@ def _chart(
     for row in reversed(range(rows)):
         style = shades_of_rows[rows < 3 or row * 4 >= rows]
         signs = [
-            (charts.column(filled, row) * column_width, DOUBT if is_unusual else style)
+            (charts.column(filled, filled, row) * column_width, DOUBT if is_unusual else style)
             for filled, is_unusual in zip(dots, unusual, strict=True)
         ]
         signs[cursor] = (f"│{signs[cursor][0][1:]}", HEAD) if signs[cursor][0].isspace() else signs[cursor]

@@ -9,7 +9,6 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.model.judgement import TOO_SLOW
-from fstui.model.plan import Plan
 from fstui.model.quantities import clock, count, counted, duration_ns, percent, rate, ratio, seconds, size
 from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
@@ -148,16 +147,6 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     return lines + idle_lines
 
 
-def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
-    """Draw where the data of each step should be after a call, and the I/O path."""
-    if not target.stack:
-        return []
-    steps = [(step.name, step.settings) for step in plan.steps if not step.skip]
-    reach = io_path.reach_lines(steps, target, width) if steps else []
-    title = [rule(width, io_path.EXPECTED_REACH, io_path.REACH_LEGEND)] if steps else []
-    return [*title, *reach, rule(width, "I/O path"), *io_path.tree(target, width)]
-
-
 def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Settings) -> bool:
     """Return whether other processes also flushed, so that fstui's part of the counts is unknown."""
     if isinstance(step, Step) and progress.counts.shared_with_others(step):
@@ -219,7 +208,7 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
     return paragraph(f"writers before the run: {'; '.join(parts)}", width, style=FAINT)
 
 
-def busy(stats: dict[str, IoStats], target: Target) -> StyledText:
+def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
     """Return what other processes do to the lowest devices now, and its style; empty if they do nothing."""
     parts, style = [], FAINT
     for node in target.lowest:

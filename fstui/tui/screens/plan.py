@@ -22,8 +22,8 @@ from fstui.tui.drawing import charts
 from fstui.tui.drawing import history as drawn_history
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
-from fstui.tui.drawing.run import busy
-from fstui.tui.iostats import DeviceActivity, IoStats, Recent, sum_devices, total
+from fstui.tui.drawing.run import other_activity
+from fstui.tui.iostats import DeviceActivity, IoStats, Recent
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD, KEY
@@ -344,17 +344,12 @@ class PlanScreen(BaseScreen):
         runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
         lines = drawn_history.earlier(runs, width, height // 2) if self.saved_runs is not None else []
         devices = [node.id for node in self._target.lowest] if self._target else []
-
-        def of_devices(samples: Sequence[Mapping[str, IoStats]]) -> IoStats:
-            return total(sum_devices(sample[device] for device in devices if device in sample) for sample in samples)
-
-        room, name = height - len(lines), f"other processes on {' + '.join(devices)}"
-        last_minutes = charts.last_minutes(name, charts.OF_DEVICES, self.recent, of_devices, width=width, height=room)
-        return [*lines, *last_minutes]
+        name = f"other processes on {' + '.join(devices)}"
+        return [*lines, *charts.device_minutes(name, devices, self.recent, width, height - len(lines))]
 
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:
             return []
-        other_activity = busy(self.activity.stats, self._target) if self._target else ("", "")
-        notes = drawing.notes(self.offer, self._target, other_activity, self.setting, width)
+        activity = other_activity(self.activity.stats, self._target) if self._target else ("", "")
+        notes = drawing.notes(self.offer, self._target, activity, self.setting, width=width, height=height - 1)
         return [rule(width, "what it does"), *notes]

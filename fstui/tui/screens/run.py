@@ -18,7 +18,7 @@ from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.runs.runner import RunInProgress
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, Command
-from fstui.tui.drawing import latency
+from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing import run as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.latency import LatencyView
@@ -186,7 +186,7 @@ class RunScreen(BaseScreen):
         return drawing.requested_and_counted(self.shown, width, height)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        return drawing.expected_path(self.progress.plan, self.progress.target, width)
+        return io_path.expected_path(self.progress.plan, self.progress.target, width)
 
     def _view(self) -> LatencyView:
         progress = self.shown

@@ -170,7 +170,9 @@ class WatchScreen(FollowingScreen):
         top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
         rows = [*top, *self._waits(width)]
         room = height - len(rows) - 1
-        minutes = charts.last_minutes("all programs", charts.OF_SYNCS, self._recent, total, width=width, height=room)
+        minutes = charts.last_minutes(
+            "all programs", charts.SYNC_FIGURES, self._recent, total, width=width, height=room
+        )
         return [*rows, line(), *minutes] if minutes else rows
 
     def _waits(self, width: int) -> list[Text]:
