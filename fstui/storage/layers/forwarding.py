@@ -47,7 +47,7 @@ PARITY = Forwarded("each", "sometimes", "shared")
 """RAID 4, 5 and 6: what a FUA write becomes depends on the stripe cache."""
 ONE_PATH = Forwarded("shared", "shared", "shared")
 """One of several paths."""
-FLUSHES_AND_SOME_WRITES = Forwarded("each", "sometimes", "sometimes")
+SOME_WRITES = Forwarded("each", "sometimes", "sometimes")
 """A disk of a RAID-Z group: every flush, and a part of the writes that is not known."""
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""

@@ -12,15 +12,7 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
 from fstui.storage.claims import Claims, missing_reading
-from fstui.storage.layers.forwarding import (
-    ALL,
-    FLUSHES_AND_SOME_WRITES,
-    INTENT_LOG,
-    SOMETIMES,
-    Forwarded,
-    Member,
-    by_role,
-)
+from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import LayerDescription, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
@@ -242,13 +234,7 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         return self.tolerated_failures(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        return (
-            ALL
-            if self.name == "mirror"
-            else FLUSHES_AND_SOME_WRITES
-            if self.name.startswith(("raidz", "draid"))
-            else SOMETIMES
-        )
+        return ALL if self.name == "mirror" else SOME_WRITES if self.name.startswith(("raidz", "draid")) else SOMETIMES
 
 
 KINDS = (

@@ -6,7 +6,7 @@ import pytest
 from fstui.model.storage import Node, Target
 from fstui.storage.claims import Answer
 from fstui.storage.layers import kind
-from fstui.storage.layers.forwarding import ALL, FLUSHES_AND_SOME_WRITES, INTENT_LOG, SOMETIMES, Forwarded, Member
+from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, Member
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
 from tests.factories.looking import look
@@ -27,8 +27,8 @@ def test_throughput_bias_bypasses_the_slog() -> None:
 
 
 @pytest.mark.parametrize(("name", "tolerates", "gets"), [
-    ("mirror-0", 3, ALL), ("raidz1-0", 1, FLUSHES_AND_SOME_WRITES), ("raidz2-0", 2, FLUSHES_AND_SOME_WRITES),
-    ("raidz3-1", 3, FLUSHES_AND_SOME_WRITES), ("draid2:4d:9c:1s-0", 2, FLUSHES_AND_SOME_WRITES),
+    ("mirror-0", 3, ALL), ("raidz1-0", 1, SOME_WRITES), ("raidz2-0", 2, SOME_WRITES),
+    ("raidz3-1", 3, SOME_WRITES), ("draid2:4d:9c:1s-0", 2, SOME_WRITES),
     ("replacing-0", 0, SOMETIMES),
 ])  # fmt: skip
 def test_group_tolerates_what_its_name_says(name: str, tolerates: int, gets: Forwarded) -> None:
