@@ -26,7 +26,7 @@ Operation = Literal[
 ]  # fmt: skip
 NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
 MIN_PUBLISHED = 8
-"""A class of medium needs at least this many published rates of durable writes to be described by them."""
+"""Describe a class of medium by its published rates of durable writes only if there are at least this many."""
 _BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     ((), "fdatasync"): "fdatasync",
     ((), "fsync"): "fsync",
@@ -41,7 +41,7 @@ _ROTATING: frozenset[MediumClass] = frozenset({"hdd-5400", "hdd-7200", "hdd-1000
 
 
 class Reference(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One measurement, published or of the user's own."""
+    """One measurement: published, or made by the user."""
 
     device: str
     medium: MediumClass
@@ -71,7 +71,7 @@ class Placement(NamedTuple):
     per_s: float
     block_bytes: int
     media: frozenset[MediumClass]
-    """The classes of the published references; empty for all classes, if the medium is not known."""
+    """The classes of the published references. If the medium is not known: empty, which means all classes."""
     published: tuple[Reference, ...]
     """The published references, slowest first."""
     own: tuple[Reference, ...] = ()
@@ -108,7 +108,7 @@ def published(operation: Operation | None, media: Iterable[MediumClass] = ()) ->
 
 
 def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
-    """Return the published class of these media; None if one is unknown, or if all have too few references together."""
+    """Return the published class of these media; None if one is unknown, or if there are too few references in all."""
     classes = comparable(media)
     references = [reference for reference in _durable() if reference.medium in classes]
     if len(references) < MIN_PUBLISHED:
@@ -168,7 +168,8 @@ def rates(case: Case) -> dict[Operation, tuple[int, float]]:
 
 
 def find_placements(run: Run) -> tuple[Placement, ...]:
-    """Place the run's rates among the references. Rates with most references come first, unsynced O_DIRECT last.
+    """Place the run's rates among the references. Operations with the most references of the user's own come first,
+    then those with the most published ones. Unsynced O_DIRECT comes last.
 
     Return nothing if fstui limited the rate, or if the syncs may not be durable and so may be faster than any disk.
     """
@@ -202,7 +203,7 @@ def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
 
 
 def applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
-    """Return the references for the same classes of medium and, if a class is unknown, also for the same models."""
+    """Return the references for the same classes of medium. If a class is unknown, the models must match as well."""
     media, models = _media(case), _models(case)
     same_media = (reference for reference in references if reference.media == media)
     if comparable(case.commit_media):
@@ -211,7 +212,7 @@ def applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnRefer
 
 
 def make_references(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
-    """Make one reference per operation, block size and kind of storage. Raises Refused for an unsuitable run."""
+    """Create one reference per operation, block size and kind of storage. Raises Refused for an unsuitable run."""
     rates_by_key: dict[_ReferenceKey, list[float]] = defaultdict(list)
     for run in runs:
         if reason := why_unsuitable(run):

@@ -26,8 +26,8 @@ bytes written."""
 TraceCount = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace shows at a layer; None for a layer without a trace."""
 UNKNOWN = Range(inf, 0)
-"""An inverted range that supports no conclusion: flushes are reported missing only if ``low`` is small, and as arrived
-only if ``high`` is large. The minimum of ``low`` and the maximum of ``high`` over members ignore this range."""
+"""An impossible range, so no rule concludes anything from it: a rule reports missing flushes only if ``low`` is below
+its limit, and arrived flushes only if ``high`` is above it. The minimum and the maximum over members ignore it."""
 MIN_SHARE = 0.1
 """A member with less than this share of the busiest member's bytes was idle in the step."""
 
@@ -56,7 +56,7 @@ class Composition:
         self._edges: dict[str, tuple[Edge, ...]] = {}
 
     def arrived_range(self, quantity: Quantity) -> Range:
-        """Return the lowest and the highest count of a member. The counts include requests of other processes."""
+        """Return the lowest and the highest count among the members. The counts include requests of other processes."""
         paths = Counter(end.id for end in self._path_ends(self._filesystem, quantity))
         return self._arrived_range(self._filesystem, quantity, paths, {})
 
@@ -128,12 +128,12 @@ class Composition:
         if node.id not in cache:
             own = self._own_count(node, quantity)
             if own is None:
-                cache[node.id] = self._composed(node, quantity, paths, cache)
+                cache[node.id] = self._range_of_members(node, quantity, paths, cache)
             else:  # a device on several paths counts what arrives by each of them
                 cache[node.id] = _divided(own, max(1, paths[node.id]))
         return cache[node.id]
 
-    def _composed(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
+    def _range_of_members(self, node: Node, quantity: Quantity, paths: Counter[str], cache: dict[str, Range]) -> Range:
         ranges = [self._arrived_range(edge.node, quantity, paths, cache) for edge in self.active_edges(node, quantity)]
         shares = [
             _divided(self._arrived_range(edge.node, quantity, paths, cache), edge.forwarded.copies)
@@ -180,12 +180,15 @@ class Composition:
 
     def _own_bytes(self, node: Node) -> Range | None:
         counters = flush_counters(node, self._step)
-        # only at the end of the path, because a layer further up may duplicate or split the bytes that it counts
+        # use only the bytes of a layer at the end of the path, because a layer above may duplicate or split them
         written = counters.written_bytes if counters and not self._path_ids.intersection(node.below) else None
         return None if written is None else Range(written, written)
 
     def _path_ends(self, node: Node, quantity: Quantity) -> Iterator[Node]:
-        """Yield the layer that counts on each path down from ``node``. A layer on two paths appears twice."""
+        """On each path down from ``node``, yield the first layer with a count of its own, even if it is ``UNKNOWN``.
+
+        A layer on two paths appears twice.
+        """
         if self._own_count(node, quantity) is not None:
             yield node
             return
@@ -223,14 +226,14 @@ class LevelCounts(NamedTuple):
 
 def level_counts(stack: Stack, level: Level, step: Step | Snapshot, *, fua: bool) -> LevelCounts:
     """Combine the counters of a level. ``fua``: each write of the step is marked FUA if the device supports FUA."""
-    composed = Composition(stack, level, step)
+    composition = Composition(stack, level, step)
     quantity: Quantity = "fua" if fua and level.claims_fua is not False else "flushes"
     return LevelCounts(
-        devices=composed.counting_layers(quantity) or level.devices,
-        flushes=_if_known(composed.arrived_range(quantity)),
-        written_bytes=_written_range(composed, step),
-        # a count of FUA writes needs no allowance for FUA writes that reach only one device
-        fua_reaches_all=quantity == "fua" or composed.fua_reaches_all(),
+        devices=composition.counting_layers(quantity) or level.devices,
+        flushes=_if_known(composition.arrived_range(quantity)),
+        written_bytes=_written_range(composition, step),
+        # if FUA writes themselves are counted, it does not matter that each may reach only one device
+        fua_reaches_all=quantity == "fua" or composition.fua_reaches_all(),
     )
 
 
@@ -246,12 +249,12 @@ def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
     return next((counters for counters in step.counters if counters.device == node.id), None) if node.counted else None
 
 
-def _written_range(composed: Composition, step: Step | Snapshot) -> Range | None:
+def _written_range(composition: Composition, step: Step | Snapshot) -> Range | None:
     """Return the bytes that arrived; if it is unknown how members share them, the sum over the devices with data."""
-    arrived_range = _if_known(composed.arrived_range("bytes"))
+    arrived_range = _if_known(composition.arrived_range("bytes"))
     if arrived_range is not None:
         return arrived_range
-    all_counters = (flush_counters(node, step) for node in composed.holding_layers())
+    all_counters = (flush_counters(node, step) for node in composition.holding_layers())
     amounts = [counters.written_bytes if counters else None for counters in all_counters]
     total = sum(amount for amount in amounts if amount is not None)
     return None if None in amounts or not amounts else Range(total, total)

@@ -1,6 +1,6 @@
 """Whether flushes have an effect, and on which of the lowest devices that was observed.
 
-If flushes take equally long however much unsynced data there is, they have nothing to write back, or do not do it.
+If flushes take equally long for any amount of unsynced data, they have nothing to write back or do not write it back.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FlushGrowth(NamedTuple):
 
     @property
     def device_times_are_flat(self) -> bool:
-        """Whether the devices' own flushes do not take longer, by their counters or by the trace."""
+        """Whether the counters or the trace show that the devices' own flushes do not take longer."""
         if self.has_device_times and not self.working_devices:
             return True
         first, *_, last = self.points
@@ -164,22 +164,22 @@ class LowestDevices:
         """Whether all devices are verified, as required for more than low confidence in durability."""
         return bool(self.all) and not self.unverified
 
-    def doubt(self, known: Iterable[Node] = ()) -> str:
-        """Return a sentence about the unverified devices, except memory and ``known``. It starts with a space.
+    def doubt(self, excluded: Iterable[Node] = ()) -> str:
+        """Return a sentence about the unverified devices, except memory and ``excluded``. It starts with a space.
 
         Without such a device, but with an unverified virtual disk, the sentence says what the hypervisor usually does.
         """
-        excluded = {node.id for node in (*known, *self._stack.in_memory)}
-        doubtful = [node for node in self.unverified if node.id not in excluded]
+        excluded_ids = {node.id for node in (*excluded, *self._stack.in_memory)}
+        doubtful = [node for node in self.unverified if node.id not in excluded_ids]
         if not doubtful:
             platform = platforms.find(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
             return f" {platform.habit}." if platform else ""
         if self._host.virtualization:
-            return f" What the host does with data for {words.devices(doubtful)} cannot be seen from here."
+            return f" fstui cannot see what the host does with data for {words.devices(doubtful)}."
         return f" Nothing in this run shows that flushes have an effect on {words.devices(doubtful)}."
 
     def _is_verified(self, node: Node) -> bool:
-        """Return whether the device acts on flushes or is known to be safe. In a guest, neither can be verified,
-        because the host's memory may do the work and the reported medium may be wrong."""
+        """Return whether the device acts on flushes or is known to be safe. In a guest, neither can be verified: the
+        time may come from the host's memory instead of the drive, and the reported medium may be wrong."""
         works = node.id in self._working_ids and is_attached_here(node)
         return self._host.virtualization is None and (works or is_safe_drive(node))

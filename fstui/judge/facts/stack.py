@@ -99,12 +99,12 @@ class Stack:
 
     @cached_property
     def written_layers(self) -> tuple[Node, ...]:
-        """The layers that writes and flushes may reach, so no origin of a snapshot, spare or failed member."""
+        """The layers that writes and flushes may reach. Excludes origins of snapshots, spares and failed members."""
         return self._reached_layers(lambda forwarded: not forwarded.is_only_read)
 
     @cached_property
     def holding_devices(self) -> tuple[Node, ...]:
-        """The lowest layers that hold acknowledged data, now or after a write-back, so no spares or read caches."""
+        """The lowest layers that hold acknowledged data, now or after a write-back. Excludes spares and read caches."""
         return tuple(node for node in self._reached_layers(lambda _: True) if node.lowest)
 
     @cached_property
@@ -120,13 +120,13 @@ class Stack:
         return tuple(node for node in self.lowest if node.id in reached)
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers directly below, as far as the stack contains them."""
+        """Return the layers directly below that are in the stack."""
         return tuple(child for child in self.nodes if child.id in node.below)
 
     def flushed_below(self, node: Node) -> tuple[Node, ...]:
         """Return the layers that must get a layer's flushes, nearest first.
 
-        A layer that keeps each write need not forward flushes.
+        A layer that makes each write durable when it completes need not forward flushes.
         """
 
         def receivers(layer: Node) -> tuple[Node, ...]:
@@ -144,7 +144,8 @@ class Stack:
         return not any(above.may_reduce_bytes for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
-        """Return whether a "write through" on the path to this device drops flushes; None if this is not known."""
+        """Return whether the kernel drops flushes at a "write through" layer on the path to this device; None if this
+        is not known."""
         if device not in level.devices:
             return None
         on_path = (node for node in level.path if device.id in {node.id, *_walk(self.children(node), self.children)})
@@ -169,8 +170,9 @@ class Stack:
         if not stale:
             return ()
         top = self.nodes[0]
-        together = self._fatal_layers(top, stale, is_stale=True)  # without layers below another stale layer
-        return tuple(node for node in stale if node in together or self._fatal_layers(top, (node,), is_stale=True))
+        fatal = self._fatal_layers(top, stale, is_stale=True)
+        # this call does not return layers below another stale layer, so each layer is also checked alone
+        return tuple(node for node in stale if node in fatal or self._fatal_layers(top, (node,), is_stale=True))
 
     def _fatal_layers(self, node: Node, lost: tuple[Node, ...], *, is_stale: bool = False) -> tuple[Node, ...]:
         """Return the layers among ``lost`` that make ``node`` lose data.

@@ -113,7 +113,7 @@ def test_work_is_a_local_drives_own(changes: dict[str, Any], verified: bool) -> 
     assert not devices(where, *growing()).verified
     in_guest = devices(where, *growing("sda"), host=GUEST)
     assert names(in_guest.unverified) == ["sda"]
-    assert in_guest.doubt() == " What the host does with data for sda cannot be seen from here."
+    assert in_guest.doubt() == " fstui cannot see what the host does with data for sda."
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_memory_is_not_named_as_unverified() -> None:
     where = target(filesystem(below=("dm-0",)), cached, memory, disk())
     found = devices(where, *growing("sda"), host=GUEST)
     assert names(found.unverified) == ["ram0", "sda"]
-    assert found.doubt() == " What the host does with data for sda cannot be seen from here."
+    assert found.doubt() == " fstui cannot see what the host does with data for sda."
 
 
 def test_nothing_is_verified_while_other_processes_flush() -> None:

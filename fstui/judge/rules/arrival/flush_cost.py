@@ -25,9 +25,9 @@ Ask the administrator of the host. Declare what you know (`--medium ssd-plp`). T
 cut the host's power.
 
 ## Details
-Confidence is low unless each lowest device takes longer itself, because a slow disk can hide another disk that ignores
-flushes (a cache's SSD, an external journal, a mirror's member). Confidence is also low in a guest, and behind a USB
-bridge, a RAID controller or a network.
+Confidence is low unless the flush time of each lowest device itself grows, because a slow disk can hide another disk
+that ignores flushes (a cache's SSD, an external journal, a mirror's member). Confidence is also low in a guest, and
+behind a USB bridge, a RAID controller or a network.
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
     largest = max(growths, key=lambda growth: growth.points[-1].bytes)
     extra = added_time(write, flushed)
     looks_growing = all(growth.looks_growing for growth in growths)
-    growth_text = "and its growth is not the device's own" if looks_growing else "however much data is unsynced"
+    growth_text = (
+        "and the growth of its time does not come from the device" if looks_growing else "however much data is unsynced"
+    )
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {growth_text}",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {growth_text} ({largest.summary}), "

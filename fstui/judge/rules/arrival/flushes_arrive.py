@@ -71,7 +71,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
         sentence=f"{_flushes(deepest, per_sync)} to {where}"
         f"{_attribution(case, deepest)}. {_idle_devices(deepest)}{unproven}This is based on "
         f"{words.time_judged(account.step for account in deepest)}; only a power cut proves more."
-        f"{'' if unproven else case.lowest_devices.doubt(known=first.devices)}",
+        f"{'' if unproven else case.lowest_devices.doubt(excluded=first.devices)}",
         verdict="consistent",
         confidence="medium" if verified and not (unproven or idle_unknown) else "low",
         steps=[account.step for account in deepest],

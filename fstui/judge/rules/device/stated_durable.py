@@ -95,7 +95,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         title=f"{words.devices(devices)}: durable, if {conditions_in_title}",
         sentence=f"{described} Nothing in {words.time_measured(account.step for account in accounts)} contradicts "
-        f"that, and nothing here can confirm it.{case.lowest_devices.doubt(known=devices)}",
+        f"that, and nothing here can confirm it.{case.lowest_devices.doubt(excluded=devices)}",
         verdict="plausible",
         confidence="low",
         steps=(account.step for account in accounts),

@@ -60,9 +60,9 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
 def _claims_no_cache(nodes: list[Node]) -> Conclusion:
     where = words.devices(nodes)
     return Conclusion(
-        title=f"{where}: write through, as the host claims",
-        sentence=f"The guest could switch the write cache of {where}, which is reported as off. If that is true, "
-        "each write is durable when it returns.",
+        title=f"{where}: reported as write through by the host",
+        sentence=f"The host reports that the write cache of {where} is off, and would allow the guest to switch it "
+        "on. If the cache is off, each write is durable when it completes.",
         verdict="plausible",
         confidence="low",
         evidence=(line for node in nodes for line in _feature_lines(node)),
@@ -76,15 +76,15 @@ def _no_flush(case: Case, nodes: list[Node], write: Cost | None) -> Conclusion:
     is_fast = write is not None and write.ns < HOST_CACHE_NS
     meaning = "Whether a sync is durable depends on the host, which may have a protected cache."
     if on_firecracker:
-        meaning = "Firecracker does this if it never flushes: the data is in its host's memory."
+        meaning = "Firecracker offers no flush if it is configured never to flush: the data is in its host's memory."
     elif write and is_fast:
         meaning = (
-            f"It completes an O_DIRECT write in {duration_ns(write.ns)} (in {words.time_measured([write.step])}), so "
-            "the data is in a protected drive's cache or only in the host's memory."
+            f"The disk completes an O_DIRECT write in {duration_ns(write.ns)} (in {words.time_measured([write.step])}),"
+            " so the data is in a protected drive's cache or only in the host's memory."
         )
     return Conclusion(
         title=f"{where}: the host offers no flush",
-        sentence=f"The host offers {where} no flush, so the kernel drops every one. {meaning}",
+        sentence=f"The host offers {where} no flush, so the kernel drops every flush request. {meaning}",
         verdict="suspicious" if on_firecracker or (is_fast and case.host.cloud is None) else "cannot-tell",
         confidence="medium" if on_firecracker else "low",
         steps=[write.step] if write else (),
@@ -109,14 +109,15 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     A cloud's network volume completes 10 000 or more syncs per second for one writer. A round trip and several copies
-    take longer, so something nearer probably answers.
+    take longer, so a cache nearer to the guest probably acknowledges the syncs.
 
     ## How it was measured
     - the model identifies a network volume of a cloud
     - one writer did at least 10 000 synced writes per second, and its bytes reached the device
 
     ## What it proves, and what it does not
-    A cache on the host or on a local disk may answer. The volume may also be faster than anything that was published.
+    A cache on the host or on a local disk may acknowledge the syncs. The volume may also be faster than any published
+    rate.
 
     ## What to do next
     Look for a cache in between (`lsblk -s`, Azure's host caching). A force-stop of the instance during
@@ -132,12 +133,13 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
     if not case.costs.exceeds_network or syncs_lost_above:
         return
+    volumes = "is a network volume" if len(devices) == 1 else "are network volumes"
     per_s, per_sync = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)
     yield Conclusion(
         title=f"{per_s}/s over a cloud's network",
-        sentence=f"{words.devices(devices)} is a network volume, and one writer did {per_s} syncs per second in "
+        sentence=f"{words.devices(devices)} {volumes}, and one writer did {per_s} syncs per second in "
         f"{words.time_measured([fastest])}, {per_sync} each. A cloud takes longer to write several copies, so "
-        "something on this side of the network probably answers.",
+        "a cache nearer to the guest probably acknowledges the syncs.",
         verdict="suspicious",
         confidence="medium",
         steps=[fastest],
@@ -165,7 +167,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     The hypervisor's name in DMI (`/sys/class/dmi/id`), or the model of the disk, and the documentation.
 
     ## What it proves, and what it does not
-    The setting cannot be seen from inside, and other targets of tgt have the same model as Longhorn. The rule does not
+    The guest cannot see the setting, and other disks served by tgt have the same model as Longhorn. The rule does not
     apply if a flush was observed to do work (`flush-cost`), if you declared a rotating medium and each sync takes as
     long as its platter needs, or if you declared a protected medium. On macOS, a flush may do work and still leave the
     data in the drive's cache.
@@ -182,12 +184,12 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
         return
     where, platform = words.devices(node for node, _ in suspects), suspects[0][1]
-    habit = f"{platform.title} ignores flushes"
+    problem = f"{platform.title} ignores flushes"
     if not platform.drops_flushes:
-        habit = "flushes may end in the cache of the host's drive"
+        problem = "flushes may end in the cache of the host's drive"
     yield Conclusion(
-        title=f"{where}: {habit}",
-        sentence=f"{platform.habit}. Whether that is so here cannot be seen. A sync that reaches {where} may end in "
+        title=f"{where}: {problem}",
+        sentence=f"{platform.habit}. fstui cannot see whether that is so here. A sync that reaches {where} may end in "
         "volatile memory.",
         verdict="cannot-tell",
         confidence="low",

@@ -17,8 +17,8 @@ use `RWF_ATOMIC` on this filesystem, or a power-cut test with its own page size 
 
 ## Details
 - InnoDB's pages are 16 KiB, PostgreSQL's 8 KiB. A unit below that cannot protect them.
-- PostgreSQL's manual allows `full_page_writes = off` if the filesystem prevents partial page writes, such as ZFS. It
-  writes through the page cache, which does not use `RWF_ATOMIC`.
+- PostgreSQL's manual allows `full_page_writes = off` if the filesystem, such as ZFS, prevents partial page writes.
+  PostgreSQL writes through the page cache, which does not use `RWF_ATOMIC`.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     As for `odirect-before-platter`, on a device without a write cache, as read from the drive or declared by you.
 
     ## What it proves, and what it does not
-    Either the cache is not off, or a host answers in the disk's place. If you declared the medium, the finding is as
-    good as your declaration.
+    Either the cache is not off, or a host acknowledges the writes in the disk's place. If you declared the medium, the
+    finding is as good as your declaration.
 
     ## What to do next
     Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
@@ -71,7 +71,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     Steps whose bytes never reached the device are left out.
 
     ## What it proves, and what it does not
-    This step's writes were not on the platter when they were acknowledged. It says nothing about synced writes.
+    This step's writes were not on the platter when they were acknowledged. The finding does not cover synced writes.
 
     ## What to do next
     Add O_DSYNC, or fdatasync after the write. Switch the drive's write cache off and compare.

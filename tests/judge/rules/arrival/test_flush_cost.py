@@ -38,7 +38,7 @@ def test_flat_flush_in_a_guest_is_a_note_with_its_next_step() -> None:
 BOTH = {"flushes": {"loop0": 1, "sda": 1}, "share": {"loop0": 1, "sda": 1}}
 CACHED_US = (80, 2000, 8000, 25000, 48000)
 """As of a cache above the device."""
-NOT_ITS_OWN = "growth is not the device's own"
+NOT_ITS_OWN = "growth of its time does not come from the device"
 SYNC_MOUNT = on_disk(filesystem(below=("vda",), sync_option="sync"), GUEST_DISK.stack[1])
 TMPFS = on_disk(filesystem("tmpfs", below=()), disk(readings=readings()))
 
@@ -115,7 +115,7 @@ def test_growing_flush_is_consistent_and_low_in_a_guest(host: Host, confidence: 
     assert (judgement.verdict, judgement.confidence) == ("consistent", confidence)
     assert "MiB adds 394 µs" in found.title
     assert "only a power cut proves more." in found.sentence
-    assert ("What the host does with data for sda" in found.sentence) is (host is GUEST)
+    assert ("fstui cannot see what the host does with data for sda" in found.sentence) is (host is GUEST)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_controller_has_a_battery_and_no_capacitor() -> None:
 def test_protected_drive_in_a_guest_has_low_confidence() -> None:
     judgement = verdict(on_disk(filesystem(), drive(PLP)), write(20), flushed(40), host=GUEST)
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    assert "What the host does with data for sda cannot be seen from here." in judgement.sentence
+    assert "fstui cannot see what the host does with data for sda." in judgement.sentence
 
 
 @pytest.mark.parametrize(
