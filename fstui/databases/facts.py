@@ -1,4 +1,4 @@
-"""Find out what a server reports about itself and what its process shows. The run document stores that."""
+"""Read what a server reports about itself, and what /proc shows about its process, for the run document."""
 
 from __future__ import annotations
 
@@ -48,9 +48,10 @@ async def read_facts(
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
-    ``where``: throwaway or existing. ``workspace``: the run's directory. ``options``: the options on the server's
-    command line. ``first``: statements to execute before the queries. ``enter_directory``: see ``query``. Raises
-    DatabaseError, also if an option is not in force or the server is of another kind.
+    ``where``: ``throwaway`` if fstui started the server, ``existing`` if it already ran. ``workspace``: the run's
+    directory. ``options``: the options on the server's command line. ``first``: statements to execute before the
+    queries. ``enter_directory``: see ``query``. Raises DatabaseError, also if an option is not in force or the server
+    is of another kind.
     """
     family = family_of(connection)
     rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], enter_directory)
@@ -63,7 +64,7 @@ async def read_facts(
         raise DatabaseError(f"the server is {KINDS[actual].title}, not {KINDS[kind].title}: use --set server={actual}")
     # PostgreSQL reports its data directory only to an administrator, but works in that directory
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
-    is_located = bool(data and pid)
+    has_known_directory = bool(data and pid)
     return Server(
         kind=kind,
         title=title or f"{KINDS[kind].title} {version.split('-')[0].split(' ')[0]}",
@@ -71,7 +72,7 @@ async def read_facts(
         reached=address(connection),
         data_directory=data or None,
         on_target=where == "throwaway"
-        or (is_located and _is_one_filesystem(_directories(family, pid, data, variables), workspace)),
+        or (has_known_directory and _are_on_filesystem_of(_directories(family, pid, data, variables), workspace)),
         located=pid is not None,
         variables=dict(sorted(variables.items())),
         preloads=tuple(library.value for library in mapped_stubs(Tree(), pid)) if pid else (),
@@ -157,10 +158,10 @@ def _directories(family: Family, pid: int | None, data: str, variables: Mapping[
     return [cwd + path.removeprefix(data) if Path(path).is_relative_to(data) else root + path for path in paths]
 
 
-def _is_one_filesystem(directories: Iterable[str], workspace: str) -> bool:
+def _are_on_filesystem_of(directories: Iterable[str], workspace: str) -> bool:
     try:
-        here = Path(workspace).stat().st_dev
-        return all(Path(directory).stat().st_dev == here for directory in directories)
+        device = Path(workspace).stat().st_dev
+        return all(Path(directory).stat().st_dev == device for directory in directories)
     except OSError:
         return False
 
@@ -169,12 +170,16 @@ def ignored_options(options: Mapping[str, Any], in_force: Mapping[str, str]) -> 
     """Yield a phrase for each option that is not in force: servers clamp and ignore options without an error."""
     for name, value in options.items():
         current = in_force.get(name.lower())
-        if current is not None and not _is_same(str(value).lower(), current.lower()):
+        if current is not None and not _is_in_force(str(value).lower(), current.lower()):
             yield f"{name} = {value} was requested, {current} is in force"
 
 
-def _is_same(requested: str, current: str) -> bool:
-    """Return whether two values are equal or not comparable: -1 lets the server choose, and a unit may be unknown."""
+def _is_in_force(requested: str, current: str) -> bool:
+    """Return whether the server uses the requested value.
+
+    Return True also for -1, with which the server chooses the value, and for a number without a unit if the server
+    reports a unit. Values with unknown units are compared as text.
+    """
     requested, current = _BOOLEANS.get(requested, requested), _BOOLEANS.get(current, current)
     requested_size, current_size = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
     if not requested_size or not current_size or {requested_size[2], current_size[2]} - _UNITS.keys():

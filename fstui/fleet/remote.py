@@ -5,7 +5,7 @@ login scripts also write to stdout. When the stdin of a script closes, the conne
 programs that it started.
 
 fstui.pyz (*the file* below) is copied to a directory that no other user can replace: each directory above it belongs to
-root or this user, and is writable for others only if its sticky bit is set. The script uses the user's cache directory
+root or this user, and is writable by others only if its sticky bit is set. The script uses the user's cache directory
 if it is safe in this way, otherwise a new directory from mktemp(1).
 """
 
@@ -49,7 +49,7 @@ holds_programs() {  # "." is this user's own, and a program can be written and e
   { printf '#!/bin/sh\\n' >".tried-$$" && chmod 700 ".tried-$$" && [ -x ".tried-$$" ]; } 2>/dev/null
   set -- $?; rm -f ".tried-$$"; return $1
 }
-enter() {  # change to the directory $1, never through an entry of another user; make missing directories
+enter() {  # change to the directory $1, never through an entry of another user; create missing directories
   case $1 in /*) ;; *) set -- "$PWD/$1" ;; esac
   cd / || return 1
   set -f; IFS=/; set -- $1; unset IFS; set +f
@@ -71,7 +71,7 @@ is_in_use() {  # a running command uses the file
 _PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && holds_programs && pwd -P)
 """
 
-_FALLBACK = """make_in() {  # make a directory in $1 and print its path
+_FALLBACK = """make_in() {  # create a directory in $1 and print its path
   cd -P "$1" 2>/dev/null && above_is_safe && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
   cd -P "$made" && { holds_programs && pwd -P || { rmdir "../${made#./}"; return 1; }; }
 }
@@ -123,7 +123,8 @@ _SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4
   {{ say "trouble the scenario could not be written to ${{own:-/tmp}}"; rm -f "$own"; exit 0; }}
 rm -f "$own"
 """
-"""The file is unlinked at once, so that nothing is left if the connection breaks. A descriptor keeps it readable."""
+"""The scenario file is unlinked at once, so that nothing is left if the connection breaks. A descriptor keeps it
+readable."""
 _SCENARIO_PATH = "/proc/$$/fd/4"
 _REMOVE = """is_in_use && exit 0
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
@@ -149,7 +150,7 @@ class Request(Base, frozen=True, kw_only=True):
     """run | check | watch | list"""
     arguments: tuple[str, ...] = ()
     become: str = ""
-    """sudo | doas: become root by this command, without a password."""
+    """sudo | doas: become root with this command, without a password."""
     installed: str = ""
     """The command that starts fstui on the hosts; empty: copy the file to them."""
     place: str = ""
@@ -186,7 +187,7 @@ def nodes_of(text: str) -> tuple[str, ...]:
 
 
 def folded(names: Iterable[str]) -> str:
-    """Return ``db[1-40]``, or the names with commas between them if they cannot be folded."""
+    """Return ``db[1-40]``, or the names separated by commas if they cannot be folded."""
     nodes = list(names)
     try:
         from ClusterShell.NodeSet import NodeSet, NodeSetException  # noqa: PLC0415
@@ -231,7 +232,7 @@ def clean(request: Request, mark: str, runs: Iterable[str]) -> str:
 
 
 def _ssh_argument(request: Request, mark: str, digest: str, place: str, script: str) -> str:
-    """Return the command for ssh. It replaces the login shell (POSIX or fish, but not csh) by sh."""
+    """Return the command for ssh. It replaces the login shell with sh; a csh would not parse it."""
     variables = {"mark": mark, "digest": digest, "wanted": place}
     assignments = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]

@@ -50,11 +50,11 @@ def judge(evidence: Evidence) -> Judgement:
     rules = all_rules(with_steps=bool(case.steps.all))
     unordered = (finding for rule in rules for finding in rule(case))
     findings = sort_findings(replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered)
-    ground = decisive_finding(findings)
+    decisive = decisive_finding(findings)
     first_notes = [finding for finding in findings if finding.rule in _opening_rules() and finding.verdict is None]
     opening = " ".join(finding.sentence for finding in first_notes)
-    verdict: Verdict = (ground and ground.verdict) or "cannot-tell"
-    why = ground or _undecided(evidence, case)
+    verdict: Verdict = (decisive and decisive.verdict) or "cannot-tell"
+    why = decisive or _undecided(evidence, case)
     fits = tuple(product_fits(case))
     answer = speed(case, verdict)
     answer = replace(answer, next=_safe_next(evidence, answer.next))
@@ -62,7 +62,7 @@ def judge(evidence: Evidence) -> Judgement:
         verdict=verdict,
         confidence=why.confidence,
         sentence=f"{opening} {why.sentence}".strip(),
-        findings=findings if ground or not case.steps.all else (*findings, why),
+        findings=findings if decisive or not case.steps.all else (*findings, why),
         speed=with_products(answer, fits),
         fit=fits,
     )
@@ -77,7 +77,7 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
     real = [re.sub(rf"/dev/(?:{names})\b", "DEVICE", step.replace(target.mount_point, "DIR")) for step in steps]
     on_simulated = [step for step in real if "simulated" in step]
     on_real = [step for step in real if "simulated" not in step]
-    if on_real:  # only the first step says so, because it may be shown alone and the others are below it
+    if on_real:  # the first step only: it may be shown alone, and the others follow it
         first = on_real[0]
         on_real[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
     return (*on_simulated, *on_real)
@@ -183,13 +183,13 @@ def _why_at_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]
         return f"{names}: nothing confirms that it has no cache", why, tuple(_cache_checks(case, write_through))
     if not has_counts:
         traced = any(step.trace for step in case.steps.all)
-        return f"{where}: flushes not counted", _uncounted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
+        return f"{where}: flushes not counted", _why_not_counted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
     why = f"that a flush reaches {where}: none that it would count is expected in these steps."
     return "no flush is expected", why, ("Run a step with fdatasync, for example fsync-rate.",)
 
 
 def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
-    """Yield what the user can do to find out whether these devices have a volatile cache."""
+    """Yield what the user can do to check whether these devices have a volatile cache."""
     first = devices[0]
     if link(first.link).own_network:
         yield _ARRAY
@@ -203,7 +203,7 @@ def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
         yield words.CUT_THE_POWER
 
 
-def _uncounted(level: Level) -> str:
+def _why_not_counted(level: Level) -> str:
     where = words.devices(level.devices)
     if all(device.counted for device in level.devices):
         between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]

@@ -44,7 +44,7 @@ class Process(Base, frozen=True, kw_only=True):
 
 
 class OtherWriter(Base, frozen=True, kw_only=True):
-    """Another process that wrote to disks at the same time, from /proc/PID/io."""
+    """Another process that wrote to disks during the run, from /proc/PID/io."""
 
     pid: int
     name: str

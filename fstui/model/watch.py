@@ -30,7 +30,7 @@ class Waiting(Base, frozen=True, kw_only=True):
     """Its path in the program's namespace; None if the file was closed before the path could be read."""
     inode: int | None
     files: int
-    """How many files this row is about, because files without a known path share a row."""
+    """How many files share this row, because files without a known path share a row."""
     device: str | None
     """The block device of the file's filesystem."""
     syncs: int
@@ -106,7 +106,7 @@ class WatchCounts(Base, frozen=True, kw_only=True):
 
     elapsed_s: float = 0.0
     traced_s: float = msgspec.field(default=0.0, name="looked_s")
-    """The part of ``elapsed_s`` in which the devices' requests were traced. With too many requests, it is shorter."""
+    """The part of ``elapsed_s`` in which the devices' requests were traced: shorter if there were too many requests."""
     lost: int = 0
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
     cpu_pressure_s: float | None = None
@@ -116,7 +116,7 @@ class WatchCounts(Base, frozen=True, kw_only=True):
     devices: tuple[WatchedDevice, ...] = ()
     commits: tuple[JournalCommits, ...] = ()
     writers: tuple[OtherWriter, ...] = ()
-    """By bytes, the most first. Without a trace, this is all that is known about programs."""
+    """Sorted by bytes written, largest first. Without a trace, this is all that is known about programs."""
 
 
 class WatchReport(Base, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ A side is a run, or the interleaved rounds of a run. The rate of a side in a ste
 other figures come from the middle round (the slower of two).
 
 The interval of a ratio is the range of the ratios of rounds with the same number. With n such pairs, the interval
-misses the true median 1 time in 2^(n-1), whatever the distribution is: with 5 pairs, 1 time in 16 (David and Nagaraja,
+misses the true median 1 time in 2^(n-1), for any distribution: with 5 pairs, 1 time in 16 (David and Nagaraja,
 Order Statistics, 2003, 7.1).
 """
 
@@ -41,7 +41,7 @@ class StepRound(NamedTuple):
 
     @property
     def measured(self) -> Step:
-        """The step with its own rate, to which its counts of flushes belong."""
+        """The step as this round measured it. Its flush counts belong to this rate, not to the median."""
         return next(step for step in self.run.steps if step.name == self.step.name)
 
 
@@ -235,7 +235,7 @@ class Comparison:
 
 
 def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
-    """Return how many times as fast as the first side the other is; None unless both measured the step."""
+    """Return the rate of ``other`` divided by the rate of ``first``; None unless both measured the step."""
     if first is other:
         return Ratio(1.0) if first.rates(name) else None
     first_rates, rates = first.rates(name), other.rates(name)

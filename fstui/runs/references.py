@@ -32,11 +32,11 @@ class Added(NamedTuple):
     skipped: tuple[str, ...]
 
 
-async def add(name: str, references: Iterable[str]) -> Added:
-    """Add the suitable runs of documents and directories as references. Raises OSError, Refused."""
+async def add(name: str, sources: Iterable[str]) -> Added:
+    """Add suitable runs as references. ``sources``: run ids, documents and directories. Raises OSError, Refused."""
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
-    runs, skipped = await in_home(_read_runs, tuple(references), timeout_s=READ_TIMEOUT_S)
+    runs, skipped = await in_home(_read_runs, tuple(sources), timeout_s=READ_TIMEOUT_S)
     new_references = make_references(name, runs)
     await in_home(user_data.add_references, new_references)
     return Added(new_references, skipped)
@@ -47,13 +47,13 @@ async def remove(name: str) -> None:
     await in_home(user_data.remove_references, name)
 
 
-def _read_runs(references: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
+def _read_runs(sources: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
     suitable: list[Run] = []
     skipped: list[str] = []
-    for reference in references:
-        candidates = [(run, why_unsuitable(run)) for path in _documents(reference) for run in _read_unaltered(path)]
+    for source in sources:
+        candidates = [(run, why_unsuitable(run)) for path in _documents(source) for run in _read_unaltered(path)]
         if not candidates:
-            raise Refused(f"{reference} has no run")
+            raise Refused(f"{source} contains no run")
         if fitting := [run for run, reason in candidates if not reason]:
             suitable += fitting
             skipped += [_label(run, reason) for run, reason in candidates if reason]
@@ -66,13 +66,13 @@ def _label(run: Run, reason: str) -> str:
     return f"run {run.id} of {run.host.hostname}, {run.target.path if run.target else '?'}: {reason}"
 
 
-def _documents(reference: str) -> list[Path]:
-    directory = Path(reference)
+def _documents(source: str) -> list[Path]:
+    directory = Path(source)
     if not directory.is_dir():
-        return [runs.find(reference)]
+        return [runs.find(source)]
     documents = sorted(path for path in directory.glob("*.json") if path.name != FLEET_SUMMARY_NAME)
     if not documents:
-        raise Refused(f"{reference} has no document of a run (*.json)")
+        raise Refused(f"{source} contains no run document (*.json)")
     return documents
 
 

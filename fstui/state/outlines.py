@@ -33,7 +33,7 @@ MIN_NEW_OUTLINES = 20
 WRITE_INTERVAL_S = 5.0
 _Document = TypeVar("_Document")
 Survived = Literal["lost", "diverged", "none lost"]
-"""The answer of ``replica-cut``. lost: some commits are on neither server. diverged: the primary lost commits that its
+"""The result of ``replica-cut``. lost: some commits are on neither server. diverged: the primary lost commits that its
 replica has."""
 
 
@@ -42,7 +42,7 @@ class RunNotFound(Refused):
 
 
 class Unfinished(Exception):  # noqa: N818  the caller goes on
-    """The time limit is over. The outlines read so far are in the index, so the next call continues after them."""
+    """The time limit has expired. The outlines read so far are in the index, so the next call continues after them."""
 
 
 class UnreadableRun(Refused):
@@ -129,7 +129,7 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_unrestricted(self) -> bool:
-        """Whether the run lasted to its end on real storage, without a limit of any kind."""
+        """Whether the run ran to completion on real storage, without a limit of any kind."""
         has_limit = self.like or self.rate_limit or self.process.io_limits
         return self.status == "finished" and not (self.simulated or has_limit)
 
@@ -174,7 +174,7 @@ def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float =
     """Yield the outlines of ``files``, and index those of ``saved``. Raises Unfinished after ``limit_s``."""
     index = _read_index()
     new_outlines: dict[str, IndexEntry] = {}
-    began_at = written_at = time.monotonic()
+    started_at = written_at = time.monotonic()
     for path in files:
         stamp = _stamp(path)
         entry = index.get(path.name)
@@ -190,8 +190,8 @@ def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float =
                 index |= new_outlines
                 is_written = _write_index(index, saved)
                 new_outlines, written_at = {}, time.monotonic()
-                # go on if the index could not be written, because the next call would then start from the beginning
-                if is_written and written_at - began_at > limit_s:
+                # continue if the index could not be written, because the next call would then start from the beginning
+                if is_written and written_at - started_at > limit_s:
                     raise Unfinished
         yield OutlineFile(path, entry)
     if len(new_outlines) >= MIN_NEW_OUTLINES:

@@ -62,7 +62,7 @@ class Tree:
     def reading(
         self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
     ) -> Reading | None:
-        """Return the word in a file; None if it is not in ``only``, or if it is normal (in ``unless``)."""
+        """Return the text of a file; None if it is not in ``only``, or is one of the usual values (``unless``)."""
         word = self.word(path)
         if word is None or word in unless or (only and word not in only):
             return None
@@ -150,7 +150,7 @@ DATABASE = "/run/udev/data"
 
 
 def udev_properties(tree: Tree, device: str) -> Mapping[str, str]:
-    """Return the properties of ``major:minor`` in udev's database, read without libudev; empty if no udev runs."""
+    """Return the properties of ``major:minor`` in udev's database; empty if udev is not running."""
     lines = (tree.text(f"{DATABASE}/b{device}") or "").split("\n")
     pairs = (line.removeprefix("E:").partition("=") for line in lines if line.startswith("E:"))
     return {name: value for name, _, value in pairs}

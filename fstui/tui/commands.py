@@ -1,4 +1,4 @@
-"""Every key, once: a command gives the binding, the footer entry, the palette entry and the line in the help.
+"""Define every key once: a command supplies the binding, the footer and palette entries, and the line in the help.
 
 Users change keys in ``keys.toml`` in the configuration directory: ``"storage.filter" = "f"``.
 """

@@ -47,13 +47,13 @@ class Entries(Provider):
 
     async def search(self, query: str) -> Hits:
         matcher, runs = self.matcher(query), await self._runs()
-        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._others(), *runs):
+        for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
             score = matcher.match(f"{entry.name} {entry.help}")
             if score > 0:
                 yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
 
     async def _runs(self) -> list[PaletteEntry]:
-        """Return the saved runs, or none if the disk is slow: the palette is empty until the search ends."""
+        """Return the saved runs; none if reading them takes too long, because the palette is empty until then."""
         if self.reading is None:
             return []
         done, _ = await asyncio.wait((self.reading,), timeout=SAVED_RUNS_TIMEOUT_S)
@@ -102,7 +102,7 @@ class Entries(Provider):
             for name, scenario in scenarios.load_shipped():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
 
-    def _others(self) -> Iterator[PaletteEntry]:
+    def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import rule_names  # noqa: PLC0415
 
         for name in rule_names():

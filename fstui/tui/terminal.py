@@ -19,10 +19,10 @@ from fstui.report.characters import CONTROL
 _REPORT_PRESSES, _DECIMAL_POSITIONS = 1000, 1006
 """Mouse modes of xterm: report presses, releases and the wheel; report positions as decimal numbers."""
 _REPORT_CURSOR = "\x1b[6n"
-"""Device status report (ECMA-48, 8.3.35). The terminal answers after it has drawn everything before it."""
+"""Device status report (ECMA-48, 8.3.35). The terminal replies after it has processed all earlier output."""
 _ANSWER_TIMEOUT_S = 20.0
 _POLL_S = 0.01
-_LAST_ANSWER_S = 4.0
+_RESTORE_TIMEOUT_S = 4.0
 """Longest wait for an outstanding answer before the terminal is restored."""
 
 _ASCII = str.maketrans(
@@ -41,21 +41,21 @@ _ASCII |= {0x2800 + dots: "..::++##"[dots.bit_count() - 1] for dots in range(1, 
 
 
 class PressDriver(LinuxDriver):
-    """Textual's driver for slow lines.
+    """A variant of Textual's Linux driver for slow connections.
 
-    Textual also enables mouse movements (xterm's mode 1003), which would send a stream of bytes for nothing. Output
-    that a slow line cannot carry would queue up in buffers; the terminal's answers show what has arrived.
+    Textual also enables mouse movements (xterm's mode 1003), but fstui does not use these bytes. On a slow connection,
+    output would queue up in buffers; the terminal's answers show what has arrived.
     """
 
     _requested_at: float | None = None
     """Monotonic time of the outstanding request, if any."""
-    _answers: bool | None = None
+    _has_answered: bool | None = None
     """Whether the terminal answered the last request. None: not known yet."""
 
     @property
     def is_behind(self) -> bool:
-        """The output before the last request has not arrived yet."""
-        return bool(self._answers) and self._is_awaiting
+        """Whether output before the last request has not arrived yet."""
+        return bool(self._has_answered) and self._is_awaiting
 
     @property
     def _is_awaiting(self) -> bool:
@@ -69,7 +69,7 @@ class PressDriver(LinuxDriver):
         if self._is_awaiting:
             return
         if self._requested_at is not None:
-            self._answers = False
+            self._has_answered = False
         self._requested_at = time.monotonic()
         self.write(_REPORT_CURSOR)
         self.flush()
@@ -80,21 +80,21 @@ class PressDriver(LinuxDriver):
         self.request_answer()
 
     def process_message(self, message: Message) -> None:
-        """Take the cursor reports; they are not for Textual."""
+        """Handle cursor reports here instead of passing them to Textual."""
         if isinstance(message, CursorPosition):
-            self._requested_at, self._answers = None, True
+            self._requested_at, self._has_answered = None, True
         else:
             super().process_message(message)
 
     def disable_input(self) -> None:
-        """Wait for an outstanding answer first, which would otherwise appear at the shell's prompt."""
+        """First wait for an outstanding answer, because it would otherwise appear at the shell's prompt."""
         self._await_answer()
         super().disable_input()
 
     def _await_answer(self) -> None:
         """Wait while the reader's thread may still receive the answer."""
-        deadline = time.monotonic() + _LAST_ANSWER_S
-        while self._requested_at is not None and self._answers is not False and time.monotonic() < deadline:
+        deadline = time.monotonic() + _RESTORE_TIMEOUT_S
+        while self._requested_at is not None and self._has_answered is not False and time.monotonic() < deadline:
             time.sleep(_POLL_S)
 
     def _enable_mouse_support(self) -> None:
@@ -110,7 +110,7 @@ class PressDriver(LinuxDriver):
 
 
 class ControlFilter(LineFilter):
-    """Replace each control character by as many ``?`` as the cells it takes, so that no column moves.
+    """Replace each control character with one ``?`` per cell that it occupies, so that columns stay aligned.
 
     fstui's own lines are escaped already, but Textual's Input shows its value as it is, and a directory may have any
     name.
@@ -141,7 +141,7 @@ def wants_mouse(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_ascii_only(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether to draw ASCII only: on the Linux console, in a C or POSIX locale, or with FSTUI_ASCII=1."""
+    """Return whether FSTUI_ASCII is 1; if it is not set, True on the Linux console and in locales other than UTF-8."""
     if (setting := environ.get("FSTUI_ASCII", "")) in ("0", "1"):
         return setting == "1"
     return environ.get("TERM") == "linux" or not _has_utf8_locale(environ)

@@ -32,7 +32,7 @@ async def test_checks_of_a_fleet_are_combined_without_unfit_runs(tmp_path: Path)
     ("document", "reason"),
     [
         (b"[" + encode(with_digest(LIAR)) + b"]", "run liar cannot be a reference: its verdict is not-durable"),
-        (b"[]", "has no run"),
+        (b"[]", "contains no run"),
         (b"[{", "is not a run document"),
         (b"[" + encode(with_digest(HONEST)).replace(b'"EVO"', b'"XXX"') + b"]", "altered after it was written"),
     ],

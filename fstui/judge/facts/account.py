@@ -1,9 +1,9 @@
-"""One flush account: the flushes and bytes of one step at one level of the stack, and what they show.
+"""The flush account of one step at one level of the stack: flushes and bytes, expected and counted.
 
-Other processes only add flushes, so nothing is subtracted. Too few flushes are too few even if other processes also
-wrote. Enough flushes show something only if no other process wrote. Another process wrote if more than 5 % too many
-flushes or bytes arrived, or if the idle device's rate of flushes, sampled for a second before the run and between
-steps, would account for more than 5 % of the syncs.
+Other processes only add flushes, so too few flushes are too few even if other processes also wrote. Enough flushes
+prove that none was dropped only if no other process wrote. Another process is assumed to have written if flushes or
+bytes exceed the expected number by more than 5 %, or if the idle device's rate of flushes, sampled for a second before
+the run and between steps, would account for more than 5 % of the syncs.
 
 At the topmost level, the kernel's trace attributes flushes to processes (see ``traced``). If fstui requested as many
 flushes as expected, they arrived. If fstui requested too few, flushes of other processes do not make up for them.
@@ -32,9 +32,9 @@ few bytes arrived."""
 ENOUGH_SHARE = 0.9
 """A number below this share of the expected one is too small."""
 MISSING_TOLERANCE = 0.002
-"""If the expected number is exact, this share of the flushes may be missing, or those of one sync if that is more. In
-over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would overlook a
-library that drops every twelfth or twentieth sync."""
+"""If the expected number is exact, this share of the flushes may be missing, or the flushes of one sync, whichever is
+more. In over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would
+overlook a library that drops every twelfth or twentieth sync."""
 SURPLUS_TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
 _COMMIT_INTERVAL_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
@@ -72,7 +72,7 @@ class FlushAccount(NamedTuple):
     counted: Range | None
     """Counted flushes; None if a device does not count them."""
     expected_bytes: Range
-    """The fewest bytes that have to arrive, and the most that may."""
+    """The minimum and maximum number of bytes expected to arrive."""
     counted_bytes: Range | None
     other_flushes_per_s: float | None
     """Flushes per second at these devices while fstui was idle; None if not measured."""
@@ -93,7 +93,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def lacks_by_counters(self) -> bool:
-        """Whether the devices counted too few flushes, all processes together."""
+        """Whether the devices counted too few flushes, including those of other processes."""
         if self.counted is None or self.expected is None:
             return False
         return self._too_few(self.counted.low, self.expected)
@@ -148,7 +148,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def others_flush_often(self) -> bool:
-        """Whether other processes, at the rate of the idle device, send more flushes than 5 % of the syncs."""
+        """Whether other processes, at the rate of the idle device, send flushes at more than 5 % of the sync rate."""
         return (self.other_flushes_per_s or 0.0) * self.step.elapsed_s > SURPLUS_TOLERANCE * self.syncs
 
     @property
@@ -161,7 +161,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def arrival(self) -> Arrival:
-        """The flushes according to the counters, or to the trace if the counters show nothing."""
+        """The flushes according to the counters, or to the trace if the counters are inconclusive."""
         if self.trace is None or self.lacks_by_counters or self.complete_by_counters:
             flushes = self.counted.low if self.counted else 0
             devices = self._lacking_devices if self.lacks_by_counters else self.reached_devices
@@ -171,7 +171,7 @@ class FlushAccount(NamedTuple):
 
     @property
     def reached_devices(self) -> tuple[Node, ...]:
-        """The devices that counted a flush or a byte. A cache may have answered in place of the other devices."""
+        """The devices that counted a flush or a byte. A cache may have acknowledged syncs in place of the others."""
         return self._devices_except(lambda counters: counters.flushes == 0 and counters.written_bytes == 0)
 
     @property
@@ -218,9 +218,9 @@ class FlushAccount(NamedTuple):
         return remaining or self.devices
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
-        """Return whether too few arrived. The expected number is exact if ``low == high`` or ``low == 1``."""
-        is_exact = expected.low in (1, expected.high)
-        tolerated = max(1, MISSING_TOLERANCE * self.syncs) if is_exact else (1 - ENOUGH_SHARE) * self.syncs
+        """Return whether too few arrived. The tolerance is strict if the expected number is exact, or at least 1."""
+        is_strict = expected.low in (1, expected.high)
+        tolerated = max(1, MISSING_TOLERANCE * self.syncs) if is_strict else (1 - ENOUGH_SHARE) * self.syncs
         return arrived < expected.low * (self.syncs - tolerated)
 
 

@@ -1,4 +1,4 @@
-"""The steps of a run, and which of them are evidence for which rules."""
+"""The steps of a run, selected by what each rule requires."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fstui.storage.layers.flushes import Call, Sync, syncs_every_write
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
-"""The names by which a failed step reports its calls."""
+"""The names of calls in the errors of failed steps."""
 MIN_SYNCS = 20
 """Minimum number of syncs for a statement about a rate or a ratio."""
 MIN_INTERVAL_OPS = 8
-"""Minimum number of operations to judge an interval, which is a part of a step between two readings of the counters."""
+"""Minimum number of operations to judge an interval, the part of a step between two readings of the counters."""
 
 
 class SyncStep(NamedTuple):
@@ -32,7 +32,7 @@ class SyncStep(NamedTuple):
 
     @property
     def call(self) -> Call | None:
-        """The call that makes each write durable; None if there is no such call, or two methods are combined."""
+        """The sync method: a system call, or a flag of open(2). None if there is none, or if there are two."""
         return _call(self.settings)
 
     @property
@@ -96,7 +96,7 @@ class SyncStep(NamedTuple):
 
 
 class Steps:
-    """Steps, grouped by what they can show. ``measured``, ``synced`` and ``unsynced_direct`` have one writer."""
+    """Steps, by how they wrote and synced. ``measured``, ``synced`` and ``unsynced_direct`` have one writer."""
 
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self.all = evidence.steps
@@ -109,7 +109,7 @@ class Steps:
 
     @cached_property
     def sync_steps(self) -> tuple[SyncStep, ...]:
-        """All steps that write and sync, including failed and skipped ones."""
+        """All steps that write, including failed and skipped ones."""
         in_effect = ((step, self.settings_in_effect(step.settings)) for step in self.all)
         return tuple(SyncStep(step, settings) for step, settings in in_effect if settings)
 
@@ -124,7 +124,7 @@ class Steps:
 
     @cached_property
     def synced(self) -> tuple[SyncStep, ...]:
-        """The measured steps that made each write durable by one call and synced at least 20 times."""
+        """The measured steps that used one sync method and synced at least 20 times."""
         return tuple(sync_step for sync_step in self.measured if sync_step.call and sync_step.syncs >= MIN_SYNCS)
 
     @cached_property

@@ -24,7 +24,7 @@ CONTROLLER, VOLATILE_WRITE_CACHE = 1, 6
 VWC_OFFSET = 525
 """Offset of the volatile write cache in Identify Controller (NVM Express base specification)."""
 HEALTH, HEALTH_BYTES, ALL_NAMESPACES = 2, 512, 0xFFFFFFFF
-"""Number and size of the log page on health, and the namespace ID that means all namespaces."""
+"""Number and size of the health log page, and the namespace ID that means all namespaces."""
 HEALTH_FIELDS = {
     "critical_warning": (0, 1),
     "percent_used": (5, 1),

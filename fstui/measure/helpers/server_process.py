@@ -1,7 +1,8 @@
-"""A database server as a child process: initialise its data directory, start it, read its log, end it.
+"""A database server as a child process: initialise its data directory, start it, read its log, stop it.
 
-The server runs under ``setpriv`` (util-linux) and ends with the program that started it. If that program is root, the
-server runs as a different user and without capabilities. It inherits hardly any environment variables.
+The server runs under ``setpriv`` (util-linux), and the kernel kills it when the program that started it exits. If that
+program is root, the server runs as a different user and without capabilities. It inherits hardly any environment
+variables.
 """
 
 from __future__ import annotations
@@ -48,19 +49,19 @@ def is_full() -> bool:
 
 class ServerProcess:
     def __init__(self, name: str, log: str, user: str | None, wait: Callable[[float], object]) -> None:
-        """``name``: the data directory, ``{data}`` in command lines. ``wait``: waits for some seconds while the server
-        prepares or starts, or raises to give up."""
+        """``name``: the name of the data directory. ``wait``: waits for some seconds while the server prepares or
+        starts, or raises to give up."""
         self.name = name
         self.log = log
         self.user = user
         self.wait = wait
         self.data_path = name
-        """The path of the data directory that the server uses."""
+        """The path by which the server reaches the data directory; it replaces ``{data}`` in command lines."""
         self.process: subprocess.Popen[bytes] | None = None
         self._fds: tuple[int, ...] = ()
 
     def hand_over(self) -> None:
-        """Pass the data directory on as DATA_FD, and let the server's user reach it. Raises Trouble.
+        """Pass the data directory to the server as DATA_FD, and let the server's user reach it. Raises Trouble.
 
         The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no user can put a link there.
         """
@@ -159,7 +160,7 @@ class ServerProcess:
                 send(self.process.pid, signal.Signals[name])
 
     def failure_reason(self, default: str) -> str:
-        """Return the server's last error, or ``default``, after FULL_REASON if the disk is full."""
+        """Return the server's last error, or ``default``; with FULL_REASON as prefix if the disk is full."""
         error_line = self.last_error() or default
         full = is_full() or any(word in error_line.lower() for word in NO_SPACE_WORDS)
         return f"{FULL_REASON}: {error_line}" if full else error_line
@@ -186,7 +187,7 @@ class ServerProcess:
 
 
 def setpriv(user: str | None) -> list[str]:
-    """Return the beginning of a command line. The command ends with this process and, if given, runs as ``user``."""
+    """Return the prefix of a command that is killed when this process exits and, if ``user`` is given, runs as it."""
     argv = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:
         account = pwd.getpwnam(user)

@@ -158,8 +158,8 @@ class FlushMeasurement:
             point.add_stats(before, after_writes, after_sync)
         self.written_bytes += point.amount
         self.ops += 1
-        marks = (write_end_ns, write_end_ns + sync_ns)  # without the time in which the counters were read
-        for frame in frames.encode_samples(0, 2, write_start_ns, marks):
+        times_ns = (write_end_ns, write_end_ns + sync_ns)  # without the time in which the counters were read
+        for frame in frames.encode_samples(0, 2, write_start_ns, times_ns):
             write_frame(frame)
 
     def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:

@@ -1,8 +1,8 @@
 """The sync path of the measuring process: do its syncs reach the kernel's filesystems?
 
-Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter may answer system calls instead of the
-kernel. There are four signs of such a stub: the sync of a pipe succeeds, a file opened with O_DSYNC does not have the
-flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
+Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter may acknowledge system calls without
+running them. There are four signs of such a stub: the sync of a pipe succeeds, a file opened with O_DSYNC does not
+have the flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ CALLS = {
     "riscv64": {64: "write", 68: "pwrite64", 82: "fsync", 83: "fdatasync", 81: "sync", 227: "msync", 267: "syncfs"},
 }  # fmt: skip
 MAX_TRIES, TRIES_TIMEOUT_S = 24, 0.3
-"""Maximum number of syncs after which pages are checked, and time limit for these checks."""
+"""Maximum number of syncs to check for dirty pages, and time limit for these checks."""
 MIN_TRIES = 4
 """Minimum number of checked syncs, even on slow storage."""
 MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S = 88, 1.3
 """The same limits after one sync has left its page dirty. A single dirty page may be chance, because btrfs reports the
-end of a write a moment late, so a second dirty page is searched for."""
+end of a write a moment late, so more syncs are checked until a second one leaves its page dirty."""
 CONTROL_SYNCS = 3
 """A call of libc that leaves the page dirty counts only if this many raw system calls then leave the page clean."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
@@ -49,7 +49,7 @@ _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def facts(directory: str) -> dict[str, Any]:
-    """Return the fields of fstui.model.host.Process. Makes and removes a file in ``directory``. Raises OSError."""
+    """Return the fields of fstui.model.host.Process. Creates and removes a file in ``directory``. Raises OSError."""
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     try:
@@ -111,7 +111,10 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def blocking_call(pid: int) -> str | None:
-    """Return the name of the system call in which a process is blocked; None if it runs."""
+    """Return the name of the system call in which a process is blocked; None if it is running.
+
+    Return ``system call -1`` if it is blocked outside a system call (proc_pid_syscall(5)).
+    """
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
@@ -139,8 +142,8 @@ def read_text(name: str) -> str:
 def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
     """Return for each call how many syncs were checked, and how many of these left the written page dirty.
 
-    ``path``: a file to make. ``raw``: fdatasync as a system call. A sync is not counted if the raw call leaves the page
-    dirty as well (in memory, in some journals), or if the write left no dirty page (FUSE, a mount that syncs each
+    ``path``: a file to create. ``raw``: fdatasync as a system call. A sync is not counted if the raw call also leaves
+    the page dirty (tmpfs, some journal modes), or if the write left no dirty page (FUSE, a mount that syncs each
     write).
     """
     counts: dict[str, tuple[int, int]] = {}

@@ -54,11 +54,11 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
     align = alignment(section)
     rows = [section.header, *(tuple(map(cell_text, row)) for row in section.rows)]
     if section.labelled:
-        return list(_in_pieces(rows, width or WIDTH))
+        return list(_split_table(rows, width or WIDTH))
     table = columns(rows, align)
     if width is None or _widest(table) <= width:
         return table
-    index = len(align) - 1  # the column to wrap: the last one, or the widest text if that is numbers
+    index = len(align) - 1  # wrap the last column or, if it contains numbers, the widest text column
     if align[index] == ">":
         texts = (column for column, side in enumerate(align) if side == "<")
         index = max(texts, default=0, key=lambda column: _widest([row[column] for row in rows]))
@@ -75,16 +75,20 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
     """
     name = next((index for index, head in enumerate(rows[0]) if head), 0)
     max_name = max(width // 3, _MIN_COLUMN_WIDTH)
-    named = [(*row[:name], row[name] if cell_len(row[name]) <= max_name else "", *row[name + 1 :]) for row in rows]
-    widths = [_widest(cells) + GAP for cells in zip(*named, strict=True)]
+    with_short_names = [
+        (*row[:name], row[name] if cell_len(row[name]) <= max_name else "", *row[name + 1 :]) for row in rows
+    ]
+    widths = [_widest(cells) + GAP for cells in zip(*with_short_names, strict=True)]
     fitting: list[int] = []
     for index in range(len(align)):
         if index <= name or sum(widths[column] for column in (*fitting, index)) - GAP <= width:
             fitting.append(index)
-    lines = columns([[row[index] for index in fitting] for row in named], "".join(align[index] for index in fitting))
+    lines = columns(
+        [[row[index] for index in fitting] for row in with_short_names], "".join(align[index] for index in fitting)
+    )
     margin = sum(widths[:name])
     drawn = [lines[0]]
-    for line, row, short in zip(lines[1:], rows[1:], named[1:], strict=True):
+    for line, row, short in zip(lines[1:], rows[1:], with_short_names[1:], strict=True):
         long = row[name] != short[name]
         drawn += [f"{line[:margin]:<{margin}}{row[name]}", " " * margin + line[margin:]] if long else [line]
         hidden = [(index, cell) for index, cell in enumerate(row) if index not in fitting and cell not in ("", NONE)]
@@ -93,7 +97,7 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
     return drawn
 
 
-def _in_pieces(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
+def _split_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
     """Yield the table in pieces: as many columns as fit at a time, with the labels of the rows repeated."""
     labels, *columns_ = zip(*safe_rows(rows), strict=True)
     margin = min(max(map(cell_len, labels)), _MAX_LABEL_WIDTH)

@@ -1,4 +1,4 @@
-"""This host: its /proc and /sys, probes in child processes, and directories and servers that runs make and remove."""
+"""This host: its /proc and /sys, probes in child processes, and directories and servers that runs create and remove."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from fstui.trace.at_risk import AtRiskChild
 
 LIST_MAX_AGE_S, RUN_MAX_AGE_S = 60.0, 5.0
-"""Maximum age of the answers of tools: in a list of filesystems, and before a run."""
+"""Maximum age of the output of tools, for the list of filesystems and for a run."""
 CHILD_START_TIMEOUT_S = 30.0
-"""A child program that prints nothing for this long got no CPU. If it is silent later, the storage is the cause."""
+"""A child program that prints nothing for this long got no CPU. If it stops printing later, the storage hangs."""
 SILENCE_TIMEOUT_S = 1.0
-"""A filesystem is silent if it has not answered statvfs, and no other filesystem has answered for this long either. On
-a busy host, thousands of answers take time."""
+"""A filesystem hangs if its statvfs has not returned and, for this long, no other statvfs has returned. On a busy host,
+thousands of calls take time."""
 TOOLS_TIMEOUT_S = 7.0
 """Slightly longer than the 6 s after which the child program gives up on a tool."""
 SAVE_TIMEOUT_S = 10.0
@@ -74,7 +74,7 @@ class LocalMachine(Machine):
         self._trusting = trusting
         self._rate_limit = rate_limit
         self._silent_since: dict[str, float] = {}
-        self._files = count(1)
+        self._file_numbers = count(1)
         self._watch: Watch | None = None
         self._newest: Inventory | None = None
         self._claims: Claims = {}
@@ -93,7 +93,7 @@ class LocalMachine(Machine):
         return self._watch.changed()
 
     async def _run_tools(self, inventory: Inventory, max_age_s: float) -> Inventory | None:
-        """Return a new survey with the answers of tools; None if the recent answers are still valid."""
+        """Return a new survey with the output of tools; None if the recent output is still valid."""
         commands = survey.commands(inventory) if self._root == Path("/") else ()
         if not commands or (commands == self._commands and time.monotonic() - self._commands_at < max_age_s):
             return None
@@ -122,7 +122,7 @@ class LocalMachine(Machine):
         )
 
     async def _read_guests(self) -> None:
-        """Read the virtual machines again if other ones run now, or if the last reading is too old."""
+        """Read the virtual machines again if different ones are running, or if the last reading is too old."""
         from fstui.storage import guests  # noqa: PLC0415  not needed for the first screen
 
         pids, now = guests.find_pids(self._root), time.monotonic()
@@ -216,8 +216,8 @@ class LocalMachine(Machine):
         lowest = [node.id for node in probe.stack if node.lowest and node.layer == "block"]
         host_settings = {
             **probe.directory.as_settings,
-            # a new name for each step, because a killed probe leaves its file to the keeper of the directory
-            "path": f"data-{next(self._files)}",
+            # a new name for each step, because the file of a killed probe is removed later, with the directory
+            "path": f"data-{next(self._file_numbers)}",
             "facts": probe.facts,
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
@@ -327,7 +327,7 @@ async def _write(path: Path, document: bytes) -> None:
 
 
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
-    """Run tools in a child process, which is abandoned if a tool hangs. Returns their answers."""
+    """Run tools in a child process, which is abandoned if a tool hangs. Return their output."""
     answers = {claims.command_line(command): claims.Answer(error="no answer") for command in commands}
     child = await Child.start("measure.helpers.claims")
     child.send(json.dumps(commands))
@@ -351,7 +351,7 @@ async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
 
 
 async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
-    """Yield the answers of a child until it ends or is silent. Its first line says that it has started."""
+    """Yield what a child prints until it ends or stops printing. Its first line confirms that it has started."""
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
             await child.read_answer(CHILD_START_TIMEOUT_S, "", "target")

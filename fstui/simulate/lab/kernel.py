@@ -77,7 +77,7 @@ def attach(file_fd: int, run: str) -> LabLoop:
                         os.close(fd)
                         raise
                 else:
-                    # the value that an earlier user of this device wrote is still in effect
+                    # set explicitly, because a loop device keeps the value that an earlier user wrote
                     Path(f"/sys/block/{name}/queue/write_cache").write_text("write back")
                     return LabLoop(name, fd)
             os.close(fd)
@@ -119,7 +119,7 @@ def remove(run: str) -> None:
 
 
 def make_cgroup(run: str, loop: str, writes_per_s: int) -> None:
-    """Make a cgroup that limits the writes to the loop device. Raises Refused, OSError."""
+    """Create a cgroup that limits the writes to the loop device. Raises Refused, OSError."""
     device = Path(f"/sys/block/{loop}/dev").read_text().strip()
     if (_CGROUP_V1 / "cgroup.procs").exists():
         group, file, limit = _CGROUP_V1 / mark(run), "blkio.throttle.write_iops_device", f"{device} {writes_per_s}"

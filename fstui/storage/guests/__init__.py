@@ -47,14 +47,14 @@ def _names(tree: Tree, pid: int) -> tuple[str, str]:
 
 
 def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...]:
-    """Return the virtual machines among these processes, also those that do not answer in time."""
+    """Return the virtual machines among these processes, including those that could not be read in time."""
     reader = GuestReader(root)
     guests: dict[int, Guest | None] = {}
 
     def read_guest(pid: int) -> None:
         try:
             guests[pid] = reader.guest(pid)
-        # the process chose what was read, so any of it may be malformed; QEMU is assumed
+        # the process controls this data, so it may be malformed; QEMU is the most common hypervisor
         except (AttributeError, KeyError, TypeError, ValueError, OSError):
             guests[pid] = Guest(pid=pid, hypervisor="qemu", trouble="the description of its disks could not be parsed")
 
@@ -64,9 +64,9 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
         thread.start()
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    silent = f"its process did not answer within {TIMEOUT_S:g} s"
-    answers = (guests.get(pid, Guest(pid=pid, hypervisor="qemu", trouble=silent)) for pid in pids)
-    return tuple(guest for guest in answers if guest is not None)
+    timed_out = f"its process did not answer within {TIMEOUT_S:g} s"
+    results = (guests.get(pid, Guest(pid=pid, hypervisor="qemu", trouble=timed_out)) for pid in pids)
+    return tuple(guest for guest in results if guest is not None)
 
 
 class GuestReader:
@@ -77,7 +77,7 @@ class GuestReader:
         self._mounts = visible_mounts(read_mounts(self._tree))
 
     def guest(self, pid: int) -> Guest | None:
-        """Return what is known about a guest; None if the process has ended or is a thread of the kernel."""
+        """Return what is known about a guest; None if the process has ended or is a kernel thread."""
         words = os.fsdecode(self._tree.data(f"/proc/{pid}/cmdline", _MAX_FILE_BYTES) or b"").rstrip("\0").split("\0")
         if words == [""]:
             return None
@@ -88,7 +88,7 @@ class GuestReader:
             guest = microvms.cloud_hypervisor_guest(pid, words, partial(self._path_of, pid))
         else:
             guest = self._qemu(pid, words)
-        return replace(guest, disks=tuple(self._with_place(pid, disk) for disk in guest.disks[:_MAX_DISKS]))
+        return replace(guest, disks=tuple(self._with_location(pid, disk) for disk in guest.disks[:_MAX_DISKS]))
 
     def _qemu(self, pid: int, words: Sequence[str]) -> Guest:
         pairs = qemu.arguments(words)
@@ -116,19 +116,19 @@ class GuestReader:
         )
 
     def _path_of(self, pid: int, path: str) -> str:
-        """Return the path by which this process reaches a path of another process."""
+        """Return the path under /proc/PID through which fstui opens a path of that process."""
         return f"{self._root}/proc/{pid}/{'root' if path.startswith('/') else 'cwd/'}{path}"
 
     def _file_of(self, pid: int, path: str) -> bytes | None:
-        """Return the content of a file that a process named; None if it is no regular file, such as a device."""
+        """Return the content of a file that a process named; None if it is not a regular file."""
         with _path_descriptor(self._path_of(pid, path)) as fd:
             is_regular = fd is not None and stat.S_ISREG(os.fstat(fd).st_mode)
             return Tree().data(f"/proc/self/fd/{fd}", _MAX_FILE_BYTES) if is_regular else None
 
-    def _with_place(self, pid: int, disk: GuestDisk) -> GuestDisk:
+    def _with_location(self, pid: int, disk: GuestDisk) -> GuestDisk:
         """Add the mount point or the device of the image."""
         path = disk.image
-        if not path or ":" in path.partition("/")[0]:  # a volume in a network
+        if not path or ":" in path.partition("/")[0]:  # a network volume
             return disk
         # only root and the owner of the process may follow /proc/PID/root, so the path itself is tried next
         paths = [self._path_of(pid, path), *([self._root + path] if path.startswith("/") else [])]
@@ -142,7 +142,7 @@ class GuestReader:
             return replace(disk, mount_point=self._mount_point(pid, proc.mount_id(fd)))
 
     def _mount_point(self, pid: int, number: int | None) -> str | None:
-        """Return where the process, in its own mount namespace, sees the filesystem of the mount ``number``."""
+        """Return this host's mount point of the filesystem that the process reaches through the mount ``number``."""
         mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", MAX_MOUNTS_BYTES) or b"")
         devices_there = {mount.number: mount.device for mount in mounts}
         devices_here = {mount.number: mount.device for mount in self._mounts}

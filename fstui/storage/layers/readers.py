@@ -46,7 +46,7 @@ class LayerDescription(NamedTuple):
     readings: tuple[Reading, ...] = ()
     state: tuple[Reading, ...] = ()
     roles: Mapping[str, str] = {}
-    """What the layer directly above uses the layers below for, by their ids."""
+    """The roles of the layers below in this layer, by their ids."""
     other_layers: tuple[Node, ...] = ()
     """Layers below that are neither devices nor filesystems: a file, memory, a server, a pool with its groups."""
     identity: str = ""
@@ -70,7 +70,7 @@ class DeviceReader(Reader):
     """Reads block devices of one kind. The base class reads the devices below and the queue, which all drivers have."""
 
     def recognises(self, name: str) -> bool:
-        """Return whether a device is of this kind, if its name has the prefix of this kind."""
+        """Return whether a device is of this kind. Its name has the prefix of this kind."""
         return True
 
     def worth_listing(self, node: Node) -> bool:
@@ -100,7 +100,7 @@ class FilesystemReader(Reader):
     def read(self, mount: Mount) -> LayerDescription:
         description = self.read_below(mount)
         device = description.below[0] if description.below else ""
-        # for a bind mount or a subvolume, another directory than / of the filesystem
+        # for a bind mount or a subvolume, a directory of the filesystem other than /
         root = (Reading(what="root", value=mount.root, path=MOUNTINFO),) if mount.root != "/" else ()
         readings = (
             *description.readings,
@@ -177,7 +177,7 @@ def without_none(readings: Iterable[Reading | None]) -> tuple[Reading, ...]:
 
 @cache
 def _device_readers() -> tuple[tuple[LayerKind, type[DeviceReader]], ...]:
-    """Return the kinds that kernel names identify, longest prefix first. The last one has an empty prefix."""
+    """Return each kind that a kernel name identifies, and its reader: longest prefix first, the empty prefix last."""
     readers_of_rows = [
         (row, getattr(module, "DEVICES", DeviceReader))
         for module in kinds.modules()

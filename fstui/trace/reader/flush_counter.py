@@ -1,4 +1,4 @@
-"""Count for each step of a run which processes requested flushes at its devices."""
+"""Count for each step of a run how many flushes fstui, kernel threads and others requested at its devices."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
 
 ANNOUNCEMENT_DELAY_NS = 1_000_000_000
-"""A step is announced within this time after its start. If many pages are kept, older events are added up before the
-next announcement, because they cannot belong to that step."""
+"""A step is announced within this time after its start. If the buffered events exceed MAX_BUFFERED_BYTES, older
+ones are added up: they cannot belong to a step that is not announced yet."""
 FIRST_READ_DELAY_S = 0.05
 """Time from the start of a step to the first read of the buffers."""
 MAX_KEPT_BYTES = 6 * MIB
@@ -129,7 +129,7 @@ class FlushCounter(EventRecording):
         self._lineage.add("own", threads)
 
     def read(self) -> None:
-        """Empty the kernel's buffers. Stop recording requests if there are many, and add events up if many are kept."""
+        """Empty the kernel's buffers. Stop recording requests if there are many. Add events up if many are buffered."""
         now_ns = self.collect()
         if self._step_start_ns is not None:
             os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)

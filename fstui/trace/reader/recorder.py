@@ -42,13 +42,13 @@ WINDOW_S = 10.0
 MAX_TRACED_BYTES = 200_000
 """About 5000 events. If a window has more, the busiest threads are excluded from the trace, to save CPU time."""
 MIN_TRACED_S = 0.1
-"""Least part of a window in which all threads are traced."""
+"""Minimum number of seconds per window in which all threads are traced."""
 PROCESS_SCAN_SHARE = 0.002
 """Share of the time that may be spent on reading how much every process has read and written."""
 MAX_DEVICES = 32  # in the record of a second
 MAX_ROWS = 24  # in the record of a window
 MAX_ROWS_PER_PROGRAM = 4  # rows of a program on one device
-MAX_WAITS = 20  # slow syncs in a row
+MAX_WAITS = 20  # slow syncs listed for each row
 MAX_PROCESSES = 8  # in the record of a window
 MAX_DESCRIPTORS = 256  # descriptors of a process to examine
 MAX_CHECKS = 64  # of excluded threads per second
@@ -95,7 +95,7 @@ class Trace(WaitRecording):
     """
 
     def __init__(self, name: str) -> None:
-        """Raises TracefsError, OSError; then nothing is left behind."""
+        """Raises TracefsError, OSError. In this case no trace instance is left."""
         self._call_names: dict[int, str] = {}
         """The name of the last sync system call of each thread."""
         self._discarded: Counter[tuple[int, int]] = Counter()
@@ -461,16 +461,16 @@ def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
     status = 1
     try:
         ring = Ring(Path(directory), max_bytes)
-        has_complained, entry = False, None
+        has_reported_loss, entry = False, None
         while data := records.recv(MAX_RECORD_BYTES):
             record = json.loads(data)
             if "entry" in record:
                 entry = record["entry"]
                 break
             ring.write(record)
-            if ring.dropped_records and not has_complained:
+            if ring.dropped_records and not has_reported_loss:
                 say(f"records are being lost: {ring.trouble}")
-            has_complained = bool(ring.dropped_records)
+            has_reported_loss = bool(ring.dropped_records)
         ring.close()
         remove_entry(entry)  # None if the trace was not removed, or if the recorder was killed
         status = 0
@@ -512,7 +512,7 @@ class Recorder:
         self._header_written_s = -HEADER_INTERVAL_S
 
     def follow(self, signals: set[signal.Signals], seconds: float | None) -> int:
-        """Record until a signal arrives or the time is over. Return the exit status."""
+        """Record until a signal arrives or the time limit expires. Return the exit status."""
         due_s = began_s = time.monotonic()
         while seconds is None or time.monotonic() - began_s < seconds:
             due_s = max(due_s + INTERVAL_S, time.monotonic())

@@ -35,7 +35,7 @@ from fstui.tui.styles import FAINT, TIME
 
 _BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
 _CELL_S = 15
-"""Seconds of a cell of the charts. The kernel writes dirty pages after 30 s, and a new cell is many bytes to send."""
+"""Seconds per cell of the charts. The kernel writes dirty pages after 30 s. Each new cell costs many bytes to send."""
 ROWS = (
     Column("PROGRAM", 18, gap=0, cut="middle"),
     Column("OLDEST", 8, right=True, gap=2, from_width=58),
@@ -75,7 +75,7 @@ BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, lambda value
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names, count, 10)
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))
-"""What to chart, with one, two or three charts side by side."""
+"""The figures to chart in one, two or three columns of charts."""
 
 
 def moment_of(state: AtRisk) -> Moment:

@@ -44,7 +44,7 @@ STEPS = (
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
-    """Return what each run is, all steps, and maps of the step that differs most. Maps fill the screen's ``height``."""
+    """Return cards: the runs, the steps, and latency maps of the step with the largest lead, which fill ``height``."""
     legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.STEP]
     notes = [note for section in sections if section.title == compare.NOTES for note in section.lines]
@@ -65,7 +65,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
 
 def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
-    """Yield a name and a view for each side of the step that differs most."""
+    """Yield a name and a view for each side of the step with the largest lead."""
     if (name := comparison.widest) is not None:
         for side in comparison.sides:
             if median := side.step(name):
@@ -74,8 +74,8 @@ def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
 
 def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
     """Draw as many maps side by side as there is room for, and the others below them."""
-    abreast = min(max(width // latency.LADDER_FROM, 1), len(views))
-    rows = [views[start : start + abreast] for start in range(0, len(views), abreast)]
+    maps_per_row = min(max(width // latency.LADDER_FROM, 1), len(views))
+    rows = [views[start : start + maps_per_row] for start in range(0, len(views), maps_per_row)]
     lines = max(height // len(rows), _MIN_MAP_LINES)
     return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= FRAMES_FROM)]
 
@@ -95,10 +95,10 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
         columns = [replace(head, from_width=width) if head.title == _BAR else head for head in columns]
     drawn = table(columns, (), width)
     for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
-        for index, (letter, per_s, share, times, *figures) in enumerate(step.rows):
+        for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
             drawn_bar = plain_meter(float(value(share) or 0), room) if text(share) else ""
-            known = times if index or text(times) == NOT_DURABLE else ""  # the first side is always 1.00 ×
-            cells = ("" if index else name, letter, per_s, drawn_bar, known, *figures)
+            shown_ratio = ratio if index or text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
+            cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
             _, row = table(columns, [tuple(map(text, cells))], width)
             colour_meters([row], AREA if index else f"dim {AREA}")
             row.highlight_words([f" {NOT_DURABLE} "], BAD)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AtRiskScreen(FollowingScreen):
-    """Files and programs above, charts below. Esc ends it."""
+    """Files and programs above, charts below."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED = "files"
@@ -45,7 +45,7 @@ class AtRiskScreen(FollowingScreen):
         self.view = drawing.RiskView(target)
         self._recent = Recent[drawing.Moment]()
         self._most_lines: dict[str, int] = {}
-        """The height of each table, which never becomes lower, because each change of a height repaints the screen."""
+        """The height of each table. It never decreases, because each change of a height repaints the screen."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")

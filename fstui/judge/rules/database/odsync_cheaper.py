@@ -36,7 +36,7 @@ from fstui.model.steps import Step
 from fstui.storage.layers.flushes import Call
 
 SUSPICIOUS_RATIO = 3.0
-"""If O_DSYNC is this many times as fast as fdatasync, it does less."""
+"""If O_DSYNC is this many times as fast as fdatasync, O_DSYNC does not do the same work."""
 
 
 @rule(order=20)

@@ -65,7 +65,7 @@ _DOCUMENTED, _NO_CACHE = "its documentation is right", "it has no volatile cache
 
 
 class Statement(NamedTuple):
-    """Why what a device has acknowledged may be durable, although no flush could be counted."""
+    """The reason to expect that acknowledged writes are durable, although no flush could be counted."""
 
     device_kind: str
     """``a volume of a RAID controller``"""
@@ -85,11 +85,13 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     statements = [statement for node in devices if (statement := _statement(node, case.host))]
     if len(statements) < len(devices):
         return
-    by_words: dict[str, list[Node]] = {}
+    nodes_by_description: dict[str, list[Node]] = {}
     for node, statement in zip(devices, statements, strict=True):
-        by_words.setdefault(f"{statement.device_kind}. {statement.condition}.", []).append(node)
+        description = f"{statement.device_kind}. {statement.condition}."
+        nodes_by_description.setdefault(description, []).append(node)
     described = " ".join(
-        f"{'Each of ' if len(nodes) > 1 else ''}{words.devices(nodes)} is {text}" for text, nodes in by_words.items()
+        f"{'Each of ' if len(nodes) > 1 else ''}{words.devices(nodes)} is {description}"
+        for description, nodes in nodes_by_description.items()
     )
     conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
     yield Conclusion(

@@ -76,7 +76,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
         sentence=f"{_rewritten(worst)} synced {per_s} times a second in {words.time_measured([step])}, "
-        f"{worst.times_limit:.1f} × the limit ({worst.allowance}). {_who_answers(case, worst)}",
+        f"{worst.times_limit:.1f} × the limit ({worst.allowance}). {_explanation(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
@@ -94,7 +94,7 @@ def _rewritten(pace: Pace) -> str:
     )
 
 
-def _who_answers(case: Case, worst: Pace) -> str:
+def _explanation(case: Case, worst: Pace) -> str:
     accounts = case.flushes.counting_levels(worst.step)
     if not case.flushes.has_expected_flushes(worst.step) or not accounts[-1].per_sync:
         disks = words.devices(worst.platters.devices)

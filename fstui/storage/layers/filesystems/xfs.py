@@ -34,7 +34,7 @@ class XfsReader(FilesystemReader):
 
 class Xfs(InPlace, frozen=True, kw_only=True):
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets. A sync flushes only the device that has the file (xfs_file_fsync)."""
+        """Return what is forwarded to the member. A sync flushes only the device that has the file (xfs_file_fsync)."""
         if "realtime" in roles and member.role in (None, "realtime"):
             return ONE_PATH
         return super().forwards(node, member, roles, filesystem)

@@ -127,8 +127,7 @@ def _mirror(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def _split(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the arguments, whose number is the second word, and the words after them: the number of devices, and the
-    devices."""
+    """Split after the counted arguments: ``words[1]`` is their number. The rest starts with the number of devices."""
     count = integer(words[1]) if len(words) > 1 else None
     return (words[2 : 2 + count], words[2 + count :]) if count is not None and count >= 0 else ((), ())
 

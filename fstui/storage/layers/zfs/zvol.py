@@ -1,6 +1,6 @@
-"""Volumes of a ZFS pool: block devices that answer a flush as a dataset answers a sync.
+"""Volumes of a ZFS pool: block devices that handle a flush as a dataset handles a sync.
 
-``volume`` is the name in the pool, from the links that udev makes below /dev/zvol. The tool ``zfs`` reports ``sync``
+``volume`` is the name in the pool, from the links that udev creates below /dev/zvol. The tool ``zfs`` reports ``sync``
 and ``logbias`` (zfsprops(7)). The parameters of the module give ``zil_replay_disable`` and ``barrier`` (barrier |
 nobarrier: flushes are dropped).
 """
@@ -21,7 +21,7 @@ from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
 LINKS = "/dev/zvol"
 _MAX_DEPTH = 50
-"""The greatest depth of directories that are searched for links. ZFS limits the depth of names in a pool too."""
+"""Maximum depth of the search for links. ZFS limits the depth of names in a pool too."""
 
 
 class VolumeReader(DeviceReader):
@@ -68,13 +68,13 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(command for name in names for command in zfs_commands([name], ("sync", "logbias"))))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return SOMETIMES, because no number of flushes can be expected. A flush with nothing to commit causes none,
-        and the data is written later."""
+        """Return SOMETIMES. A flush causes no flush below if the intent log has nothing to commit; ZFS writes the data
+        later, with a transaction group."""
         return SOMETIMES
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
-        """Return None. Whether a sync waits for the log device depends on ``logbias`` of the volume, which the layer of
-        the pool does not have."""
+        """Return None. Whether a sync waits for the log device depends on ``logbias``, which is a property of the
+        volume, not of the pool."""
         return None
 
 
