@@ -267,7 +267,7 @@ def _only_below_multipath(node: Node, evidence: Evidence, stack: Stack) -> bool:
     """Return whether only request-based multipath devices use this path. Their flushes ignore the path's setting."""
     users = [user for user in stack.nodes if node.id in user.below]
     has_changed = any(evidence.has_changed(user.id, "write cache") for user in users)
-    keeps_flushes = all(dm.sends_requests(user) and user.write_cache != _WRITE_THROUGH for user in users)
+    keeps_flushes = all(dm.is_request_based(user) and user.write_cache != _WRITE_THROUGH for user in users)
     return bool(users) and keeps_flushes and not has_changed
 
 

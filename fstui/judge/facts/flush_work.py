@@ -20,7 +20,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import platforms
 from fstui.storage.layers.devices.caches import is_safe_drive
-from fstui.storage.layers.devices.disk import is_attached_here, is_virtual
+from fstui.storage.layers.devices.disk import is_attached_directly, is_virtual
 
 MIN_ARRIVED_SHARE = 0.95
 """If a smaller share of the data had reached the device before the flush, a cache above it may cause the growth."""
@@ -181,5 +181,5 @@ class LowestDevices:
     def _is_verified(self, node: Node) -> bool:
         """Return whether the device acts on flushes or is known to be safe. In a guest, neither can be verified: the
         time may come from the host's memory instead of the drive, and the reported medium may be wrong."""
-        works = node.id in self._working_ids and is_attached_here(node)
+        works = node.id in self._working_ids and is_attached_directly(node)
         return self._host.virtualization is None and (works or is_safe_drive(node))

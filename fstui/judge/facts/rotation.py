@@ -23,7 +23,7 @@ from fstui.model.run import Evidence
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.devices.caches import controller_may_answer, has_protected_cache
+from fstui.storage.layers.devices.caches import controller_may_cache, has_protected_cache
 from fstui.storage.layers.devices.disk import is_virtual, write_placement
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import WritePlacement
@@ -267,7 +267,7 @@ def fastest(paces: Sequence[Pace]) -> Pace:
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:
     """Return the rpm with its evidence; None if the rpm is unknown or a cache may acknowledge the writes."""
     medium = node.medium
-    if has_protected_cache(node) or controller_may_answer(node):
+    if has_protected_cache(node) or controller_may_cache(node):
         return None
     speed = rpm(medium) if medium else None
     is_known_hard_disk = node.value("grade") == "hard disk"

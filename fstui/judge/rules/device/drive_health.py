@@ -29,7 +29,7 @@ from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.model.quantities import counted
 from fstui.model.storage import Node
-from fstui.storage.layers.devices.health import BACKUP_FAILED, HEALTH, backup_failed
+from fstui.storage.layers.devices.health import BACKUP_FAILED, HEALTH_READINGS, backup_failed
 from fstui.storage.layers.facts import number
 
 _USED_UP_PERCENT = 100
@@ -68,7 +68,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
 
 
 def _evidence_lines(nodes: list[Node]) -> Iterator[str]:
-    return (line for node in nodes for line in words.readings(node, *HEALTH))
+    return (line for node in nodes for line in words.readings(node, *HEALTH_READINGS))
 
 
 def _tool(node: Node) -> str:
@@ -76,7 +76,7 @@ def _tool(node: Node) -> str:
 
 
 def _faults(node: Node) -> tuple[str, ...]:
-    values = {what: number(node, what) or 0 for what in HEALTH}
+    values = {what: number(node, what) or 0 for what in HEALTH_READINGS}
     return (
         *(["its own test failed (SMART)"] if node.value("smart_status") == "failed" else []),
         *(text for bit, text in _WARNINGS.items() if values["critical_warning"] & bit),

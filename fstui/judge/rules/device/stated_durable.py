@@ -52,7 +52,7 @@ from fstui.storage.layers.devices.caches import (
     is_safe_drive,
     no_cache_reports,
 )
-from fstui.storage.layers.devices.disk import is_attached_here, is_over_own_network, is_passed_through
+from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
 
 _CHECK_DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
@@ -137,7 +137,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
     row, document = media.cloud_model(node) or models.find(node.model), media.documented_model(node, host)
     service = platforms.service(node.kind, node.name, node.model)
     if document is not None:
-        names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.recognised_by(node))
+        names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.identification(node))
         evidence = (*names, f"documented: {document.source}")
         next_steps = (document.ask or words.FORCE_STOP,)
         return Statement(document.says, document.promise or "", _DOCUMENTED, evidence, next_steps)
@@ -171,7 +171,7 @@ def _statement_of_drive(node: Node, row: models.Model | None) -> Statement | Non
         return Statement(
             device_kind, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
         )
-    local = is_attached_here(node) or is_passed_through(node)
+    local = is_attached_directly(node) or is_passed_through(node)
     if reports and local and not is_over_own_network(node):
         return Statement(
             "a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reports, (_CHECK_DRIVE,)

@@ -1,7 +1,7 @@
 """Whether a drive has its write cache on, and whether what is in the cache survives a power cut.
 
-Root can request two readings from the drive itself, by hdparm and smartctl from SATA, SAS and USB drives, by nvme from
-NVMe drives: ``drive_cache`` (on | off, now) and ``vwc`` (present | absent, NVMe).
+Root can read two values from the drive itself, with hdparm or smartctl (SATA, SAS, USB) or nvme (NVMe): ``drive_cache``
+(on | off, the current setting) and ``vwc`` (present | absent, NVMe only).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def is_optane(node: Node) -> bool:
 
 
 def outlives_power_cut(node: Node) -> bool:
-    """Return whether the device loses nothing in a power cut, by its model or as declared. It may ignore a flush."""
+    """Return whether the device loses nothing in a power cut, by its model or as declared. It may ignore flushes."""
     return has_protected_cache(node) or is_safe_drive(node)
 
 
@@ -122,21 +122,21 @@ def no_cache_reports(node: Node) -> tuple[str, ...]:
     return tuple(f"{node.id} {reading.what}: {reading.value} ({reading.path})" for reading in off)
 
 
-def controller_may_answer(node: Node) -> bool:
-    """Return whether the cache of the controller, one of Areca's, may answer for a disk that is passed through."""
+def controller_may_cache(node: Node) -> bool:
+    """Return whether the controller, one of Areca's, may cache the writes to a disk that it passes through."""
     return node.value("controller") == "arcmsr" and not is_declared(node)
 
 
 def is_hidden_by_controller(node: Node) -> bool:
-    """Return whether it is unknown which cache answers for the device: a cache with a battery, or one without.
+    """Return whether it is unknown if the cache in front of the device has a battery.
 
     This is so for an unknown volume of a RAID controller or behind Fibre Channel. A drive that is passed through is
-    recognised, because it reports its form factor (Linux 5.19) or answered udev. Older kernels show a SAS drive like a
-    volume.
+    recognised: it reports its form factor (Linux 5.19), or udev could read its cache setting. Older kernels show a SAS
+    drive like a volume.
     """
     if is_declared(node) or has_protected_cache(node) or node.value("grade") in _VOLUMES:
         return False
-    if controller_may_answer(node):
+    if controller_may_cache(node):
         return True
     is_drive = any(node.reading(what) for what in ("grade", "form_factor", "ID_ATA_WRITE_CACHE_ENABLED"))
     return not is_drive and (link(node.link).assume_array or node.value("controller") in _RAID_DRIVERS)

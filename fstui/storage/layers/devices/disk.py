@@ -35,16 +35,16 @@ _VMBUS = re.compile(r"/(?:VMBUS|MSFT1000)[^/]*/([0-9a-f]{8}-[0-9a-f-]+)/.*/\d+:\
 
 def is_virtual(node: Node) -> bool:
     """Return whether a hypervisor provides the disk. Its rotational flag is then meaningless."""
-    row = models.find(node.model)
-    return link(node.link).virtual or (row is not None and row.grade == "virtual")
+    model = models.find(node.model)
+    return link(node.link).virtual or (model is not None and model.grade == "virtual")
 
 
-def is_attached_here(node: Node) -> bool:
-    """Return whether this is a drive that is attached without a host, bridge, controller or network in between."""
-    row = models.find(node.model)
-    is_behind_controller = row is not None and row.grade in {"raid", "array"}
+def is_attached_directly(node: Node) -> bool:
+    """Return whether this is a drive with no hypervisor, bridge, controller or network between it and this host."""
+    model = models.find(node.model)
+    is_behind_controller = model is not None and model.grade in {"raid", "array"}
     is_elsewhere = is_behind_controller or (node.medium is not None and node.medium.class_ in {"network", "raid-cache"})
-    is_on_fabric = node.value("transport") in nvme.PRIVATE
+    is_on_fabric = node.value("transport") in nvme.LOCAL_TRANSPORTS
     # drives on such a link report their form factor, so a device that reports none may be an array
     may_be_array = link(node.link).drives_report_form and not is_declared(node) and number(node, "form_factor") is None
     return link(node.link).direct and not (is_virtual(node) or is_elsewhere or is_on_fabric or may_be_array)
@@ -58,15 +58,15 @@ def is_passed_through(node: Node) -> bool:
 def write_placement(node: Node) -> models.WritePlacement:
     """Return where a hard disk writes, by its model. An unknown model is assumed to write sequentially, like
     a shingled disk."""
-    row = models.find(node.model)
-    if row is not None:
-        return row.writes
+    model = models.find(node.model)
+    if model is not None:
+        return model.writes
     return "log" if node.model and node.reading("grade") is None and not is_declared(node) else "in place"
 
 
 def is_over_own_network(node: Node) -> bool:
     """Return whether the disk is reached over the user's own fabric or SAN, not over a cloud's network."""
-    return link(node.link).own_network or node.value("transport") in nvme.PRIVATE
+    return link(node.link).own_network or node.value("transport") in nvme.LOCAL_TRANSPORTS
 
 
 class DiskReader(DeviceReader):
@@ -78,11 +78,11 @@ class DiskReader(DeviceReader):
         link_name = links.link_of(path, name)
         device_number = tree.word(f"{directory}/dev") or ""
         properties, database = udev_properties(tree, device_number), f"{DATABASE}/b{device_number}"
-        model = _model(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
-        row, cache_enabled = models.find(model), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
+        model_name = _model_name(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
+        model, cache_enabled = models.find(model_name), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         state = tree.reading("state", f"{directory}/device/state", unless=("running", "live"))
         firmware = [tree.reading("firmware", f"{directory}/device/{file}") for file in ("rev", "firmware_rev")]
-        # a device without hardware or on an unknown link may not be a disk, so its name gives its kind
+        # a device without hardware or on an unknown link may not be a disk, so its kind comes from its name
         is_unknown = "/virtual/block/" in path or (path and link_name is None)
         disk_readings = (
             _cache_type(tree, directory, name),
@@ -94,8 +94,8 @@ class DiskReader(DeviceReader):
             tree.reading("transport", f"{directory}/device/transport") if link_name == "nvme" else None,
             tree.reading("card", f"{directory}/device/type") if link_name == "mmc" else None,
             *_vmbus_readings(path, directory),
-            Reading(what="grade", value=row.grade, path=f"model table: {row.source}") if row else None,
-            next((reading for reading in firmware if reading and models.find_fault(model, reading.value)), None),
+            Reading(what="grade", value=model.grade, path=f"model table: {model.source}") if model else None,
+            next((reading for reading in firmware if reading and models.find_fault(model_name, reading.value)), None),
         )
         return LayerDescription(
             kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if is_unknown else self.row.name,  # drbd of drbd0
@@ -103,7 +103,7 @@ class DiskReader(DeviceReader):
             readings=(*self.queue_readings(name), *without_none(disk_readings)),
             state=without_none([state]),
             identity=_identity(tree, directory) or properties.get("ID_SERIAL", ""),
-            model=model,
+            model=model_name,
             link=link_name,
         )
 
@@ -132,10 +132,10 @@ def _vmbus_readings(path: str, directory: str) -> tuple[Reading, ...]:
     return tuple(Reading(what=what, value=value, path=directory) for what, value in values)
 
 
-def _model(tree: Tree, directory: str) -> str | None:
+def _model_name(tree: Tree, directory: str) -> str | None:
     model = tree.word(f"{directory}/device/model")
     vendor = tree.word(f"{directory}/device/vendor")
-    # libata reports ATA for every vendor, and PCI and virtio a number
+    # libata reports the vendor ATA for every disk; PCI and virtio report a number
     if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
         return model
     return f"{vendor} {model}"
@@ -161,7 +161,7 @@ def _cache_type(tree: Tree, directory: str, name: str) -> Reading | None:
 
 
 def _form_and_rate(tree: Tree, directory: str, name: str, udev_rate: str | None, database: str) -> Iterator[Reading]:
-    """Yield the form factor and the rotation rate by SCSI VPD page B1, else the rate that udev read from the drive.
+    """Yield the form factor and the rotation rate from SCSI VPD page B1, else the rate that udev read from the drive.
 
     The form factor is 1 (5.25 inches) to 5 (less than 1.8 inches); arrays report none. The rate is 0 if nothing
     rotates.

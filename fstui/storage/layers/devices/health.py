@@ -1,5 +1,5 @@
-"""What a drive reports about its health, for root only: an NVMe drive through ``nvme smart-log``, a SATA or SAS drive
-through ``smartctl``.
+"""Read the health of drives, for root only: of NVMe drives with ``nvme smart-log``, of SATA and SAS drives with
+``smartctl``.
 
 Readings: ``critical_warning`` (bits of NVMe), ``smart_status`` (passed | failed), ``backup`` (good | failed: the
 capacitors that protect the cache), ``percent_used`` (of the rated endurance), and counts: ``unsafe_shutdowns``,
@@ -30,7 +30,7 @@ _ATTRIBUTES = {
 """The attributes of SATA drives, by the names that smartmontools' drivedb.h gives them."""
 _CAPACITOR = "Power_Loss_Cap|Capacitor_Health"
 # the names of all readings of this module
-HEALTH = (*dict.fromkeys((*_NVME_FIELDS, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
+HEALTH_READINGS = (*dict.fromkeys((*_NVME_FIELDS, *_ATTRIBUTES)), "smart_status", "backup", "grown_defects")
 
 
 def health_command(node: Node) -> Command | None:

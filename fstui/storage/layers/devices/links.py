@@ -1,4 +1,4 @@
-"""How a disk is attached: the link and its properties, its rate, and a bridge in between.
+"""Find how a disk is attached: the link with its properties and its rate, and a bridge in between.
 
 Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the most that this rate can carry;
 ``usb_bridge``; ``controller``, the driver of a SCSI host.
@@ -28,7 +28,7 @@ class Link(Base, frozen=True, kw_only=True):
     """The hypervisor may write each write through to its own disk, with or without FUA. So a FUA write may be durable
     although it is as fast as any other."""
     hides_drive: bool = False
-    """A bridge answers for the drive."""
+    """A bridge handles commands in place of the drive."""
     direct: bool = False
     """Nothing with a cache of its own is in between, so a measured time is that of the drive."""
     drives_report_form: bool = False
@@ -37,10 +37,10 @@ class Link(Base, frozen=True, kw_only=True):
     may_be_an_array: bool = False
     """The device may be one disk, or an array or a controller with a cache of its own."""
     assume_array: bool = False
-    """A device without a form factor is taken for a storage array, which usually has a battery."""
+    """A device without a form factor is assumed to be a storage array, which usually has a battery."""
     networked: bool = False
     own_network: bool = False
-    """The network belongs to the user, and answers within tens of microseconds."""
+    """The network belongs to the user. Its round trip takes tens of microseconds."""
 
 
 _LINKS = (
@@ -57,11 +57,11 @@ _LINKS = (
     Link(name="hyper-v", virtual=True, writes_through=True),
     Link(name="virtual", virtual=True),
 )
-_ROWS = {link.name: link for link in _LINKS}
+_LINKS_BY_NAME = {link.name: link for link in _LINKS}
 
 
 def link(name: str | None) -> Link:
-    return _ROWS.get(name or "") or Link(name=name or "")
+    return _LINKS_BY_NAME.get(name or "") or Link(name=name or "")
 
 
 _BY_PATH = (
@@ -94,7 +94,7 @@ _LINE_CODES = {
     "nvme": ((5_000, 8 / 10), (32_000, 128 / 130), (math.inf, 242 / 256)),
     "usb": ((4_999, 1.0), (5_000, 8 / 10), (math.inf, 128 / 132)),
 }
-"""The share of the bits that carries data, by the highest rate of each line code in Mb/s, of one lane for PCIe."""
+"""The highest rate of each line code in Mb/s (of one lane for PCIe), and the share of its bits that carries data."""
 
 
 def path_of(tree: Tree, name: str) -> str:
@@ -115,20 +115,20 @@ def readings(tree: Tree, path: str, link: str | None) -> tuple[Reading, ...]:
         driver = (tree.link(f"{match[1]}/driver") or "").rpartition("/")[2]
         return (Reading(what="controller", value=driver, path=f"{match[1]}/driver"),) if driver else ()
     if link == "sata" and (match := re.search(_ATA, path)):
-        return _rated(link, tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"))
+        return _rate_readings(link, tree.reading("link_rate", f"/sys/class/ata_link/link{match[1]}/sata_spd"))
     if link == "sas" and (match := re.match(_SAS_PORT, path)):
         phys = [name for name in tree.names(match[1]) if name.startswith("phy-")]
         rate = f"/sys/class/sas_phy/{phys[0]}/negotiated_linkrate" if phys else ""
         # all phys of a wide port carry data at the same time
-        return _rated(link, tree.reading("link_rate", rate), len(phys)) if phys else ()
+        return _rate_readings(link, tree.reading("link_rate", rate), len(phys)) if phys else ()
     if link == "nvme" and (match := re.match(_PCI, path)):
-        return _pcie(tree, match[1])
+        return _pcie_readings(tree, match[1])
     if link == "usb" and (match := re.match(_USB, path)):
-        return _usb(tree, match[1])
+        return _usb_readings(tree, match[1])
     return ()
 
 
-def _rated(link: str, reading: Reading | None, lanes: int = 1) -> tuple[Reading, ...]:
+def _rate_readings(link: str, reading: Reading | None, lanes: int = 1) -> tuple[Reading, ...]:
     """Return the rate of the link and its payload. The rate is in Mb/s for USB, otherwise in Gb/s or GT/s."""
     number = re.match(_NUMBER, reading.value) if reading is not None else None
     if reading is None or number is None:  # "<unknown>": nothing was negotiated
@@ -138,16 +138,16 @@ def _rated(link: str, reading: Reading | None, lanes: int = 1) -> tuple[Reading,
     return reading, Reading(what="payload_mb_s", value=str(round(mbit * code / 8 * lanes)), path=reading.path)
 
 
-def _pcie(tree: Tree, device: str) -> tuple[Reading, ...]:
+def _pcie_readings(tree: Tree, device: str) -> tuple[Reading, ...]:
     speed = tree.reading("link_rate", f"{device}/current_link_speed")
     lanes = tree.integer(f"{device}/current_link_width")
     if speed is None or lanes is None or not 0 < lanes <= 64:
         return ()
     rate = Reading(what="link_rate", value=f"{speed.value.removesuffix(' PCIe')} × {lanes}", path=speed.path)
-    return _rated("nvme", rate, lanes)
+    return _rate_readings("nvme", rate, lanes)
 
 
-def _usb(tree: Tree, device: str) -> tuple[Reading, ...]:
+def _usb_readings(tree: Tree, device: str) -> tuple[Reading, ...]:
     speed = tree.reading("link_rate", f"{device}/speed")
     rate = Reading(what="link_rate", value=f"{speed.value} Mb/s", path=speed.path) if speed is not None else None
     words = (tree.word(f"{device}/{file}") for file in ("manufacturer", "product"))
@@ -155,4 +155,4 @@ def _usb(tree: Tree, device: str) -> tuple[Reading, ...]:
     ids = ":".join(filter(None, (tree.word(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
     bridge = f"{ids} {names}".strip()
     bridge_reading = (Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()
-    return (*_rated("usb", rate), *bridge_reading)
+    return (*_rate_readings("usb", rate), *bridge_reading)

@@ -19,7 +19,7 @@ from fstui.storage.layers.devices.caches import volatile_cache
 from fstui.storage.layers.devices.disk import is_over_own_network, is_virtual
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import Model
-from fstui.storage.layers.devices.nvme import NETWORKED
+from fstui.storage.layers.devices.nvme import NETWORK_TRANSPORTS
 from fstui.storage.layers.facts import number
 from fstui.storage.layers.kinds import kind
 
@@ -27,43 +27,43 @@ DMI = "/sys/class/dmi/id"
 
 
 def cloud_model(node: Node) -> Model | None:
-    """Return the row of models.toml for this disk's model or Hyper-V address, if a cloud provider uses it."""
+    """Return the entry of models.toml for this disk's model or Hyper-V address, if a cloud provider uses it."""
     bus = node.value("vmbus_id")
     by_bus = models.find_on_vmbus(f"{bus} lun {node.value('lun') or '?'}") if bus else None
-    row = by_bus or models.find(node.model)
-    return row if row is not None and row.cloud is not None else None
+    model = by_bus or models.find(node.model)
+    return model if model is not None and model.cloud is not None else None
 
 
 def provided_model(node: Node, host: Host) -> Model | None:
-    """Return the row of models.toml for this disk, if this host belongs to the same cloud."""
-    row = cloud_model(node)
-    return row if row is not None and row.cloud == host.cloud else None
+    """Return the entry of models.toml for this disk, if this host belongs to the same cloud."""
+    model = cloud_model(node)
+    return model if model is not None and model.cloud == host.cloud else None
 
 
 def documented_model(node: Node, host: Host) -> Model | None:
-    """Return the row of models.toml for this disk, if it documents what happens to a write. This is the row of the
-    cloud provider or, on a host that is in no cloud, of the hypervisor."""
-    row = provided_model(node, host)
-    if row is None:
-        row = models.find(node.model)
-        # the row must be for the hypervisor of this host, and the host in no cloud
-        if row is None or row.platform is None or row.platform != host.virtualization or host.cloud is not None:
+    """Return the entry of models.toml for this disk, if it documents what happens to a write. The entry is that of the
+    cloud provider or, on a host outside a cloud, that of the hypervisor."""
+    model = provided_model(node, host)
+    if model is None:
+        model = models.find(node.model)
+        # the entry must be for the hypervisor of this host, and the host outside a cloud
+        if model is None or model.platform is None or model.platform != host.virtualization or host.cloud is not None:
             return None
-    return row if row.promise else None
+    return model if model.promise else None
 
 
 def is_cloud_volume(node: Node) -> bool:
-    """Return whether this is a volume that a cloud reaches by an ordinary network.
+    """Return whether this is a cloud volume that is reached over an ordinary network.
 
-    False for a volume over RDMA or on the user's own fabric, SAN or server. It may answer within tens of microseconds.
+    False for a volume over RDMA or on the user's own fabric or SAN, which may respond within tens of microseconds.
     """
-    row = cloud_model(node)
-    belongs_to_cloud = row is not None or node.value("grade") == "cloud"
-    is_near = is_over_own_network(node) or (row is not None and row.near)
+    model = cloud_model(node)
+    belongs_to_cloud = model is not None or node.value("grade") == "cloud"
+    is_near = is_over_own_network(node) or (model is not None and model.near)
     return node.medium is not None and node.medium.class_ == "network" and belongs_to_cloud and not is_near
 
 
-def recognised_by(node: Node) -> str:
+def identification(node: Node) -> str:
     if bus := node.reading("vmbus_id"):
         return f"{node.id} vmbus_id: {bus.value} ({bus.path})"
     return f"{node.id} model: {node.model} (/sys/block/{node.id}/device/model)"
@@ -73,17 +73,17 @@ _CARDS = {"MMC": "eMMC", "SD": "an SD card"}
 _HDD_CLASSES: tuple[tuple[int, MediumClass], ...] = (
     (6300, "hdd-5400"), (8600, "hdd-7200"), (12500, "hdd-10000"), (65535, "hdd-15000"),
 )  # fmt: skip
-"""Limits in rpm. Unusual rates (5900, 10 520) belong to the nearest class; ``rpm`` keeps the exact number."""
+"""Upper limits in rpm. Unusual rates (5900, 10 520) belong to the nearest class; ``rpm`` keeps the exact number."""
 
 
 def medium_of(node: Node, host: Host | None = None) -> Medium:
     """Return the medium of a lowest block device, by its fields, its readings and the host."""
-    row, transport = kind(node.kind), node.reading("transport")
-    if row.in_memory:
+    layer_kind, transport = kind(node.kind), node.reading("transport")
+    if layer_kind.in_memory:
         return Medium(class_="memory", write_cache="none", reason="kept in memory")
-    if transport is not None and transport.value in NETWORKED:
+    if transport is not None and transport.value in NETWORK_TRANSPORTS:
         return Medium(class_="network", reason=f"reached over {transport.value} ({transport.path})")
-    if row.networked or link(node.link).networked:
+    if layer_kind.networked or link(node.link).networked:
         return Medium(class_="network", reason="reached over a network")
     if node.kind != "disk":
         return Medium(reason=f"what is behind a {node.kind} device cannot be seen from here")
@@ -91,11 +91,11 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
 
 
 def _stated_medium(node: Node) -> Medium | None:
-    row = models.find(node.model)
-    if row is not None and row.class_ != "unknown":
-        reason = f"the model says {row.says} ({_model_source(node)})"
-        write_cache = row.write_cache or _cache(node)
-        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=write_cache, reason=reason)
+    model = models.find(node.model)
+    if model is not None and model.class_ != "unknown":
+        reason = f"the model says {model.says} ({_model_source(node)})"
+        write_cache = model.write_cache or _cache(node)
+        return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=write_cache, reason=reason)
     rpm_reading, rpm = node.reading("rpm"), number(node, "rpm")
     if rpm_reading is None or not rpm:
         return None
@@ -105,10 +105,10 @@ def _stated_medium(node: Node) -> Medium | None:
 
 
 def _virtual_medium(node: Node, host: Host) -> Medium:
-    row = provided_model(node, host)
-    if row is not None:
-        reason = f"{row.says} ({recognised_by(node)})"
-        return Medium(class_=row.class_, ephemeral=row.ephemeral, write_cache=_virtual_cache(node), reason=reason)
+    model = provided_model(node, host)
+    if model is not None:
+        reason = f"{model.says} ({identification(node)})"
+        return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=_virtual_cache(node), reason=reason)
     name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
     platform = platforms.find(host.virtualization)
@@ -145,7 +145,7 @@ def _model_source(node: Node) -> str:
 
 
 def _cache(node: Node) -> MediumCache:
-    """Return the cache by the drive's report (vwc) or, if it says "present" or nothing, by the kernel and the drive."""
+    """Return the kind of cache: none if ``vwc`` is "absent", otherwise as the kernel and the drive report it."""
     if node.value("vwc") == "absent":
         return "none"
     claimed = volatile_cache(node)

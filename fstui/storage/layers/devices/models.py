@@ -40,7 +40,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     writes: WritePlacement = "in place"
     """Where a hard disk writes: in place, to a log on its platters, or to its own flash."""
     near: bool = False
-    """A volume that is reached by RDMA and answers within tens of microseconds."""
+    """A volume that is reached over RDMA and responds within tens of microseconds."""
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     pattern: str
     firmware: str
-    """A pattern of the revision as the kernel shows it, which is only four characters for a SATA drive."""
+    """A pattern for the revision as the kernel shows it, which for a SATA drive is only four characters."""
     says: str
     source: str
 
@@ -56,7 +56,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: tuple[Model, ...]
     vmbus: tuple[Model, ...]
-    """Rows for disks whose model reveals nothing, by the id of the controller on Hyper-V's bus and the unit."""
+    """Disks whose model reveals nothing, by the id of the controller on Hyper-V's bus and the unit."""
     fault: tuple[Fault, ...]
 
 
@@ -69,17 +69,17 @@ def table() -> ModelTable:
 def find(model: str | None) -> Model | None:
     if not model:
         return None
-    # each pattern is compiled when its row is reached: all of them at once would delay the first screen
-    return next((row for row in table().model if re.search(row.pattern, model, re.IGNORECASE)), None)
+    # each pattern is compiled when the search reaches it: all of them at once would delay the first screen
+    return next((entry for entry in table().model if re.search(entry.pattern, model, re.IGNORECASE)), None)
 
 
 def find_on_vmbus(unit: str) -> Model | None:
-    """Return the row that fits a unit on Hyper-V's bus (``f8b3781b-… lun 0``), or None."""
-    return next((row for row in table().vmbus if re.search(row.pattern, unit)), None)
+    """Return the entry for a unit on Hyper-V's bus (``f8b3781b-… lun 0``), or None."""
+    return next((entry for entry in table().vmbus if re.search(entry.pattern, unit)), None)
 
 
 def find_fault(model: str | None, firmware: str | None) -> Fault | None:
     if not model or not firmware:
         return None
-    matches = (row for row in table().fault if re.search(row.pattern, model) and re.search(row.firmware, firmware))
-    return next(matches, None)
+    faults = (fault for fault in table().fault if re.search(fault.pattern, model))
+    return next((fault for fault in faults if re.search(fault.firmware, firmware)), None)

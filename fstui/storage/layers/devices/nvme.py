@@ -14,9 +14,9 @@ from fstui.model.storage import Node
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription
 
-NETWORKED = frozenset({"tcp", "rdma", "fc"})
-PRIVATE = NETWORKED | {"loop"}
-"""Transports within the user's own network or host, which answer within tens of microseconds."""
+NETWORK_TRANSPORTS = frozenset({"tcp", "rdma", "fc"})
+LOCAL_TRANSPORTS = NETWORK_TRANSPORTS | {"loop"}
+"""Transports within the user's own network or host, with a round trip of tens of microseconds."""
 _NAME = r"nvme(\d+)(?:c(\d+))?n(\d+)$"
 
 
@@ -27,7 +27,7 @@ def controller_of(name: str) -> str | None:
 
 
 def nvme_device(node: Node) -> str | None:
-    """Return the device file of an NVMe drive, for a path device that of its controller; None for another device."""
+    """Return the device file of an NVMe drive, or of the controller of a path device; None for any other device."""
     if node.link != "nvme" or not node.id.startswith("nvme"):
         return None
     controller = controller_of(node.id)

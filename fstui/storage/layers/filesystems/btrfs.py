@@ -43,8 +43,8 @@ class BtrfsReader(FilesystemReader):
 
     def _profile(self, what: str, contents: str, device: str) -> Reading | None:
         """Return the profile of data or of metadata. ``mkfs.btrfs --mixed`` stores both in block groups of one kind."""
-        home = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
-        for directory in (f"{home}/{contents}", f"{home}/mixed"):
+        allocation = f"{_DIRECTORY}/{self._uuid_of.get(device)}/allocation"
+        for directory in (f"{allocation}/{contents}", f"{allocation}/mixed"):
             profiles = sorted(_PROFILES.intersection(self.tree.names(directory)))
             if profiles:
                 return Reading(what=what, value=" ".join(profiles), path=directory)
@@ -52,12 +52,11 @@ class BtrfsReader(FilesystemReader):
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return missing members, members with errors, and an operation that moves data."""
-        home = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
-        directory = f"{home}/devinfo"
-        readings = [self.tree.reading(EXCLUSIVE, f"{home}/{EXCLUSIVE}", unless=_AT_REST)]
-        for member in self.tree.names(directory):
-            readings.append(self.tree.reading("missing", f"{directory}/{member}/missing", only=("1",)))
-            path = f"{directory}/{member}/error_stats"
+        directory = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
+        readings = [self.tree.reading(EXCLUSIVE, f"{directory}/{EXCLUSIVE}", unless=_AT_REST)]
+        for member in self.tree.names(f"{directory}/devinfo"):
+            readings.append(self.tree.reading("missing", f"{directory}/devinfo/{member}/missing", only=("1",)))
+            path = f"{directory}/devinfo/{member}/error_stats"
             # a line is like "write_errs 3"
             lines = (self.tree.text(path) or "").split("\n")
             errors = [line for line in lines if (integer(line.partition(" ")[2]) or 0) > 0]

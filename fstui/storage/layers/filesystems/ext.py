@@ -22,7 +22,7 @@ _TRUNCATED_LENGTH = 15
 
 
 def journals_data(node: Node) -> bool:
-    """Return whether data=journal: every write goes through the journal, and O_DIRECT silently becomes buffered."""
+    """Return whether every write goes through the journal (data=journal). O_DIRECT then silently becomes buffered."""
     return node.value("data") == "journal"
 
 
@@ -53,7 +53,7 @@ class ExtReader(FilesystemReader):
         data = next((option.removeprefix("data=") for option in options if option.startswith("data=")), None)
         if data is not None:
             readings.append(Reading(what="data", value=data, path=path))
-        return (*readings, *_journal(self.tree, device, data, path))
+        return (*readings, *_journal_reading(self.tree, device, data, path))
 
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
@@ -61,7 +61,7 @@ class ExtReader(FilesystemReader):
 
 
 def _journal_name(tree: Tree, device: str) -> str:
-    """Return the part after ``jbd2/`` of the name of the journal's thread; empty if it cannot be read in full.
+    """Return the name of the journal's thread without ``jbd2/``; empty if it cannot be read in full.
 
     For a journal on a device of its own, this is the name of that device: ``sdb1``. For a journal within the filesystem
     it is not the name of a device: ``sda1-8``, where 8 is the inode of the journal.
@@ -71,12 +71,12 @@ def _journal_name(tree: Tree, device: str) -> str:
     return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _TRUNCATED_LENGTH else ""
 
 
-def _journal(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
+def _journal_reading(tree: Tree, device: str, data: str | None, options_path: str) -> tuple[Reading, ...]:
     internal = f"/proc/fs/jbd2/{device}-8"
     if tree.exists(internal):
         return (Reading(what="journal", value="yes", path=internal),)
     task = _journal_task(device)
-    if (tree.integer(task) or 0) > 0:  # on a device of its own
+    if (tree.integer(task) or 0) > 0:  # the journal is on a device of its own
         return (Reading(what="journal", value="yes", path=task),)
     # only the full list of options shows whether there is a journal: it contains data= exactly if there is one
     if options_path == MOUNTINFO:
@@ -96,9 +96,9 @@ class Ext(InPlace, frozen=True, kw_only=True):
         return self.name == "ext2" or has_no_journal(node)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets. With data=journal, a sync writes to the journal only.
+        """Return what is forwarded to the member. With data=journal, a sync writes to the journal only.
 
-        If the journal has a device of its own, the other device gets the data later, at a checkpoint.
+        If the journal has a device of its own, the other device receives the data later, at a checkpoint.
         """
         if journals_data(node) and "journal" in roles:
             return ALL if member.role == "journal" else SOMETIMES

@@ -1,11 +1,11 @@
 """overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops every sync.
 
-The stack continues at the upper directory, unless its path now leads to another directory. Timestamps tell: the root of
-an overlay has the same ones as its upper directory, including the creation time (fs/overlayfs/inode.c: ovl_getattr).
+The stack continues at the upper directory, unless its path now leads to another directory. fstui compares timestamps:
+the root of an overlay has those of its upper directory, also the creation time (fs/overlayfs/inode.c: ovl_getattr).
 
 If there are many layers, container engines name the upper directory relative to a directory of their own, because mount
-options must fit a page (containers/storage: ``mountOverlayFrom``). fstui then looks for it relative to each parent
-directory of the mount point; ``upperdir_at`` is the one with the same timestamps.
+options must fit into a page (containers/storage: ``mountOverlayFrom``). fstui then searches for it relative to each
+parent directory of the mount point; ``upperdir_at`` is the candidate with the same timestamps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class OverlayReader(FilesystemReader):
         option = Reading(what="upperdir", value=upper, path=MOUNTINFO)
         if upper.startswith("/"):
             return self._description_at(mount, upper, (option,))
-        candidates = (path for path in _relative(mount.mount_point, upper) if self._is_upper(mount, path))
+        candidates = (path for path in _candidates(mount.mount_point, upper) if self._is_upper(mount, path))
         if (path := next(candidates, None)) is None:
             return LayerDescription((), (option,))
         reading = Reading(what="upperdir_at", value=path, path=command_line(stat_command(path)))
@@ -59,7 +59,7 @@ class OverlayReader(FilesystemReader):
     def _is_upper(self, mount: Mount, upper: str) -> bool | None:
         """Return whether ``upper`` is the upper directory; None if unknown, as for a mount of a subdirectory."""
         at_path, at_mount_point = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
-        return _is_same(at_path, at_mount_point) if at_path and at_mount_point and mount.root == "/" else None
+        return _has_same_times(at_path, at_mount_point) if at_path and at_mount_point and mount.root == "/" else None
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         options = [option for option in mount.super_options if option in ("volatile", "fsync=volatile")]
@@ -77,8 +77,8 @@ def stat_command(path: str) -> Command:
     return ("stat", "--format=%i %.9Y %.9Z %.9W", "--", path)
 
 
-def _relative(mount_point: str, upper: str) -> Iterator[str]:
-    """Yield where a relative upper directory may be, nearest first."""
+def _candidates(mount_point: str, upper: str) -> Iterator[str]:
+    """Yield the possible paths of a relative upper directory, nearest first."""
     return (f"{directory.rstrip('/')}/{upper}" for directory in parents(mount_point))
 
 
@@ -99,7 +99,7 @@ def _directory(claims: Claims, path: str) -> _Directory | None:
     return _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")
 
 
-def _is_same(upper: _Directory, root: _Directory) -> bool | None:
+def _has_same_times(upper: _Directory, root: _Directory) -> bool | None:
     """Return whether the root of the overlay has the same times as the upper directory.
 
     None: unknown, because the times may have changed between the two readings.
@@ -109,18 +109,18 @@ def _is_same(upper: _Directory, root: _Directory) -> bool | None:
     if (upper.modified, upper.changed) == (root.modified, root.changed):
         return True
     # an equal time of creation is no proof, because several directories may be created at the same time
-    same_birth = bool(upper.created and root.created)
-    return None if same_birth or upper.inode == root.inode else False
+    is_created_at_same_time = bool(upper.created and root.created)
+    return None if is_created_at_same_time or upper.inode == root.inode else False
 
 
 class Overlay(LayerKind, frozen=True, kw_only=True):
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """Look at each upper directory in a child process, because its filesystem may hang."""
+        """Return the commands that read the timestamps of each overlay and of its upper directory."""
         mounts = ((node.name, upper) for node in nodes if (upper := node.value("upperdir")))
         return tuple(
             stat_command(path)
             for name, upper in mounts
-            for path in (name, *((upper,) if upper.startswith("/") else _relative(name, upper)))
+            for path in (name, *((upper,) if upper.startswith("/") else _candidates(name, upper)))
         )
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:

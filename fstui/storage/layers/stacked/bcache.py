@@ -33,12 +33,11 @@ _BYPASSED = Forwarded("each", "sometimes", "shared")
 """The slow device of such a dm-writecache: every flush and a part of the writes."""
 
 
-class Cached(LayerKind, frozen=True, kw_only=True):
+class CacheKind(LayerKind, frozen=True, kw_only=True):
     """The kind of a layer in which one device caches for another."""
 
     always_writeback: bool = False
-    """The slow device is always written later, except by writes that bypass the cache. False: this depends on
-    ``cache_mode``."""
+    """The slow device is always written later, except by writes that bypass the cache. False: see ``cache_mode``."""
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
@@ -49,7 +48,7 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         return awaited if unawaited_role and len(awaited) < len(below) else None
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets, by its role and the mode of the cache."""
+        """Return what is forwarded to the member, by its role and the mode of the cache."""
         unawaited_role = self._unawaited_role(node)
         if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
             # no flush is expected at a cleaner's cache, because it may be empty already, which only its status shows
@@ -66,7 +65,7 @@ class Cached(LayerKind, frozen=True, kw_only=True):
         return ALL if member.role == "origin" else COPY
 
     def _unawaited_role(self, node: Node) -> str | None:
-        """Return the role of the device that no sync waits for, as it is written later; None if unknown."""
+        """Return the role of the device that no sync waits for, because it is written later; None if unknown."""
         if self.always_writeback:
             return "origin" if node.reading(_BYPASS) is None else None
         mode = node.value("cache_mode")
@@ -101,7 +100,7 @@ class BcacheReader(DeviceReader):
 _SYNCHRONOUS = "synchronous"
 
 
-class Bcache(Cached, frozen=True, kw_only=True):
+class Bcache(CacheKind, frozen=True, kw_only=True):
     def skipped_sync(self, node: Node) -> SkippedSync | None:
         """Return ``synchronous`` if it is off.
 

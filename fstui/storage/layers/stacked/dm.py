@@ -22,7 +22,7 @@ from fstui.storage.layers.forwarding import ALL, ONE_PATH, ONLY_READ, REQUEST_CL
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.stacked import dm_tables
-from fstui.storage.layers.stacked.bcache import Cached
+from fstui.storage.layers.stacked.bcache import CacheKind
 from fstui.storage.layers.stacked.dm_tables import DmTable
 from fstui.storage.layers.stacked.md import Array
 
@@ -40,33 +40,33 @@ class DmTarget(LayerKind, frozen=True, kw_only=True):
         return (dm_tables.COMMAND,)
 
 
-def sends_requests(node: Node) -> bool | None:
+def is_request_based(node: Node) -> bool | None:
     """Return whether the device is request-based, as only multipath can be; None: unknown.
 
-    It then sends whole requests to its paths. A flush reaches the driver of the path even if the path's queue is set
-    to write through (block/blk-mq.c: blk_insert_cloned_request).
+    It then sends clones of whole requests to its paths. A flush reaches the driver of the path even if the path's queue
+    is set to write through (block/blk-mq.c: blk_insert_cloned_request).
     """
     return {"yes": True, "no": False}.get(node.value("request_based") or "")
 
 
 class Multipath(DmTarget, frozen=True, kw_only=True):
-    """dm-multipath. If it is request-based, it counts flushes itself: its paths get clones of the
-    requests, which they do not count as flushes."""
+    """dm-multipath. If it is request-based, it counts flushes itself. Its paths receive clones of the requests, and
+    the kernel does not count flushes in clones."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        return REQUEST_CLONES if sends_requests(node) is not False else ONE_PATH
+        return REQUEST_CLONES if is_request_based(node) is not False else ONE_PATH
 
 
 # of two bases, msgspec uses the defaults of the first
 class Raid(DmTarget, Array, frozen=True, kw_only=True): ...
 
 
-class CachedTarget(DmTarget, Cached, frozen=True, kw_only=True):
+class CacheTarget(DmTarget, CacheKind, frozen=True, kw_only=True):
     may_cache: bool = True
 
 
-class OriginOnlyRead(DmTarget, frozen=True, kw_only=True):
-    """The entry of a target that sends all writes and flushes to one device, and only reads its origin: dm-snapshot
+class ReadOnlyOrigin(DmTarget, frozen=True, kw_only=True):
+    """The kind of a target that sends all writes and flushes to one device, and only reads its origin: dm-snapshot
     (drivers/md/dm-snap.c: snapshot_map), dm-thin (admin-guide/device-mapper/thin-provisioning.rst)."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
@@ -95,13 +95,17 @@ class DmReader(DeviceReader):
             kind=kind,
             label=dm_tables.lvm_name(label) if uuid.startswith("LVM-") else label,
             below=slaves,
-            readings=(*((target,) if kind != "dm" else ()), *self._requests(name, kind), *self.queue_readings(name)),
+            readings=(
+                *((target,) if kind != "dm" else ()),
+                *self._request_readings(name, kind),
+                *self.queue_readings(name),
+            ),
             state=without_none([suspended, pvmove]),
             identity=uuid,
             roles=roles,
         )
 
-    def _requests(self, name: str, kind: str) -> tuple[Reading, ...]:
+    def _request_readings(self, name: str, kind: str) -> tuple[Reading, ...]:
         """Return ``request_based`` (yes | no). A request-based device has hardware queues in mq/.
 
         A multipath device is request-based unless its table contains ``queue_mode bio``.
@@ -159,12 +163,12 @@ KINDS = (
     ),
     DmTarget(name="dm-mirror", default_spread="raid1", dispensable_roles=("log",)),
     Raid(name="dm-raid", dispensable_roles=("metadata",)),
-    OriginOnlyRead(name="dm-thin", reason=_COMMITS),
+    ReadOnlyOrigin(name="dm-thin", reason=_COMMITS),
     DmTarget(name="dm-thin-pool", reason=_COMMITS),
-    OriginOnlyRead(name="dm-snapshot", reason="a flush goes to its store"),
+    ReadOnlyOrigin(name="dm-snapshot", reason="a flush goes to its store"),
     *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
-    CachedTarget(name="dm-cache", reason="a flush commits the cache's metadata and is forwarded"),
-    CachedTarget(
+    CacheTarget(name="dm-cache", reason="a flush commits the cache's metadata and is forwarded"),
+    CacheTarget(
         name="dm-writecache",
         reason="a flush makes the cache device durable; the origin is written later",
         always_writeback=True,

@@ -32,7 +32,7 @@ _MISSING = ("degraded", "missing_members")
 
 
 class Array(LayerKind, frozen=True, kw_only=True):
-    """The row of an array with a known level. Without a level it is treated like a stripe."""
+    """The kind of an array. An array whose level is unknown is treated like a stripe."""
 
     def spread(self, node: Node) -> Spread:
         return _SPREADS.get(node.value("level") or "", "stripe")
@@ -44,7 +44,7 @@ class Array(LayerKind, frozen=True, kw_only=True):
         return max(0, parity - _missing_members(node))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets. With a journal, a sync causes flushes at the journal only.
+        """Return what is forwarded to the member. With a journal, a sync causes flushes at the journal only.
 
         The members are flushed later, when the journal frees space (drivers/md/raid5-cache.c). Measured: 173 syncs
         caused 173 flushes at the journal and none at the members.
@@ -78,11 +78,11 @@ class MdReader(DeviceReader):
         settings = [self.tree.reading(what, f"{directory}/{what}") for what in _SETTINGS]
         # writes do not wait for a write-mostly member of a mirror whose bitmap has a backlog (md(4))
         has_backlog = bool(self.tree.integer(f"{directory}/bitmap/backlog"))
-        written_behind = _flagged(flags, "write_mostly", "written_behind", directory) if has_backlog else ()
+        written_behind = _flag_readings(flags, "write_mostly", "written_behind", directory) if has_backlog else ()
         member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
         state = (
             self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),
-            *_flagged(flags, "faulty", "faulty", directory),
+            *_flag_readings(flags, "faulty", "faulty", directory),
             self.tree.reading("sync_action", f"{directory}/sync_action", only=_RUNNING_ACTIONS),
             self.tree.reading("array_state", f"{directory}/array_state", only=_STOPPED_STATES),
         )
@@ -99,7 +99,7 @@ def _state_file(directory: str, slave: str) -> str:
     return f"{directory}/dev-{slave}/state"
 
 
-def _flagged(flags: Mapping[str, list[str]], flag: str, what: str, directory: str) -> Iterator[Reading]:
+def _flag_readings(flags: Mapping[str, list[str]], flag: str, what: str, directory: str) -> Iterator[Reading]:
     slaves = (slave for slave, words in flags.items() if flag in words)
     return (Reading(what=what, value=slave, path=_state_file(directory, slave)) for slave in slaves)
 
@@ -137,9 +137,9 @@ class Md(Array, frozen=True, kw_only=True):
         return node.value("level") not in _WITHOUT_PARITY
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what the member gets.
+        """Return what is forwarded to the member.
 
-        A faulty member gets nothing. A member that is written behind gets copies that no sync waits for. With a partial
+        A faulty member receives nothing. A write-behind member receives copies that no sync waits for. With a partial
         parity log, the driver flushes the members later, not once for each flush.
         """
         if member.id in (trouble.value for trouble in node.state if trouble.what == "faulty"):

@@ -28,7 +28,7 @@ KSTAT = "/proc/spl/kstat/zfs"
 REPLAY = "zil_replay_disable"
 COLUMNS = ("-H", "-p", "-o", "name,property,value,source")
 PROPERTIES = ("sync", "logbias", "recordsize", "compression", "primarycache", "atime")
-_NAMES_AT_ONCE = 100
+_NAMES_PER_COMMAND = 100
 _COMMITS = rb"(?m)^zil_commit_count\s+\d+\s+(\d{1,18})\s*$"
 _DATASET = rb"(?m)^dataset_name\s+\d+\s+(\S.*?)\s*$"
 
@@ -61,9 +61,9 @@ class DatasetReader(FilesystemReader):
         no_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
         properties = self._pools.properties.get(name, (no_properties,))
-        return (*super().option_readings(mount), *properties, *without_none([self._commits(name), replay]))
+        return (*super().option_readings(mount), *properties, *without_none([self._commit_reading(name), replay]))
 
-    def _commits(self, dataset: str) -> Reading | None:
+    def _commit_reading(self, dataset: str) -> Reading | None:
         """Return ``zil_commit_count`` of the dataset, else of the whole host."""
         paths = (self._counter_files(dataset.partition("/")[0]).get(dataset), f"{KSTAT}/zil")
         for path in filter(None, paths):
@@ -72,7 +72,7 @@ class DatasetReader(FilesystemReader):
         return None
 
     def _counter_files(self, pool: str) -> Mapping[str, str]:
-        """Return the file with the commit count of each dataset of a pool. The files are searched once per survey."""
+        """Return the file with the commit count of each dataset of a pool. Search the files once per survey."""
         if pool not in self._counters:
             directory = f"{KSTAT}/{pool}"
             paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
@@ -86,8 +86,9 @@ def barrier_reading(tree: Tree) -> tuple[Reading, ...]:
     readings = flush_parameters(tree)
     if not readings:
         return ()
-    dropping = next((reading for reading in readings if reading.value == "1"), None)
-    return (Reading(what="barrier", value="nobarrier" if dropping else "barrier", path=(dropping or readings[0]).path),)
+    dropping_reading = next((reading for reading in readings if reading.value == "1"), None)
+    path = (dropping_reading or readings[0]).path
+    return (Reading(what="barrier", value="nobarrier" if dropping_reading else "barrier", path=path),)
 
 
 def read_commit_count(tree: Tree, path: str) -> int | None:
@@ -120,7 +121,7 @@ def zfs_commands(names: Iterable[str], properties: Sequence[str]) -> tuple[Comma
     commands: list[Command] = []
     for pool, members in by_pool.items():
         commands += [("zpool", "status", "-L", "-P", pool), ("zpool", "get", *COLUMNS, "ashift", pool)]
-        batches = (members[start : start + _NAMES_AT_ONCE] for start in range(0, len(members), _NAMES_AT_ONCE))
+        batches = (members[start : start + _NAMES_PER_COMMAND] for start in range(0, len(members), _NAMES_PER_COMMAND))
         commands += [("zfs", "get", *COLUMNS, ",".join(properties), *batch) for batch in batches]
     return tuple(commands)
 

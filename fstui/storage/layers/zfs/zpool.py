@@ -49,12 +49,12 @@ class PoolStatus(NamedTuple):
 
 
 def pool_statuses(claims: Claims) -> Mapping[str, PoolStatus]:
-    answers = claims.items()
-    statuses = (_status(command, answer.output) for command, answer in answers if command.startswith("zpool status "))
+    outputs = {command: answer.output for command, answer in claims.items() if command.startswith("zpool status ")}
+    statuses = (_parse_status(command, output) for command, output in outputs.items())
     return {status.name: status for status in statuses if status.name}
 
 
-def _status(command: str, output: str) -> PoolStatus:
+def _parse_status(command: str, output: str) -> PoolStatus:
     head, _, config = output.partition("\nconfig:")
     fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in head.split("\n"))}
     vdevs: list[Vdev] = []
@@ -111,9 +111,9 @@ class Pools:
     def _pool(self, name: str) -> LayerDescription:
         status = self._statuses.get(name)
         members = Members(self._sources, name)
-        nocacheflush = flush_parameters(self._sources.tree)
-        drops_flushes = next((reading for reading in nocacheflush if reading.value == "1"), None)
-        readings = (*self.properties.get(name, ()), *nocacheflush)
+        parameters = flush_parameters(self._sources.tree)
+        dropping_parameter = next((reading for reading in parameters if reading.value == "1"), None)
+        readings = (*self.properties.get(name, ()), *parameters)
         if status is None:
             status = PoolStatus(name, [], ())
             reason = "only zpool status reports its devices"
@@ -128,8 +128,8 @@ class Pools:
             f"pool:{name}",
             name,
             below=below,
-            sync="stops" if drops_flushes else "passes" if below else "unknown",
-            reason=f"{drops_flushes.what}=1" if drops_flushes else reason,
+            sync="stops" if dropping_parameter else "passes" if below else "unknown",
+            reason=f"{dropping_parameter.what}=1" if dropping_parameter else reason,
             state=status.state,
             readings=readings,
         )
@@ -210,10 +210,10 @@ class PoolKind(LayerKind, frozen=True, kw_only=True):
         return logs if logs and _writes_to_log(filesystem) else super().waits_for(node, below, filesystem)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
-        """Return what a vdev gets. The vdevs that hold the intent log share its writes. The data follows later.
+        """Return what is forwarded to a vdev. The vdevs with the intent log share its writes. The data follows later.
 
-        If the dataset uses log devices, only these hold the log. Otherwise the disks share it, since OpenZFS 2.4 with
-        the special vdev.
+        If the dataset uses log devices, only these hold the log. Otherwise the disks share it; since OpenZFS 2.4, the
+        special vdev has a part of it, too.
         """
         log_is_on_slog = "slog" in roles and _writes_to_log(filesystem)
         has_log = (member.role == "slog") == log_is_on_slog

@@ -113,7 +113,7 @@ def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, names
     row, node, _ = found(box)
     assert row is not None
     assert says in row.says
-    assert media.recognised_by(node) == f"{node.id} model: {model} (/sys/block/{node.id}/device/model)"
+    assert media.identification(node) == f"{node.id} model: {model} (/sys/block/{node.id}/device/model)"
 
 
 @pytest.mark.parametrize(("bus", "unit", "class_", "ephemeral"), [

@@ -140,7 +140,7 @@ def test_request_based_device_has_hardware_queues(box: Box, uuid: str, *, sends:
     on_dm(box, "x", uuid, ("sda", "sdb"))
     if sends:
         box.write("/sys/block/dm-9/mq/0/nr_tags", "64")
-    assert dm.sends_requests(look(box).node("dm-9")) is sends
+    assert dm.is_request_based(look(box).node("dm-9")) is sends
 
 
 def test_tables_are_requested_only_with_device_mapper(box: Box) -> None:
