@@ -39,7 +39,7 @@ abandoned on the same disk."""
 _STATE_DIR = "the state directory"
 Result = TypeVar("Result")
 WaitedDisk = Literal["home", "target"]
-"""The disk that a child uses: of the state directory (home), or of the measured directory (target)."""
+"""The disk that a child uses: the disk of the state directory (home) or of the measured directory (target)."""
 
 
 class NoAnswer(Refused):
@@ -55,7 +55,7 @@ class ShutdownDeadline(NamedTuple):
 
     stop_requested: Callable[[], bool]
     disk_progress: Callable[[WaitedDisk], object]
-    """Returns a value that changes as long as the disk works."""
+    """Returns a value that changes whenever the disk completes a request."""
     hung_disks: set[WaitedDisk]
     """The disks on which a child was abandoned."""
 
@@ -69,7 +69,7 @@ SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_de
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return the command line of a child program, isolated from the user's Python settings. fstui may be a zip file."""
+    """Return a child program's command line, isolated from the user's Python settings. fstui may be in a zip file."""
     return [sys.executable, "-I", "-S", "-c", _BOOT, _ROOT, f"fstui.{module}", *arguments]
 
 
@@ -78,7 +78,7 @@ class Child:
 
     Ctrl-C does not reach the child. A child in its own session also gets its own share of CPU time, so that fstui's
     other work does not slow it down (sched(7), autogroup). asyncio.subprocess is not used, because an event loop that
-    ends would wait for the process or complain about it.
+    closes would wait for the process or print a warning.
     """
 
     _stdin: asyncio.WriteTransport
@@ -103,7 +103,7 @@ class Child:
         )
         child, loop, pipe = cls(process), asyncio.get_running_loop(), process.stdout or process.stderr
         assert pipe is not None
-        with contextlib.suppress(OSError):  # so that a busy reader does not delay the probe (fcntl(2))
+        with contextlib.suppress(OSError):  # a larger pipe, so that a busy reader does not delay the probe (fcntl(2))
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             protocol = asyncio.StreamReaderProtocol(child._stdout)
@@ -158,7 +158,7 @@ class Child:
         return status
 
     async def read_answer(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
-        """Return the next line of the child. Raises NoAnswer as ``_wait_for`` does."""
+        """Return the next line of the child's output. Raises NoAnswer as ``_wait_for`` does."""
         return await _wait_for(self, self.read_line(), timeout_s, where, disk)
 
     async def read_answers(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
@@ -203,7 +203,7 @@ async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_TIM
 async def _call(search_path: list[str], function: object, arguments: object, timeout_s: float, where: str) -> Any:
     child = await Child.start("measure.helpers.call")
     try:
-        # two pickles: the function can only be unpickled after the search path was set
+        # two pickles, because the function can be unpickled only after the search path is set
         child.send_bytes(pickle.dumps(search_path) + pickle.dumps((function, arguments)))
         child.hang_up()
         answer = await _wait_for(child, child.read_all(), timeout_s, where)
@@ -220,33 +220,33 @@ async def _call(search_path: list[str], function: object, arguments: object, tim
 
 
 async def _wait_for(
-    child: Child, answer: Coroutine[Any, Any, Result], timeout_s: float, where: str, disk: WaitedDisk = "home"
+    child: Child, operation: Coroutine[Any, Any, Result], timeout_s: float, where: str, disk: WaitedDisk = "home"
 ) -> Result:
-    """Return the answer of a child.
+    """Return the result of an operation that waits for a child: a read of its output, or the wait for its end.
 
-    Raises NoAnswer if the child made no progress for ``timeout_s``, or did not answer within ``timeout_s`` +
-    _MAX_PROGRESS_S. A child that computes or calls the kernel makes progress, even on a slow host or if it reads much.
-    After a stop, ShutdownDeadline.timeout_s is the limit, and a disk that works counts as progress.
+    Raises NoAnswer if the child made no progress for ``timeout_s``, or if the operation takes longer than
+    ``timeout_s`` + _MAX_PROGRESS_S. Computing and calling the kernel count as progress, even on a slow host. After a
+    stop, ShutdownDeadline.timeout_s is the limit, and requests that the disk completes count as progress as well.
     """
-    task = asyncio.ensure_future(answer)
+    task = asyncio.ensure_future(operation)
     start_s = last_progress_s = time.monotonic()
     progress: object = ()
     deadline = SHUTDOWN_DEADLINE.get()
     try:
         while True:
-            answered, _ = await asyncio.wait({task}, timeout=min(_PROGRESS_POLL_S, timeout_s))
-            if answered:
+            done, _ = await asyncio.wait({task}, timeout=min(_PROGRESS_POLL_S, timeout_s))
+            if done:
                 return task.result()
-            stopping = deadline if deadline and deadline.stop_requested() else None
-            now_s, before = time.monotonic(), progress
-            progress = _progress(child.pid), stopping and stopping.disk_progress(disk)
-            if progress != before:
+            shutdown = deadline if deadline and deadline.stop_requested() else None
+            now_s, previous = time.monotonic(), progress
+            progress = _progress(child.pid), shutdown and shutdown.disk_progress(disk)
+            if progress != previous:
                 last_progress_s = now_s
-            limit_s = min(timeout_s, stopping.timeout_s(disk)) if stopping else timeout_s
+            limit_s = min(timeout_s, shutdown.timeout_s(disk)) if shutdown else timeout_s
             idle_s, total_s = now_s - last_progress_s, now_s - start_s
             if idle_s >= limit_s or total_s > timeout_s + _MAX_PROGRESS_S:
-                if stopping:
-                    stopping.hung_disks.add(disk)
+                if shutdown:
+                    shutdown.hung_disks.add(disk)
                 raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
     finally:
         task.cancel()

@@ -19,8 +19,8 @@ _CELL_BITS = _SUB_BITS - 2
 _MAX_PENDING_VALUES = 16384
 """Maximum number of different values that are counted before they are put into buckets."""
 _MAX_PENDING_INTERVALS = 8
-"""Maximum number of intervals with values that are not merged yet. Merging them after each frame would be a waste,
-because the samples of several writers arrive in turn and belong to the same few intervals."""
+"""Maximum number of intervals with values that are not merged yet. They are not merged after each
+frame, because the samples of several writers arrive in turn and belong to the same few intervals."""
 STALL_NS = 250_000_000
 STALL_TIMES_P50 = 10
 
@@ -162,8 +162,8 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time, in at most ``2 × points`` intervals of equal length. If more would be needed, the length
-    doubles, and two neighbours become one interval."""
+    """Latencies over time, in at most ``2 × points`` intervals of equal length. If more would be needed, double the
+    length and merge each pair of neighbours."""
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
         # if the length of the step is unknown, begin with short intervals
@@ -174,7 +174,7 @@ class Timeline:
         self._intervals: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
         self._points: dict[int, TimelinePoint] = {}
-        """The results of ``points`` for intervals that have not changed since, usually all except the newest."""
+        """Results of ``points`` for the intervals that have not changed since, usually all except the newest."""
 
     @property
     def histogram(self) -> Histogram:

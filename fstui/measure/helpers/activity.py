@@ -31,7 +31,7 @@ MAX_WRITERS, MAX_FILES = 8, 512
 
 
 class Mounts:
-    """This process's mount points by device, to find what another mount namespace mounts elsewhere."""
+    """This process's mount points by device, to translate the mounts of other mount namespaces."""
 
     def __init__(self) -> None:
         self.points: dict[str, list[str]] = defaultdict(list)

@@ -15,12 +15,12 @@ from importlib import import_module
 
 
 def main() -> None:
-    # signals are meant for the app, and must not interrupt a function that writes
+    # signals are meant for the app: they must not interrupt a function that writes
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     gc.disable()  # the collector would search a history of thousands of runs many times
     output = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what the function prints goes to stderr, not into the answer
+    os.dup2(2, 1)  # the output of the function goes to stderr, because stdout is for the result
     search_path = pickle.load(sys.stdin.buffer)
     if search_path:
         sys.path[:] = search_path
@@ -29,10 +29,10 @@ def main() -> None:
         module, _, name = function.rpartition(".")
         function = getattr(import_module(module), name)
     try:
-        answer = True, function(*arguments)
+        outcome = True, function(*arguments)
     except Exception as error:
-        answer = False, error
-    pickle.dump(answer, output)
+        outcome = False, error
+    pickle.dump(outcome, output)
     output.close()
 
 

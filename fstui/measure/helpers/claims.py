@@ -1,7 +1,7 @@
 """Program: run commands that only read, in parallel and each with a time limit.
 
 stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a line of
-JSON for each answer as it arrives: "command" as a shell command, and "output" or "error". On a dead device a command
+JSON for each command as it ends: "command" as a shell command, and "output" or "error". On a dead device a command
 may hang in the kernel, where it cannot even be killed. Such a command is left behind and does not delay the others.
 """
 
@@ -43,9 +43,9 @@ def main() -> None:
 
 
 def report(command: list[str]) -> None:
-    answer = run(command)
+    result = run(command)
     with OUTPUT_LOCK:
-        say(command=shlex.join(command), **answer)
+        say(command=shlex.join(command), **result)
 
 
 def run(command: list[str]) -> dict[str, str]:
@@ -76,8 +76,8 @@ def run(command: list[str]) -> dict[str, str]:
     output = data[:MAX_BYTES].decode("utf-8", "surrogateescape")
     failed = child.returncode & SMARTCTL_FAILED if name == "smartctl" else child.returncode
     if failed:
-        complaint = next((line.strip() for line in output.split("\n") if line.strip()), "")
-        return {"error": complaint or f"exit status {child.returncode}"}
+        message = next((line.strip() for line in output.split("\n") if line.strip()), "")
+        return {"error": message or f"exit status {child.returncode}"}
     return {"output": output}
 
 

@@ -2,10 +2,10 @@
 
 ``inspect``, ``remove`` and ``remove_marked`` are called by ``fstui.measure.children.call_helper``.
 Programs:
-``space``  stdin: a line for each mount point; stdout: an empty object at the start, then a line of JSON for each answer
-           as it arrives
-``keep``   stdin: the path of a directory that does not exist yet. The program makes the directory (mode 0700), holds it
-           open, and prints ``ready`` and its ``identity`` (device and inode). When stdin closes, because the run has
+``space``  stdin: a line for each mount point; stdout: an empty object at the start, then a line of JSON for each mount
+           point as soon as its space is known
+``keep``   stdin: the path of a directory that does not exist yet. The program creates it (mode 0700), holds it open, and
+           prints ``ready`` and its ``identity`` (device and inode). When stdin closes, because the run has
            ended or fstui was killed, the program removes the directory and then its entry in the ledger (an argument)
 Paths are JSON strings with surrogate escapes, so names that are not UTF-8 survive.
 """
@@ -41,7 +41,7 @@ MIN_THREADS, POLL_INTERVAL_S = 4, 0.05
 IPC_RMID = 0
 REMOVAL_TIMEOUT_S = 8.0
 STOPPED_ERRNOS = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
-"""Errors of a filesystem that has stopped. To try again does not help."""
+"""Errors of a filesystem that has stopped. A retry does not help."""
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
 GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
@@ -63,14 +63,14 @@ def failure(error: OSError) -> dict[str, Any]:
 def space(mount_points: list[str]) -> None:
     """Print the space of each mount point, read by several threads, because statvfs hangs if a file server is dead.
 
-    While there are no new answers, double the number of threads.
+    As long as no call returns, double the number of threads.
     """
     remaining = iter(mount_points)
     lock = threading.Lock()
-    answered, finished = 0, threading.Event()
+    completed, finished = 0, threading.Event()
 
     def work() -> None:
-        nonlocal answered
+        nonlocal completed
         while True:
             with lock:
                 mount_point = next(remaining, None)
@@ -78,19 +78,19 @@ def space(mount_points: list[str]) -> None:
                 return
             print_space(mount_point)
             with lock:
-                answered += 1
-                if answered == len(mount_points):
+                completed += 1
+                if completed == len(mount_points):
                     finished.set()
 
     threads: list[threading.Thread] = []
     while not finished.is_set() and len(threads) < len(mount_points):
-        before = answered
+        before = completed
         new_threads = [threading.Thread(target=work, daemon=True) for _ in range(max(len(threads), MIN_THREADS))]
         for thread in new_threads:
             thread.start()
         threads += new_threads
-        while not finished.wait(POLL_INTERVAL_S) and answered != before:
-            before = answered
+        while not finished.wait(POLL_INTERVAL_S) and completed != before:
+            before = completed
     for thread in threads:
         thread.join()
 
@@ -108,7 +108,7 @@ def print_space(mount_point: str) -> None:
 def inspect(path: str) -> dict[str, Any]:
     """Return where a path leads, whether it is a writable directory, and how much space there is. Raises OSError."""
     real = os.path.realpath(path, strict=True)
-    # both differ if no path leads to the /proc/PID/root, /proc/PID/cwd or working directory with which ``path`` begins
+    # the two files differ if ``path`` begins with a /proc/PID/root, /proc/PID/cwd or working directory that has no path
     if not os.path.samestat(os.stat(path), os.stat(real)):
         raise OSError(errno.EXDEV, COVERED_REASON if is_mounted(path) else ELSEWHERE_REASON)
     sizes = os.statvfs(real)
@@ -136,7 +136,7 @@ def is_mounted(path: str) -> bool:
 
 
 def renamers(path: str) -> str | None:
-    """Return which users besides root and this user can replace this directory or what is made in it; None: no user.
+    """Return a phrase that names the other users who can replace this directory or its contents; None if none can.
 
     The owner of a directory and all users who may write to it can rename its entries. If the sticky bit is set, only
     the owner of the directory and the owner of the entry can (rename(2), EPERM).
@@ -174,13 +174,13 @@ def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
 
 
 def statx(directory: int, name: str) -> bytes:
-    """Return what statx(2) reports about a file, with the fields for O_DIRECT; zeros if there is no such call."""
+    """Return what statx(2) reports about a file, with the fields for O_DIRECT; zeros if the call failed."""
     import ctypes  # noqa: PLC0415  only needed here
 
-    answer = ctypes.create_string_buffer(256)
+    buffer = ctypes.create_string_buffer(256)
     if number := STATX.get(os.uname().machine):
-        ctypes.CDLL(None).syscall(number, directory, os.fsencode(name), 0, STATX_DIOALIGN | STATX_WRITE_ATOMIC, answer)
-    return answer.raw
+        ctypes.CDLL(None).syscall(number, directory, os.fsencode(name), 0, STATX_DIOALIGN | STATX_WRITE_ATOMIC, buffer)
+    return buffer.raw
 
 
 def dio_alignment(answer: bytes) -> int | None:
@@ -197,7 +197,7 @@ def untorn_bytes(answer: bytes) -> int:
 
 
 def hold_directory(path: str, entry: str | None) -> None:
-    """Make a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
+    """Create a directory, hold it until stdin closes, and remove it and its entry in the ledger."""
     try:
         fd = own_directory.create(path)
     except OSError as error:
@@ -298,7 +298,8 @@ def remove(path: str) -> dict[str, Any]:
 def remove_marked(path: str) -> dict[str, Any]:
     """Remove a directory that belongs to this user and contains fstui's mark.
 
-    Returns an empty dict. If there is no such directory: ``absent``, and inode and f_fsid of its parent directory.
+    Returns an empty dict. If there is no such directory, returns ``absent``, and the inode (``above``) and f_fsid of
+    its parent directory.
     Raises OSError.
     """
     try:

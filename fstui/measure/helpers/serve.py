@@ -4,16 +4,16 @@ stdout: a line of JSON with ``started`` (the server's pid) and ``data`` (the pat
 directory), or with ``error``; later a line with ``ended``, if the server ends by itself. stdin: a line of JSON, and
 later a line with a new ``argv`` for each restart on the same data. The first line contains:
 ``directory``, ``identity``  the run's directory, which this program enters
-``name``       the data directory to make there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
+``name``       the data directory to create there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
 ``socket``     the name of the server's unix socket in the data directory
 ``user``       the user to run as, if this program is root
 ``prepare``    commands to run first: each has ``argv``, and reads ``text`` and then ``files`` on stdin
-``argv``       the server's command line; here and in ``prepare``, ``{data}`` stands for the data directory
+``argv``       the server's command line; here and in ``prepare``, ``{data}`` stands for its path
 ``program``    the first word of ``argv``
 ``ready``      a file in the data directory, and a word: the server is ready when the last line of the file begins with
                the word (PostgreSQL); null: the server is ready when its socket accepts connections
 ``signal``     the signal that ends the server; SIGKILL follows after five seconds
-``restart_signal``  the signal that ends the server before a restart, without the loss of commits
+``restart_signal``  the signal that ends the server before a restart, without losing commits
 """
 
 from __future__ import annotations

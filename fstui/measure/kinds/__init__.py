@@ -36,8 +36,8 @@ class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):
         return msgspec.structs.asdict(self)
 
     def as_sync_writes(self) -> SyncWrites | None:
-        """Return settings of ``sync_writes`` that do the same writes and syncs. They show how many flushes an operation
-        should cause. Return None if that number is unknown."""
+        """Return settings of ``sync_writes`` that do the same writes and syncs. They determine how many flushes
+        an operation should cause. Return None if that number is unknown."""
         return None
 
 

@@ -13,13 +13,13 @@ from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
 _MAX_FILE_TIMES = 10
-"""A step writes at most this × file_bytes. For 32 MiB: (1 + 4 + 16 + 32) MiB × 2 patterns × 3 rounds = 318 MiB."""
+"""A step writes at most file_bytes × this. For 32 MiB: (1 + 4 + 16 + 32) MiB × 2 patterns × 3 rounds = 318 MiB."""
 _MAX_NS = 1e18
-"""Longest time that is accepted, about 30 years. A document with a longer time is damaged."""
+"""Maximum time in a valid document, about 30 years."""
 
 
 class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
-    """The settings. Each operation writes more than the previous one."""
+    """Each operation writes more than the previous one."""
 
     seconds: float = 2.0
     file_bytes: int = 33554432
@@ -71,12 +71,12 @@ class Growth(Base, frozen=True, kw_only=True):
 
 
 def growth_ns_per_mib(first: GrowthPoint, last: GrowthPoint) -> float:
-    """Return the growth of the flush from one amount to another."""
+    """Return the growth of the flush time from one amount to another."""
     return (last.sync_ns - first.sync_ns) / ((last.bytes - first.bytes) / (1 << 20))
 
 
 class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush"):
-    """The growth of flushes for each pattern of writes; None: not measured."""
+    """The growth of the flush times for each pattern of writes; None: not measured."""
 
     sequential: Growth | None = None
     scattered: Growth | None = None

@@ -103,7 +103,7 @@ def _refuse_decode_errors() -> Iterator[None]:
 
 
 class _StepV1(msgspec.Struct, frozen=True):
-    """The fields of a step in ``fstui.run/1`` that have another place in ``fstui.run/2``."""
+    """The fields of a step in ``fstui.run/1`` that are in another place in ``fstui.run/2``."""
 
     probe: str
     settings: dict[str, Any] = {}

@@ -16,7 +16,7 @@ CUT_LIMITS: dict[CutKind, str] = {
     "host-stop": "The host below kept its power and its caches, so a power cut of that host may lose more.",
     "reset": "The disk kept its power, so its write cache was not tested. A power cut may lose more.",
 }
-"""What is not proven if no record was lost."""
+"""What a cut of this kind does not prove if no record was lost."""
 
 
 class PowerCut(StepSettings, frozen=True, kw_only=True, tag="powercut"):
@@ -113,7 +113,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def survived(self) -> bool:
-        """Whether a cut of any kind cost no record."""
+        """Whether a cut of any kind lost no acknowledged record."""
         return self.cut_seen and not self.any_lost and self.checked > 0
 
     @property

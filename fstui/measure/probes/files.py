@@ -19,7 +19,7 @@ from fstui.measure.wire.stdio import CallError, checked_call, clock, exit_if_sto
 
 CHUNK_BYTES = 1 << 20
 PIECES_PER_S = 4
-"""Pieces per second of a file that is filled at a limited rate."""
+"""Pieces written per second while a file is filled at a limited rate."""
 POLL_INTERVAL_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TIMEOUT_NS = 30_000_000_000
@@ -40,7 +40,7 @@ POOL_BYTES = 8 << 20
 
 
 def create_file(settings: dict[str, Any]) -> None:
-    """Make the file, fill it, and sync it and the run's directory. An existing file is not changed.
+    """Create the file, fill it, and sync it and the run's directory. An existing file is not changed.
 
     If the blocks are whole pages, no write has to read a page. Then drop the file from the page cache, as fio does. The
     large writes that fill the file leave large folios in the cache, in which a write and its sync take longer (18 % for
@@ -115,7 +115,7 @@ def give_up_if_slow(written_bytes: int, size: int, elapsed_ns: int) -> None:
 
 
 def try_direct(directory: str) -> None:
-    """Make and remove a file that is opened with O_DIRECT. Raises CallError."""
+    """Create a file with O_DIRECT, and remove it. Raises CallError."""
     path = os.path.join(directory, "direct")
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -172,6 +172,6 @@ def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
     if settings["offsets"] == "random":
         rng = random.Random(seed)
         sample = rng.choices(values, k=max(8192, min(len(values), 65536)))
-        # make new int objects, so that their order in memory is the order of use, which the processor's cache prefers
+        # create new int objects, so that their order in memory is the order of use, which the processor's cache prefers
         values = array("q", sample).tolist()
     return cycle(values)

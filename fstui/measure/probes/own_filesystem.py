@@ -24,7 +24,7 @@ EXT4_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
 """After this ioctl the filesystem writes nothing more, not even pending blocks of its journal (fs/ext4/ioctl.c,
 ext4_force_shutdown)."""
 MOUNT_POINTS = ("/media", "/mnt", "/srv")
-"""Directories that every user may enter. This process and its children see a tmpfs on the first of them."""
+"""Directories that every user may enter. This process and its children see a tmpfs on the first that exists."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
 

@@ -1,6 +1,6 @@
 """Probe: let clients commit to a primary with a replica, end the primary suddenly, and compare both servers.
 
-The witness is sysbench: it prints ``ack CLIENT NUMBER`` after each answer, and its output survives both servers. A
+The witness is sysbench: it prints ``ack CLIENT NUMBER`` for each acknowledged commit, and it outlives both servers. A
 power cut is SIGKILL and, immediately after it, the shutdown of the server's filesystem, so no commit is acknowledged
 after the cut. Settings: the settings of the step and of ``fstui.databases.replicas.settings_of``, and ``directory`` and
 its ``identity`` (the run's directory, which the probe enters).
@@ -144,9 +144,9 @@ class ServerPair:
         self.check()
 
     def prepare(self) -> None:
-        template = f"{self.settings['server']}.image"  # made by the first step, and used by later steps of the run
+        template = f"{self.settings['server']}.image"  # created by the first step, and used by later steps of the run
         if not os.path.exists(template):
-            self.make(template)
+            self.create_template(template)
         for server in self.servers:
             own_filesystem.copy_image(template, server.image)
             own_filesystem.mount(server.image, server.mount_point)
@@ -160,7 +160,7 @@ class ServerPair:
         self.replica.wait_for(table, "did not follow the primary")
         if self.settings["replica_count"]:
             self.primary.wait_for(self.settings["replica_count"], "saw no semi-synchronous replica")
-        for server in self.servers:  # so that the cut loses nothing of the preparation
+        for server in self.servers:  # the cut must not lose data of the preparation
             own_filesystem.sync(server.mount_point)
         send(
             "figures",
@@ -169,8 +169,8 @@ class ServerPair:
             replica_settings=self.replica.durability(),
         )
 
-    def make(self, template: str) -> None:
-        """Make an image with an empty server. Rename it to ``template`` when it is complete."""
+    def create_template(self, template: str) -> None:
+        """Create an image with an empty server. Rename it to ``template`` when it is complete."""
         own_filesystem.create_image("new.image", self.settings["image_bytes"])
         self.count_step()
         mount_point = self.primary.mount_point
@@ -187,7 +187,7 @@ class ServerPair:
         for server in cut_servers:
             server.kill()
         if cut != "kill -9":
-            for server in cut_servers:  # before the reaping, during which the kernel may write dirty pages
+            for server in cut_servers:  # before the servers are reaped, because the kernel may write dirty pages then
                 own_filesystem.cut_power(server.mount_point)
         for server in cut_servers:
             server.reap()

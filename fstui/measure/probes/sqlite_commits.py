@@ -1,8 +1,8 @@
 """Probe: commits of an embedded database, through the standard library's SQLite.
 
 Each operation is a transaction that rewrites one row of a prefilled table. Settings: the settings of the step,
-``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path`` (the database to make in the
-directory) and ``facts``.
+``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path`` (the database to create in
+the directory) and ``facts``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fstui.measure.probes.writers import ENDED, STARTED, Batch, Shared, WriteLoo
 from fstui.measure.wire.stdio import CallError, clock, exit_if_stopped, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
-CREATING = "make the database"
+CREATING = "create the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
 

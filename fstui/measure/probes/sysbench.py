@@ -4,7 +4,7 @@ Settings: the settings of the step, the settings that ``sysbench_program.sysbenc
 ``directory``, ``identity``  the run's directory, which the probe enters
 ``tls``      files that sysbench expects under fixed names in its working directory: path by name
 ``scripts``  fstui's Lua scripts: text by name
-``fill``     whether to make the tables; ``drop``: whether to drop them first
+``fill``     whether to create the tables; ``drop``: whether to drop them first
 ``waits``    queries for the server's counters, one per line; each row of a result is a name and counters
 ``facts``    whether to examine the sync path of this process
 """
@@ -22,7 +22,8 @@ from fstui.measure.probes import sync_path, sysbench_program
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
-ROW_BYTES = 240  # of sysbench's table, with its index
+ROW_BYTES = 240
+"""Size of a row of sysbench's table with its index."""
 MAX_IDLE_INTERVALS = 2
 """Number of intervals without a transaction after which the probe checks whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
@@ -160,7 +161,7 @@ class Measurement:
 
 @contextlib.contextmanager
 def explain_full_disk() -> Iterator[None]:
-    """If the disk is full, say so in a Trouble that names no errno.
+    """If the disk is full, add that to the message of a Trouble that names no errno.
 
     On a full disk, PostgreSQL ends without an error, and sysbench 1.0 crashes.
     """

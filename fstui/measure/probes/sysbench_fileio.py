@@ -1,7 +1,7 @@
 """Probe: the real ``sysbench fileio``, random writes to one file.
 
 Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
-``path`` (the directory to make for the test file) and ``facts``.
+``path`` (the directory to create for the test file) and ``facts``.
 """
 
 from __future__ import annotations

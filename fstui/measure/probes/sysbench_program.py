@@ -41,7 +41,7 @@ class RunningProgram:
         directory: str | None = None,
         fds: Sequence[int] = (),
     ) -> None:
-        """``on_line``: called with each line as it arrives. If it returns True, the line is not kept in ``text``."""
+        """``on_line``: called with each line as it arrives. If it returns True, the line is not added to ``text``."""
         self.on_line = on_line
         self.text: list[str] = []
         self._incomplete = b""
@@ -106,7 +106,7 @@ def sysbench(
     config, write_fd = os.pipe()
     os.write(write_fd, settings["secrets"].encode())
     os.close(write_fd)
-    # all OLTP scripts make the same tables
+    # all OLTP scripts create the same tables
     workload = "oltp_read_write" if command != "run" else settings["workload"]
     variables = {"FSTUI_WORKLOAD": workload, "FSTUI_SCHEMAS": str(settings["schemas"]), **(environment or {})}
     script = script or (SCHEMAS if settings["schemas"] > 1 else workload)

@@ -1,11 +1,11 @@
 """The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
-The first process is the coordinator. It makes the file, forks the writers, passes ``go`` and ``stop`` on, and reports
-the system call in which a blocked writer is stuck. When stdin closes, the coordinator removes the file. A probe is a
+The first process is the coordinator. It creates the file, forks the writers, passes ``go`` and ``stop`` on, and reports
+the system call that blocks a writer. When stdin closes, the coordinator removes the file. A probe is a
 subclass of WriteLoop.
 
 Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
-``path`` (the file to make in it) and ``facts`` (whether to examine the sync path of this process first).
+``path`` (the file to create in it) and ``facts`` (whether to examine the sync path of this process first).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from fstui.measure.wire.stdio import (
 )
 
 POLL_INTERVAL_NS = 125_000_000
-"""Time between two checks whether a writer was stopped or waited for a CPU. A divisor of HAND_OVER_NS."""
+"""Time between two checks of the stop flag and of the waits for a CPU. A divisor of HAND_OVER_NS."""
 HAND_OVER_NS = 250_000_000
 """Time between two hand-overs of samples. Each hand-over wakes the engine, which may delay the next operation."""
 MAX_PENDING = 128
@@ -47,7 +47,7 @@ BLOCKED_NS = 500_000_000
 """If a writer has not read the clock for this time, the system call that blocks the writer is reported."""
 STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN = range(7)
 """Offsets into a writer's shared slots, all in ns: start, end, delay by hand-overs, last check of the clock, all waits
-for a CPU, the longest wait, and the time that a hypervisor took."""
+for a CPU, the longest wait, and the CPU time that the hypervisor stole."""
 SLOTS_PER_WRITER = 1 + STOLEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
@@ -65,7 +65,7 @@ class Starvation:
     """
 
     def __init__(self) -> None:
-        # kept open, because opening the file takes ten times as long as reading it and delays the next operation
+        # keep the file open: opening it takes ten times as long as reading it, which would delay the next operation
         self._schedstat_fd = open_in_proc("self/schedstat")
         self._first_ns = self._latest_ns = self._run_queue_ns()
         self._stolen_ns = stolen_ns_by_cpu()
@@ -87,7 +87,7 @@ class Starvation:
         return int(words[1]) if len(words) > 1 else UNKNOWN
 
     def stolen_ns(self) -> int:
-        """Return the largest time that a CPU lost to the hypervisor."""
+        """Return the time that the hypervisor stole from the CPU that lost most."""
         pairs = zip(stolen_ns_by_cpu(), self._stolen_ns, strict=False)
         return max((after_ns - before_ns for after_ns, before_ns in pairs), default=UNKNOWN)
 
@@ -140,7 +140,7 @@ class WriteLoop(ABC):
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
-        """Make the file. Raises CallError or OSError, and then leaves nothing behind."""
+        """Create the file. Raises CallError or OSError; then nothing is left behind."""
         create_file(settings)
 
     @staticmethod
@@ -194,7 +194,7 @@ class WriteLoop(ABC):
     def record(self, start_ns: int, part_ends_ns: list[int]) -> None:
         """Record consecutive operations. ``part_ends_ns``: the end of each part of each operation."""
         self.ops += len(part_ends_ns) // self.parts
-        # encode at once: until the hand-over, the numbers would not stay in the processor's cache
+        # encode now, because the numbers would not stay in the processor's cache until the hand-over
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, part_ends_ns)
 
     def record_after_pause(self, start_ns: int, part_ends_ns: list[int]) -> None:
@@ -223,7 +223,7 @@ class BlockWriter(WriteLoop):
 
 
 class Pipes(NamedTuple):
-    """The pipes between coordinator and writers: the end to read from, the end to write to."""
+    """The pipes between coordinator and writers, each as (read end, write end)."""
 
     start: tuple[int, int]
     """The coordinator closes this pipe to start the writers."""
@@ -242,7 +242,7 @@ def fork_writer(make_writer: Callable[[int], WriteLoop], number: int, shared: Sh
     status = 1
     try:
         writer = make_writer(number)
-        gc.disable()  # a collection would look like a slow disk; the loop makes no reference cycles
+        gc.disable()  # a collection would look like a slow disk; the loop creates no reference cycles
         os.write(pipes.ready[1], b".")
         os.close(pipes.ready[1])
         os.read(pipes.start[0], 1)

@@ -6,7 +6,7 @@ never exceeds PIPE_BUF bytes, so its write is atomic (pipe(7)), and the writers 
 The kinds of frames, in the usual order: ``facts`` ``preparing`` ``ready`` ``samples`` ``inflight`` ``figures``
 ``error`` ``done``. The engine sends the settings as one line of JSON, then the lines ``go`` and ``stop``.
 
-Samples are readings of the monotonic clock in ns. A mark is the reading at the end of a part of an operation.
+Samples are readings of the monotonic clock in ns, at the start and at the end of each part of an operation.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Samples(NamedTuple):
     has_pauses: bool
     """Whether there are pauses between operations. If not, the end of an operation is also the start of the next."""
     readings_ns: memoryview
-    """The start of the first operation (with pauses: of each operation), and the part_ends_ns."""
+    """The start of the first operation (with pauses: of each operation), and the end of each part."""
     spans_ns: tuple[int, ...]
     """The time from each reading to the next."""
 
     @classmethod
     def from_part_ends(cls, writer: int, parts: int, start_ns: int, part_ends_ns: Sequence[int]) -> Samples:
-        """Return samples without pauses. Raises BadFrame if the last mark is earlier than the first."""
+        """Return samples without pauses. Raises BadFrame if the first part ends before the start or after the last."""
         return _decode_samples(memoryview(_pack(writer, parts, False, start_ns, part_ends_ns)))
 
     @property
@@ -89,7 +89,7 @@ def encode_samples(writer: int, parts: int, start_ns: int, part_ends_ns: Sequenc
 
 
 def encode_samples_with_pauses(writer: int, parts: int, readings: Sequence[int]) -> Iterator[bytes]:
-    """Yield samples with pauses. ``readings``: the start and the part_ends_ns of each operation."""
+    """Yield samples with pauses. ``readings``: the start and the ends of the parts of each operation."""
     readings_per_op = parts + 1
     max_readings = (_PART_ENDS_PER_FRAME + 1) // readings_per_op * readings_per_op
     for first in range(0, len(readings), max_readings):

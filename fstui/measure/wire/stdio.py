@@ -63,9 +63,9 @@ def write_frame(frame: bytes) -> int:
             os.write(1, frame)
             return waited_ns
         except BlockingIOError:
-            since_ns = clock()
+            start_ns = clock()
             select.select([], [1], [], 1)
-            waited_ns += clock() - since_ns
+            waited_ns += clock() - start_ns
 
 
 def ignore_signals() -> None:
@@ -75,7 +75,7 @@ def ignore_signals() -> None:
 
 
 def say(**fields: Any) -> None:
-    """Write a line of JSON, the answer of a child program other than a probe."""
+    """Write a line of JSON to stdout, as child programs other than probes do."""
     write_line(json.dumps(fields).encode() + b"\n")
 
 
