@@ -69,7 +69,7 @@ def pids() -> list[int]:
 
 def stat(pid: int) -> Stat | None:
     data = _read(f"/proc/{pid}/stat")
-    # the name in brackets may contain brackets: the last one ends it
+    # the name is in brackets and may contain brackets; the last bracket ends it
     before, bracket, after = data.rpartition(b")")
     words = after.split()
     if not bracket or len(words) < 20:
@@ -102,7 +102,7 @@ def io_bytes(pid: int) -> tuple[int, int] | None:
 
 
 def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
-    """Return the mount number of an open file; None if unknown, or if ``writable`` and open only for reading."""
+    """Return the mount number of an open file; None if unknown. ``writable``: None also if open only for reading."""
     lines = _read(f"/proc/{pid}/fdinfo/{fd}").split(b"\n")
     fields = {name: value.strip() for name, colon, value in (line.partition(b":") for line in lines) if colon}
     if b"mnt_id" not in fields or (writable and not int(fields.get(b"flags", b"0"), 8) & os.O_ACCMODE):
@@ -136,7 +136,7 @@ def parse_mounts(data: bytes) -> Iterator[Mount]:
 
 
 def stubs_syncs(path: str) -> bool:
-    """Return whether the file name of a library says that it exists to skip syncs (libeatmydata, nosync …)."""
+    """Return whether the name of a library's file shows that the library disables syncs (libeatmydata, nosync …)."""
     return re.search(_STUBS, path.rpartition("/")[2], re.IGNORECASE) is not None
 
 
@@ -201,13 +201,13 @@ def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
 
 
 def meminfo(text: str | None = None) -> dict[str, int]:
-    """Return the amounts in /proc/meminfo (proc_meminfo(5)), or in a text like it, in bytes by name."""
+    """Return the amounts in /proc/meminfo (proc_meminfo(5)), or in a text with its format, in bytes by name."""
     amounts = _MEMORY.findall(read_text("/proc/meminfo") if text is None else text)
     return {name: int(kib) << 10 for name, kib in amounts}
 
 
 def pressure_us(resource: str) -> list[int]:
-    """Return for how long some and all ("full") processes have waited for cpu, io or memory; empty if unknown."""
+    """Return how long (µs) some or all ("full") processes have waited for cpu, io or memory; empty if unknown."""
     return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{resource}").splitlines()]
 
 
@@ -217,7 +217,7 @@ def boot_id() -> str:
 
 
 def device_number(text: str) -> int:
-    """Return the kernel's own number of ``major:minor``, as in trace events. stat(2) has another encoding."""
+    """Return the kernel's internal number of ``major:minor``, as in trace events. stat(2) encodes it differently."""
     major, _, minor = text.partition(":")
     return int(major) << 20 | int(minor)
 

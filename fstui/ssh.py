@@ -1,4 +1,4 @@
-"""The ssh command for every host that fstui reaches, and ssh's messages in plain words."""
+"""The ssh command line for remote hosts, and plain words for ssh's error messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MESSAGES = (
     ("Permission denied", "ssh is refused: it accepts no key of yours, and fstui does not ask for a password"),
     ("Could not resolve hostname", "its name cannot be resolved here"),
     ("Connection timed out", "it did not answer: no sshd listens there, or a firewall drops the packets"),
-    ("timed out during banner exchange", "a server answers on the port, but it does not speak ssh"),
+    ("timed out during banner exchange", "a server answers on the port, but it is not an ssh server"),
     ("No route to host", "there is no route to it"),
     ("Network is unreachable", "there is no route to it"),
     ("Connection refused", "no sshd listens there"),
@@ -36,6 +36,6 @@ def command_line(program: str, connect_timeout_s: int) -> list[str]:
     return [*shlex.split(program), "-a", "-x", "-T", "-oBatchMode=yes", timeout, *_KEEPALIVE_OPTIONS]
 
 
-def message(err: bytes) -> str | None:
+def message(stderr: bytes) -> str | None:
     """Return ssh's error message in plain words, or None if the message is not known."""
-    return next((plain for original, plain in _MESSAGES if original.encode() in err), None)
+    return next((plain for original, plain in _MESSAGES if original.encode() in stderr), None)

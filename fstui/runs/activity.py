@@ -39,12 +39,12 @@ async def read_activity() -> AsyncGenerator[HostActivity]:
 
 def _with_unsafe_settings(database: RunningDatabase) -> RunningDatabase:
     lossy_settings = Server(kind=database.kind, variables=database.variables).lossy
-    loaded_libraries = (f"{library} is loaded, which leaves syncs out" for library in database.preloads)
+    loaded_libraries = (f"{library} is loaded, which skips syncs" for library in database.preloads)
     return replace(database, unsafe_settings=(*lossy_settings, *loaded_libraries))
 
 
 class IdleWatch:
-    """Adds up the activity of the devices while fstui is idle. It is never subtracted from a result."""
+    """Adds up the activity of the devices while fstui is idle. This activity is never subtracted from a result."""
 
     def __init__(self, machine: Machine, stack: tuple[Node, ...], earlier: Idle | None = None) -> None:
         """``earlier``: activity that was watched before, which may include other devices."""

@@ -34,8 +34,8 @@ def changes(first: tuple[Node, ...], *later: tuple[Node, ...]) -> tuple[str, ...
 def current_stack(before: Target, now: Target) -> tuple[Node, ...]:
     """Return the stack as it is now; empty if another filesystem is mounted over the measured filesystem."""
     mounts = [(target.mount_point, target.fstype) for target in (before, now)]
-    is_same = before.source == now.source or not kind(before.fstype).needs_device
-    return now.stack if mounts[0] == mounts[1] and is_same else ()
+    has_same_source = before.source == now.source or not kind(before.fstype).needs_device
+    return now.stack if mounts[0] == mounts[1] and has_same_source else ()
 
 
 def _node_changes(before: Node, later_nodes: list[Node | None]) -> Iterator[str]:

@@ -24,7 +24,7 @@ FIT = "fit"
 TRACED_SYNCS = 200
 """This many syncs per step are enough if the trace shows which process requested each flush."""
 MAX_BYTES = {CHECK: caution.LIGHT_RUN_BYTES, FIT: 200_000_000}
-"""The maximum that a scenario writes, and removes again, per filesystem."""
+"""Maximum number of bytes that a scenario writes per filesystem. They are removed at the end."""
 TIMEOUT_S = 20.0
 """Time limit per filesystem. A check measures for two seconds; a slow host also needs time before and after."""
 _NO_JUDGEMENTS: Mapping[str, Judgement] = {}
@@ -41,7 +41,7 @@ class SkippedFilesystem(NamedTuple):
     name: str
     reason: str
     is_failure: bool = False
-    """The exit status must show that it was not checked, because the user named it, or because it does not answer."""
+    """Whether the exit status must show that it was not checked: the user named it, or it does not answer."""
 
 
 class Checkup:

@@ -15,7 +15,7 @@ class CpuMeter:
         self._server = server
         self._probe = probe
         self._initial_cpu_s = self._cpu_s()
-        psutil.cpu_percent()  # the next call returns the share since now
+        psutil.cpu_percent()  # the next call returns the share since this call
 
     def figures(self, elapsed_s: float, clients: int) -> dict[str, float]:
         """Return the CPU use as shares of the CPUs that the clients can use (one per client), and of all CPUs."""

@@ -20,7 +20,7 @@ __all__ = ["ALTERED", "Summary"]  # re-exported for the interfaces
 
 MAX_NOTE_LENGTH = 200
 READ_TIMEOUT_S = 20.0
-"""Time limit of one child process. Reading thousands of documents that are not in the index yet takes several."""
+"""Time limit of one child process. If thousands of documents are not in the index yet, several processes read them."""
 
 
 class SavedRun(NamedTuple):
@@ -98,6 +98,6 @@ def _read_run(reference: str) -> SavedRun:
     path = runs.find(reference)
     run, altered = runs.read_document(path)
     run = replace(run, status=runs.status_now(run))
-    # an older document is converted to this version, so it needs a new digest
+    # a document of an older version was converted, so it needs a new digest
     current = with_digest(run) if run.digest and not altered else run
     return SavedRun(current, str(path), altered)

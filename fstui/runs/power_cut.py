@@ -1,6 +1,6 @@
 """The power-cut test on a machine: its plan, its writer and verification, and earlier power cuts.
 
-Every plan screen imports this module, so that it imports what it needs for an actual power cut only then.
+Every plan screen imports this module. Functions therefore import what only an actual power cut needs.
 """
 
 from __future__ import annotations

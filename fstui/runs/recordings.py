@@ -1,4 +1,4 @@
-"""Start the recorder, and answer what happened while it recorded."""
+"""Start the recorder, and report what happened while it recorded."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ from fstui.trace.child import instance_path
 
 READ_TIMEOUT_S = 20.0
 MARGIN_S = 300.0
-"""A single time means the period from this long before it to this long after it."""
+"""A single time stands for the period from this long before it to this long after it."""
 DAY_S = 86400.0
 BASELINE_MARGIN_S = 1800.0
 """Records from this long before and after the period show what is typical."""
 MAX_WINDOW_S = 30.0
 """A window lasts ten seconds, or longer if the host was too busy to end it in time."""
 MIN_GAP_S, MIN_JUMP_S = 2.5, 2.0
-"""A longer time without records is a gap. If the clock gained or lost more than MIN_JUMP_S, it was set."""
+"""A period without records is a gap from MIN_GAP_S on. A clock that gained or lost more than MIN_JUMP_S was set."""
 MAX_INCIDENTS = 10
 MIN_PRESSURE = 0.5
-"""If some process waited for a CPU, I/O or memory for this share of the time or more, the answer mentions it."""
+"""If some process waited for a CPU, I/O or memory for at least this share of the time, the report mentions it."""
 _DAYS_AGO = {"today": 0, "yesterday": 1}
 _TIME_OF_DAY = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 

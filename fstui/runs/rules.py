@@ -20,7 +20,7 @@ _PLAIN_NAME = re.compile(r"[\w./-]{2,}", re.ASCII)
 
 
 def judge_again(run: Run, *, altered: bool = False) -> Run:
-    """Judge the run with today's rules. The digest of an altered run stays as it is, so it still does not match."""
+    """Judge the run with the current rules. The digest of an altered run stays as it is, so it still does not match."""
     judged_run = run.with_judgement(judge(run))
     return with_digest(judged_run) if run.digest and judged_run != run and not altered else judged_run
 

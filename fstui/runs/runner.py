@@ -224,12 +224,12 @@ class RunInProgress:
             self._update(process=_with_facts(self._run.process, facts))
         self._update(written_bytes=self._run.written_bytes + prepared_bytes + step.bytes)
         self._add(index, step)
-        # after an error, only the last save tries again
+        # after an error, do not save again before the end of the run
         if self._save_error is None and not self._stop_requested.is_set():
             self._save_error = (await self._save()).error
 
     def _why_skipped(self, planned_step: PlannedStep) -> str | None:
-        """Return why the step is skipped, if it syncs this filesystem but the server's data is on another one."""
+        """Return why the step is skipped: it syncs this filesystem, but the server's data is on another one."""
         if self._server_target is None or planned_step.settings.needs_server:
             return None
         return f"the data of {self._server_target.path} is not on this filesystem"
@@ -362,11 +362,11 @@ def slowest_sync_s(steps: Iterable[Step]) -> float:
 
 
 def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
-    """Return the deadline: after a stop, fstui waits for a disk only as long as it makes progress."""
+    """Return the deadline: after a stop, fstui waits for a disk only as long as the disk makes progress."""
     nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _devices(target), "home": _devices(_home_target(machine))}
 
     def disk_progress(disk: WaitedDisk) -> object:
-        """Return what the devices have completed so far. A request in flight is not progress."""
+        """Return the numbers of completed requests. A request in flight is not progress."""
         devices = machine.counters(nodes[disk]).devices if nodes[disk] else ()
         return [(device.reads, device.writes, device.flushes, device.discards) for device in devices]
 

@@ -99,14 +99,14 @@ def load(name: str) -> Scenario:
 
 def _load_own_files() -> tuple[list[NamedScenario], list[str]]:
     scenarios: list[NamedScenario] = []
-    broken: list[str] = []
+    problems: list[str] = []
     for name in names():
         if name not in shipped_names():
             try:
                 scenarios.append(NamedScenario(name, load(name)))
             except Refused as refusal:
-                broken.append(str(refusal))
-    return scenarios, broken
+                problems.append(str(refusal))
+    return scenarios, problems
 
 
 def _own_files() -> dict[str, Path]:
@@ -136,7 +136,7 @@ def _path_of(name: str) -> Path:
         return Path(name)
     if path := shipped_files().get(name) or _own_files().get(name):
         return path
-    if name == "wal-etcd":  # of earlier versions
+    if name == "wal-etcd":  # a scenario of earlier versions
         raise Refused("'wal-etcd' is part of 'fit' now: fstui fit DIR --for etcd")
     raise Refused(f"no scenario '{name}'.{hint_for(name, names())} Choose one of: {', '.join(names())}.")
 

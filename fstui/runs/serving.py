@@ -2,7 +2,7 @@
 
 A server is started before the first step that needs it, and stopped after the last. Neighbouring steps that need the
 same kind of server share one throwaway server, whose tables are filled once. It is restarted if the options of the
-steps differ. On an existing server, fstui makes its own database.
+steps differ. On an existing server, fstui creates a database of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fstui.runs.machine.base import Servers, StepServer
 from fstui.state.workspace import HeldDirectory
 
 _UNKNOWN_DATA = (0, 0, 0)
-"""``_filled_counts`` if the tables were only partly filled."""
+"""Value of ``_filled_counts`` if the tables may be only partly filled."""
 
 
 class DatabaseServers(Servers):
@@ -42,7 +42,7 @@ class DatabaseServers(Servers):
         self._server: Throwaway | Existing | None = None
         self._server_settings: Sysbench | None = None
         self._filled_counts: tuple[int, ...] | None = None
-        """The size of the tables, as ``Sysbench.table_counts``; None if fstui has made no tables."""
+        """The size of the tables, as ``Sysbench.table_counts``; None if fstui has created no tables."""
         self._start_count = 0
         self._sync_s = 0.0
 
@@ -73,7 +73,7 @@ class DatabaseServers(Servers):
         finally:
             stop_task.cancel()
             if start_task.cancel():
-                await asyncio.wait({start_task})  # the task removes what it has made
+                await asyncio.wait({start_task})  # the task removes what it has created
 
     async def cause_of_death(self) -> str | None:
         reason = await self._server.why_ended() if self._server else None

@@ -80,7 +80,7 @@ class Session:
 
     @classmethod
     def on_machine(cls, machine: Machine) -> Session:
-        """Return a session on another machine than this host, without declarations."""
+        """Return a session on a machine other than this host, without declarations."""
         session = cls(machine)
         session._declarations = {}
         return session
@@ -90,7 +90,7 @@ class Session:
         return self.machine.simulated
 
     def filesystems(self) -> Inventory:
-        """Return the filesystems, not judged yet. This reads /proc and /sys only, so it cannot hang."""
+        """Return the filesystems without judging them. This reads /proc and /sys only, so it cannot hang."""
         return self._with_declarations(self.machine.survey())
 
     def judged_filesystems(self) -> Survey:
@@ -98,7 +98,7 @@ class Session:
         return self._judge(self.machine.survey())
 
     async def with_space(self, inventory: Inventory) -> Survey:
-        """Add facts whose reading may hang: free space, the answers of tools, and saved declarations."""
+        """Add facts whose reading may hang: free space, the output of tools, and saved declarations."""
         updated_inventory, _ = await asyncio.gather(self.machine.with_space(inventory), self._read_declarations())
         return self._judge(updated_inventory)
 
@@ -189,7 +189,7 @@ class Session:
                 await self.machine.save_declaration(identity, declaration)
 
     async def _read_declarations(self) -> None:
-        """Read the saved declarations. If that fails, use none, and set ``trouble``."""
+        """Read the saved declarations. If that fails, use none, and set ``declarations_error``."""
         if self._declarations is None:
             from fstui.measure.children import NoAnswer  # noqa: PLC0415
             from fstui.state import user_data  # noqa: PLC0415

@@ -18,7 +18,7 @@ class StartupData(NamedTuple):
     declarations: dict[str, Declaration]
     """By target identity."""
     left_behind: list[LedgerEntry]
-    """Entries of things that killed runs left, and that can be removed without confirmation."""
+    """Entries of things that killed runs left. They can be removed without confirmation."""
     keys: dict[str, str]
     """Command → key, where the user has changed it."""
     theme: str = ""
@@ -42,7 +42,7 @@ async def left_behind() -> list[LedgerEntry]:
 
 
 async def unverified_power_cuts() -> list[LedgerEntry]:
-    """Return entries of records of power cuts, which must be kept until they are verified. Raises Refused, OSError."""
+    """Return the entries of power-cut records, which are kept until they are verified. Raises Refused, OSError."""
     return await in_home(power_cuts.unverified_cuts)
 
 

@@ -170,7 +170,7 @@ class StepRunner:
         now = time.monotonic()
         if self._ready_time_s is not None and not self._recorder.has_ended:
             self._recorder.add_counters(self._machine.counters(self._stack))
-        if now - self._snapshot_time_s >= 0.9 * SNAPSHOT_INTERVAL_S:  # a wake-up may come slightly early
+        if now - self._snapshot_time_s >= 0.9 * SNAPSHOT_INTERVAL_S:  # the event loop may wake up slightly early
             self._snapshot_time_s = now
             self._send_snapshot()
 
@@ -199,7 +199,7 @@ class StepRunner:
             recorder.error = Failure(call="probe", errno=None, message=_early_end_message(status))
 
     async def _read_trace(self) -> None:
-        """Read the trace up to the last reading of the counters. Drop it if the processes of the server are unknown."""
+        """Read the trace up to the last reading of the counters. Drop it if the server's processes are unknown."""
         if self._recorder.newest is not None:
             trace = await self._trace.end(self._recorder.newest.monotonic_ns)
             self._recorder.trace = trace if self._server_pids is not None else None
@@ -251,7 +251,7 @@ _CONTENT_TYPES: dict[str, type] = {
 
 
 def content_of(frame: Frame) -> Any:
-    """Return the decoded content of a frame, or the fields of figures. Raises BadFrame if a library printed it."""
+    """Return the decoded content of a frame, or the fields of figures. Raises BadFrame if it is not valid."""
     try:
         content: Any = msgspec.convert(frame.fields, _CONTENT_TYPES.get(frame.kind, dict[str, Any]))
     except msgspec.ValidationError as error:

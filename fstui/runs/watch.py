@@ -104,7 +104,7 @@ class WatchingWaits(Watching):
             await trace.stop()
 
     async def _read_proc(
-        self, nodes: tuple[Node, ...], whole: ProcSpan, seconds: float | None
+        self, nodes: tuple[Node, ...], total: ProcSpan, seconds: float | None
     ) -> AsyncGenerator[WatchCounts | FinalReport]:
         remaining_s = seconds
         is_stopped = False
@@ -113,7 +113,7 @@ class WatchingWaits(Watching):
             is_stopped = await self._wait_for_stop(INTERVAL_S if remaining_s is None else min(INTERVAL_S, remaining_s))
             remaining_s = None if remaining_s is None else remaining_s - INTERVAL_S
             yield second.result()
-        yield FinalReport(whole.result(), ())
+        yield FinalReport(total.result(), ())
 
     def _report(self, inventory: Inventory, final: FinalReport, why_untraced: str | None) -> WatchReport:
         conclusion = _conclude(final.total, why_untraced, inventory)
@@ -140,7 +140,7 @@ def _conclude(watched: WatchCounts, why_untraced: str | None, inventory: Invento
 
 
 class ProcSpan:
-    """A period, measured by the kernel's counters at its start and end."""
+    """A period and its activity: the difference of the kernel's counters between its start and its end."""
 
     def __init__(self, machine: Machine, nodes: tuple[Node, ...]) -> None:
         self._machine = machine

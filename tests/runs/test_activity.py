@@ -57,7 +57,7 @@ async def test_writers_and_databases_are_found_with_their_settings(tmp_path: Pat
     assert found.variables == {"innodb_flush_log_at_trx_commit": "2"}
     assert found.unsafe_settings == (
         "innodb_flush_log_at_trx_commit = 2",
-        "/nowhere/libeatmydata.so is loaded, which leaves syncs out",
+        "/nowhere/libeatmydata.so is loaded, which skips syncs",
     )
 
 

@@ -4,9 +4,9 @@
 Programs:
 ``space``  stdin: a line for each mount point; stdout: an empty object at the start, then a line of JSON for each mount
            point as soon as its space is known
-``keep``   stdin: the path of a directory that does not exist yet. The program creates it (mode 0700), holds it open, and
-           prints ``ready`` and its ``identity`` (device and inode). When stdin closes, because the run has
-           ended or fstui was killed, the program removes the directory and then its entry in the ledger (an argument)
+``keep``   stdin: the path of a directory that does not exist yet. The program creates it (mode 0700), holds it open,
+           and prints ``ready`` and its ``identity`` (device and inode). When stdin closes, because the run has ended or
+           fstui was killed, the program removes the directory and then its entry in the ledger (an argument)
 Paths are JSON strings with surrogate escapes, so names that are not UTF-8 survive.
 """
 

@@ -42,7 +42,7 @@ class RunningProbe(ABC):
 
     @abstractmethod
     def frames(self) -> AsyncIterator[Frame | Samples]:
-        """Yield what the probe sends until it ends."""
+        """Yield the frames that the probe sends, until it ends."""
 
     def go(self) -> None:
         self._go_requested.set()
@@ -90,7 +90,7 @@ class Servers:
         """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """Connect to an existing server. Return where its data is, if not on the run's own target. Raises Refused."""
+        """Connect to an existing server. Return the target of its data if that is not the run's own. Raises Refused."""
         return None
 
     async def serve(self, step: PlannedStep, stop: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
@@ -175,7 +175,7 @@ class Machine(Protocol):
         return {}
 
     def activity(self) -> AsyncGenerator[HostActivity]:
-        """Keep yielding which processes are writing and which databases are running, until closed."""
+        """Yield regularly which processes write and which databases run, until the generator is closed."""
         return no_activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:

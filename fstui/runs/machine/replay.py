@@ -1,4 +1,4 @@
-"""A saved run, played again. It reads and writes nothing of this host."""
+"""Replay a saved run. The replay reads and writes nothing of this host."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class ReplayTrace(NoTrace):
 
 
 class ReplayProbe(RunningProbe):
-    """A saved step as frames. Samples are made from its timeline and histogram. Counters and times are as saved."""
+    """Replays a saved step. Samples are derived from its timeline and histogram; counters and times are as saved."""
 
     def __init__(self, machine: ReplayMachine, step: Step, facts: bool) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ def _sync_share(step: Step) -> float | None:
 
 
 def _as_samples(begin_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
-    """Return the values as consecutive operations that have ended by now."""
+    """Return the values as consecutive operations that end at ``now_ns``, or later if they began at ``begin_ns``."""
     part_ends_ns: list[int] = []
     end_ns = start_ns = max(begin_ns, now_ns - sum(values))
     for value in values:

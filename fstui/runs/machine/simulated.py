@@ -35,7 +35,7 @@ from fstui.trace.child import FinalReport
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, why_no_oltp=_NO_SERVER)
 CHUNK_NS = 50e6
-"""The model's time between two frames, as a probe sends them every 50 ms."""
+"""The model's time between two frames of samples."""
 SECOND_NS = 1e9
 FILE_WRITE_DURATION_S = 0.1
 """Approximate time to write the file before the measurement starts."""
