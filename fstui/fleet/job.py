@@ -64,14 +64,14 @@ class FleetJob:
         if request.installed:
             self._places = dict.fromkeys(self._nodes, "")
         else:
-            find_command = local_command(request, remote.find(request, mark, digest))
+            find_command = local_command(request, remote.find_script(request, mark, digest))
             timeout_s = min(FIND_TIMEOUT_S, request.timeout_s)
             self.fanout.run(dict.fromkeys(self._nodes, find_command), self._on_search_answer, timeout_s=timeout_s)
-            copy_command = local_command(request, remote.receive(request, mark, digest), self._file)
+            copy_command = local_command(request, remote.receive_script(request, mark, digest), self._file)
             commands = dict.fromkeys(self._to_copy, copy_command)
             self.fanout.run(commands, self._on_copy_answer, timeout_s=request.timeout_s)
         places = set(self._places.values())
-        by_place = {place: local_command(request, remote.run(request, mark, digest, place)) for place in places}
+        by_place = {place: local_command(request, remote.run_script(request, mark, digest, place)) for place in places}
         commands = {node: by_place[place] for node, place in self._places.items()}
         self.fanout.run(commands, self._on_run_answer, timeout_s=request.timeout_s)
         return self._save_fleet()
@@ -149,7 +149,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
     commands = {}
     for node in fleet.about.nodes:
         runs = [host.run for host in fleet.results if host.node == node and _RUN_ID.fullmatch(host.run)]
-        commands[node] = local_command(request, remote.clean(request, mark, runs))
+        commands[node] = local_command(request, remote.clean_script(request, mark, runs))
     fanout.run(commands, on_cleaned, timeout_s=request.timeout_s)
     return troubles | {node: _STOPPED for node in commands if fanout.stopped and node not in troubles}
 

@@ -44,7 +44,7 @@ above_is_safe() ( while entries_are_safe; do [ "$(pwd -P)" != / ] || exit 0; cd 
 is_own() {  # "." belongs to this user, and no other user can write to it or replace it
   case $(ls -ldn .) in d????-??-*) [ -O . ] && above_is_safe ;; *) return 1 ;; esac
 }
-holds_programs() {  # "." is this user's own, and a program can be written and executed in it
+can_hold_programs() {  # "." is this user's own, and a program can be written and executed in it
   is_own || return 1
   { printf '#!/bin/sh\\n' >".tried-$$" && chmod 700 ".tried-$$" && [ -x ".tried-$$" ]; } 2>/dev/null
   set -- $?; rm -f ".tried-$$"; return $1
@@ -68,12 +68,12 @@ is_in_use() {  # a running command uses the file
 }
 """
 
-_PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && holds_programs && pwd -P)
+_PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && can_hold_programs && pwd -P)
 """
 
 _FALLBACK = """make_in() {  # create a directory in $1 and print its path
   cd -P "$1" 2>/dev/null && above_is_safe && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
-  cd -P "$made" && { holds_programs && pwd -P || { rmdir "../${made#./}"; return 1; }; }
+  cd -P "$made" && { can_hold_programs && pwd -P || { rmdir "../${made#./}"; return 1; }; }
 }
 # a directory named with --place is not replaced
 [ -n "$place" ] || [ -n "$from" ] || place=$(make_in /var/tmp) || place=$(make_in /tmp)
@@ -142,7 +142,7 @@ rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-* ||
 rmdir "$place" 2>/dev/null
 say "end 0"
 """
-"""This writes nothing to the directory (``holds_programs`` would), because its filesystem may be full."""
+"""This writes nothing to the directory (``can_hold_programs`` would), because its filesystem may be full."""
 
 
 class Request(Base, frozen=True, kw_only=True):
@@ -186,7 +186,7 @@ def nodes_of(text: str) -> tuple[str, ...]:
     return nodes
 
 
-def folded(names: Iterable[str]) -> str:
+def fold(names: Iterable[str]) -> str:
     """Return ``db[1-40]``, or the names separated by commas if they cannot be folded."""
     nodes = list(names)
     try:
@@ -199,18 +199,18 @@ def folded(names: Iterable[str]) -> str:
         return ",".join(nodes)
 
 
-def find(request: Request, mark: str, digest: str) -> str:
+def find_script(request: Request, mark: str, digest: str) -> str:
     """Return the script that prints ``ready PLACE``, or ``copy`` if the file is missing or damaged."""
     reply = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
     return _ssh_argument(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{reply}")
 
 
-def receive(request: Request, mark: str, digest: str) -> str:
+def receive_script(request: Request, mark: str, digest: str) -> str:
     """Return the script that writes its stdin to the file, completely or not at all, and prints ``ready PLACE``."""
     return _ssh_argument(request, mark, digest, request.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
 
 
-def run(request: Request, mark: str, digest: str, place: str) -> str:
+def run_script(request: Request, mark: str, digest: str, place: str) -> str:
     """Return the script that runs the command. It prints ``begin``, the document, and ``end`` with the exit status."""
     words = [request.command, *map(shlex.quote, request.arguments)]
     write_scenario = ""
@@ -218,15 +218,15 @@ def run(request: Request, mark: str, digest: str, place: str) -> str:
         text = base64.b64encode(request.scenario.encode()).decode()
         write_scenario, words[1] = _SCENARIO.format(text=text), _SCENARIO_PATH
     if request.installed:
-        run_script = _RUN.format(command=f"{request.installed} {' '.join(words)}")
-        return _ssh_argument(request, mark, digest, "", write_scenario + run_script)
+        command_script = _RUN.format(command=f"{request.installed} {' '.join(words)}")
+        return _ssh_argument(request, mark, digest, "", write_scenario + command_script)
     is_removed = request.remove or TEMPORARY in place
-    run_script = _USING + write_scenario + _RUN.format(command=f'sh "$file" {" ".join(words)}')
+    command_script = _USING + write_scenario + _RUN.format(command=f'sh "$file" {" ".join(words)}')
     cleanup = f'rm -f "$using"\n{_REMOVE}' if is_removed else _USED
-    return _ssh_argument(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + run_script + cleanup)
+    return _ssh_argument(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + command_script + cleanup)
 
 
-def clean(request: Request, mark: str, runs: Iterable[str]) -> str:
+def clean_script(request: Request, mark: str, runs: Iterable[str]) -> str:
     """Return the script that removes the saved runs with these ids, the file and what it unpacked."""
     return _ssh_argument(request, mark, "", request.place, f"ids={shlex.quote(' '.join(runs))}\n{_CLEAN}")
 

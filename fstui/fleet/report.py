@@ -10,7 +10,7 @@ from statistics import median
 import msgspec
 
 from fstui.fleet.outliers import HostGroup, Outlier, groups, outlying_rates, ratio_to_peers, worse_verdicts
-from fstui.fleet.remote import folded
+from fstui.fleet.remote import fold
 from fstui.fleet.results import About, Fleet, HostResult, Rate
 from fstui.model.base import Base
 from fstui.model.judgement import TOO_SLOW, VERDICTS, Verdict
@@ -152,7 +152,7 @@ def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
 
 
 def _group(group: HostGroup) -> Section:
-    title = f"{len(group.hosts)} × {group.words}: {folded(group.hosts)}"
+    title = f"{len(group.hosts)} × {group.words}: {fold(group.hosts)}"
     header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")
     rows: tuple[tuple[Cell | str, ...], ...] = tuple(
         (
@@ -169,7 +169,7 @@ def reason_lines(troubles: dict[str, str]) -> tuple[str, ...]:
     nodes: dict[str, list[str]] = {}
     for node, reason in troubles.items():
         nodes.setdefault(reason, []).append(node)
-    return tuple(f"{folded(names)}: {reason}" for reason, names in nodes.items())
+    return tuple(f"{fold(names)}: {reason}" for reason, names in nodes.items())
 
 
 def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
@@ -210,7 +210,7 @@ def _shared(fleet: Fleet) -> Iterator[str]:
             hosts.setdefault(host.shared, {})[host.node] = None
     for shared, names in hosts.items():
         if len(names) > 1:
-            yield f"{folded(names)}: {shared}. Their rates are not comparable. Run them one after another: --fanout 1"
+            yield f"{fold(names)}: {shared}. Their rates are not comparable. Run them one after another: --fanout 1"
 
 
 def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
@@ -301,5 +301,5 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
 def _only_in(period: str, fleet: Fleet, other: Fleet) -> Iterator[Section]:
     in_other = {host.node for host in other.results}
     if only := list(dict.fromkeys(host.node for host in fleet.results if host.node not in in_other)):
-        yield Section("", lines=(f"only {period}: {folded(only)}",))
+        yield Section("", lines=(f"only {period}: {fold(only)}",))
     yield Section(f"{period}, no answer", lines=reason_lines(fleet.about.troubles)[:MAX_ROWS])

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
+from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
 from fstui.judge.speed.stalls import is_starved
 from fstui.model import shipped
 from fstui.model.judgement import Fit, Fitness, Speed
@@ -56,8 +56,8 @@ def product_fits(case: Case) -> Iterator[Fit]:
         return
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
     for product in products():
-        if sync_step := measured.get(product.operation):
-            yield _fit(product, sync_step)
+        if write_step := measured.get(product.operation):
+            yield _fit(product, write_step)
 
 
 def with_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
@@ -75,29 +75,29 @@ def with_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
     return msgspec.structs.replace(speed, title=f"{speed.title}{title}", sentence=sentence)
 
 
-def _operation(sync_step: SyncStep) -> Operation | None:
+def _operation(write_step: WriteStep) -> Operation | None:
     """Return the operation that the step measured; None if no product has this operation, or it had too few syncs."""
-    if not sync_step.writes_at_full_speed or sync_step.syncs < MIN_SYNCS:
+    if not write_step.writes_at_full_speed or write_step.syncs < MIN_SYNCS:
         return None
     operations = _OPERATIONS.items()
-    block_bytes = sync_step.settings.block_bytes
-    return next((name for name, (size, matches) in operations if size == block_bytes and matches(sync_step)), None)
+    block_bytes = write_step.settings.block_bytes
+    return next((name for name, (size, matches) in operations if size == block_bytes and matches(write_step)), None)
 
 
-def _is_log(sync_step: SyncStep) -> bool:
-    fills_file = sync_step.settings.offsets == "sequential" and sync_step.settings.prefill != "written"
-    return fills_file and sync_step.call == "fdatasync" and not sync_step.direct
+def _is_log(write_step: WriteStep) -> bool:
+    fills_file = write_step.settings.offsets == "sequential" and write_step.settings.prefill != "written"
+    return fills_file and write_step.sync_method == "fdatasync" and not write_step.direct
 
 
-def _is_append(call: Call) -> Callable[[SyncStep], bool]:
+def _is_append(call: Call) -> Callable[[WriteStep], bool]:
     return lambda step: (step.settings.offsets, step.settings.sync, step.direct) == ("append", call, False)
 
 
-def _is_overwrite(sync_step: SyncStep) -> bool:
-    return sync_step.overwrites_at_full_speed and sync_step.call == "fdatasync"
+def _is_overwrite(write_step: WriteStep) -> bool:
+    return write_step.overwrites_at_full_speed and write_step.sync_method == "fdatasync"
 
 
-_OPERATIONS: dict[Operation, tuple[int, Callable[[SyncStep], bool]]] = {
+_OPERATIONS: dict[Operation, tuple[int, Callable[[WriteStep], bool]]] = {
     "log": (2300, _is_log),
     "append": (4096, _is_append("fdatasync")),
     "append-fsync": (4096, _is_append("fsync")),
@@ -117,21 +117,21 @@ class _Limit(NamedTuple):
     """``2.5 × the limit``, or for a rate ``1.7 × slower than required``."""
 
 
-def _fit(product: Product, sync_step: SyncStep) -> Fit:
-    sync = sync_step.step.sync_ns or sync_step.step.latency_ns
-    limits = list(_limits(product, sync, sync_step.step.rate_per_s)) if sync else []
+def _fit(product: Product, write_step: WriteStep) -> Fit:
+    sync = write_step.step.sync_ns or write_step.step.latency_ns
+    limits = list(_limits(product, sync, write_step.step.rate_per_s)) if sync else []
     recommended = product.recommended_per_s or 0.0
     answer: Fitness = "no-threshold"
     if not all(limit.is_met for limit in limits):
-        answer = "not-known" if is_starved(sync_step.step) else "does-not-fit"
+        answer = "not-known" if is_starved(write_step.step) else "does-not-fit"
     elif limits and not product.states_enough:
         answer = "within-limit"
     elif limits:
-        answer = "fits" if sync_step.step.rate_per_s >= recommended else "light-load"
+        answer = "fits" if write_step.step.rate_per_s >= recommended else "light-load"
     required = [limit.required for limit in limits]
     required += [f"recommended {recommended:g}/s"] if recommended else []
     measured = [limit.measured + ("" if limit.is_met else f" ({limit.missed_by})") for limit in limits]
-    measured = measured or [f"{rate(sync_step.step.rate_per_s / product.syncs_per_commit)}/s"]
+    measured = measured or [f"{rate(write_step.step.rate_per_s / product.syncs_per_commit)}/s"]
     if answer == "not-known":
         measured.append("the host was short of CPU")
     return Fit(
@@ -140,7 +140,7 @@ def _fit(product: Product, sync_step: SyncStep) -> Fit:
         answer=answer,
         measured=", ".join(measured),
         required=", ".join(required) or "none published",
-        step=sync_step.step.name,
+        step=write_step.step.name,
         source=product.source,
     )
 

@@ -145,14 +145,14 @@ def _reason(case: Case) -> _Reason:
         sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
         return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
     if not case.steps.synced:
-        most = max((sync_step.syncs for sync_step in case.steps.measured if sync_step.call), default=0)
+        most = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
         sentence = (
             f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The most here was "
             f"{most}: run fsync-rate, or allow more seconds."
         )
         return "too few syncs", sentence, (_COUNT_FLUSHES,)
-    syncs = sum(sync_step.syncs for sync_step in case.steps.synced)
-    measured_time = words.time_measured(sync_step.step for sync_step in case.steps.synced)
+    syncs = sum(write_step.syncs for write_step in case.steps.synced)
+    measured_time = words.time_measured(write_step.step for write_step in case.steps.synced)
     established = f"{count(syncs)} syncs returned in {measured_time}, and nothing contradicts durability."
     title, why, steps = _why_unjudged(case)
     return title, f"{established} Not established: {why}", (*steps, words.UNTIL_THEN)

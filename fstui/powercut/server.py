@@ -43,7 +43,7 @@ class RecordServer:
         self.deadline = 0.0
         self.client: subprocess.Popen[str] | None = None
         self.server = ServerProcess(home, f"{home}.log", settings["user"], self.wait)
-        self.server.hand_over()
+        self.server.give_data_to_server()
 
     def wait(self, _seconds: float) -> None:
         if time.monotonic() > self.deadline:

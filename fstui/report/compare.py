@@ -89,8 +89,8 @@ def _equal(values: Sequence[str]) -> bool:
 def _step(comparison: Comparison, name: str) -> Section:
     medians = {side.letter: median for side in comparison.sides if (median := side.step(name))}
     latencies = tuple(_latencies(comparison, name))
-    if any(figures.words(median.step) for median in medians.values()):
-        words = tuple((letter, figures.words(median.step) or NONE) for letter, median in medians.items())
+    if any(figures.figures_text(median.step) for median in medians.values()):
+        words = tuple((letter, figures.figures_text(median.step) or NONE) for letter, median in medians.items())
         return Section(name, ("", "RESULT"), words, figures=latencies)
     ranking = comparison.ranking(name)
     ranks = {rank.side.letter: rank for rank in ranking}

@@ -194,7 +194,7 @@ class Comparison:
         return None if lead is None or (lead.factor < _NOISE if lead.low is None else lead.undecided) else lead
 
     @property
-    def widest(self) -> str | None:
+    def step_with_largest_lead(self) -> str | None:
         leads = {name: lead.factor for name in self.step_names if (lead := self._lead(name))}
         return max(leads, key=leads.__getitem__, default=None)
 
@@ -268,7 +268,7 @@ def headline(before: Run, now: Run) -> str:
     return f"since run {before.id}: {verdict}; {moved}"
 
 
-def since(before: Run, now: Run) -> Section:
+def changes_section(before: Run, now: Run) -> Section:
     """Return a table of the steps that both runs have: before, now, and the ratio of the rates."""
     rows = tuple(
         (step.name, _rate_and_p99(earlier), _rate_and_p99(step), f"{step.rate_per_s / earlier.rate_per_s:.2f} ×")

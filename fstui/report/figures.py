@@ -19,7 +19,7 @@ from fstui.powercut import plan as power_cut
 from fstui.report.text import NONE
 
 
-def words(step: Step | Snapshot) -> str:
+def figures_text(step: Step | Snapshot) -> str:
     """Return what this kind of step reports instead of a rate, or an empty string."""
     return step.figures.words if step.figures else ""
 
@@ -71,7 +71,7 @@ def step_line(step: Step, counts: Counts) -> str:
         return f"{step.name}: {step.status}" + (f", {failure(step)}" if failure(step) else "")
     status = "" if step.status == "finished" else f" · {step.status} {failure(step)}".rstrip()
     if not step.settings.uniform:
-        return f"{step.name}: {words(step) or 'too short to tell'}{status}"
+        return f"{step.name}: {figures_text(step) or 'too short to tell'}{status}"
     _, per_s, p50, p99, longest, per_sync, _ = step_cells(step, counts)
     flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
     return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {longest}{flushed}{status}"
@@ -89,7 +89,7 @@ def failure(step: Step) -> str:
     return f"{step.reason} ({step.error.text})" if step.reason else step.error.text
 
 
-def writes_at_most(plan: Plan) -> str:
+def write_volume_text(plan: Plan) -> str:
     """Return what a run writes: ``≤ 2.1 G`` in total, or ``20 K/s`` if it runs until it is stopped."""
     return f"≤ {short_size(plan.max_bytes)}" if plan.bytes_per_s is None else f"{short_size(plan.bytes_per_s)}/s"
 

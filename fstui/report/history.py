@@ -9,7 +9,7 @@ from fstui.model.quantities import counted, rate, seconds
 from fstui.report.documents import HistoryDocument, Series, TrendDocument
 from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed
 from fstui.report.text import GLYPHS, moment, sparkline
-from fstui.state.outlines import Survived
+from fstui.state.outlines import ReplicaCutResult
 from fstui.state.runs import Summary
 
 _HEADER = ("", "RUN", "STARTED", "SCENARIO", "VERDICT", "SPEED", "RATE/S", "STEP", "TOOK", "TARGET", "NOTE")
@@ -19,7 +19,7 @@ _RECORDS = (
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
 NO_TREND = "A trend needs two finished runs of one scenario on one filesystem, without --max-rate or --idle."
 _MAX_TREND_RUNS = 40
-_SURVIVED: dict[Survived, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
+_SURVIVED: dict[ReplicaCutResult, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:

@@ -49,8 +49,8 @@ def lines(evidence: Evidence, step: Step) -> list[Cell]:
 class _Drawing:
     def __init__(self, evidence: Evidence, target: Target, step: Step) -> None:
         case = Case(evidence)
-        judged = case.steps.as_sync_step(step)
-        accounts = case.flushes.accounts(judged) if judged and judged.call and judged.syncs else ()
+        judged = case.steps.as_write_step(step)
+        accounts = case.flushes.accounts(judged) if judged and judged.sync_method and judged.syncs else ()
         self._target, self._step = target, step
         self._accounts = {account.level.filesystem.id: account for account in accounts}
         self._account_of = {device.id: account for account in accounts for device in account.devices}

@@ -12,7 +12,7 @@ from fstui.model.quantities import clock, counted, exact_size, seconds, short_si
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
-from fstui.report.figures import power_cut_writes, writes_at_most
+from fstui.report.figures import power_cut_writes, write_volume_text
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.stack import stack_line
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
@@ -25,7 +25,7 @@ BY_HAND = "by hand"
 
 def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
     """Return the name, question, duration and most bytes written of each scenario, and of the power-cut test."""
-    rows = [(scenario.name, scenario.question, _time(plan), writes_at_most(plan)) for scenario, plan in planned]
+    rows = [(scenario.name, scenario.question, _time(plan), write_volume_text(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
     smaller = "The plan for a directory omits programs that are not installed: see 'fstui run SCENARIO DIR --plan'."
@@ -41,7 +41,7 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerC
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
     lasts = "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
-    takes = f"{counted(len(plan.steps), 'step')}, {lasts}, writes {writes_at_most(plan)}"
+    takes = f"{counted(len(plan.steps), 'step')}, {lasts}, writes {write_volume_text(plan)}"
     return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
 
 
@@ -82,7 +82,7 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     yield "which is", tuple(sorted(media))
     yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
     room = short_size(plan.room_bytes)
-    yield "writes", (f"{writes_at_most(plan)}, uses at most {room} at any time; everything is removed at the end",)
+    yield "writes", (f"{write_volume_text(plan)}, uses at most {room} at any time; everything is removed at the end",)
     limit = plan.rate_limit
     gently = []
     if limit.bytes_per_s:

@@ -98,12 +98,12 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     rows: list[tuple[Cell | str, ...]] = []
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)
-        if set(numbers) != {NONE} or not figures.words(step):
+        if set(numbers) != {NONE} or not figures.figures_text(step):
             rows.append((name, *map(right, numbers)))
     notes = [
         f"{step.name}: {words}{' (MiB of unsynced data)' * ('/MiB' in words)}"
         for step in run.steps
-        if (words := figures.words(step))
+        if (words := figures.figures_text(step))
     ]
     notes += [
         f"{step.name}: ended after {count(step.ops)} operations in {duration_ns(step.elapsed_s * 1e9)}, as planned"

@@ -68,7 +68,7 @@ class Session:
 
         if not Path(MOUNTINFO).exists():
             raise Refused("/proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc")
-        machine = LocalMachine(like=like, trace=trace, trusting=trusting, rate_limit=rate_limit)
+        machine = LocalMachine(cgroup_of_pid=like, trace=trace, trusting=trusting, rate_limit=rate_limit)
         return cls(machine, rate_limit)
 
     @classmethod

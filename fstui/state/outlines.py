@@ -32,7 +32,7 @@ MIN_NEW_OUTLINES = 20
 """Write the index if at least this many outlines are new. Reading fewer again costs less than writing the index."""
 WRITE_INTERVAL_S = 5.0
 _Document = TypeVar("_Document")
-Survived = Literal["lost", "diverged", "none lost"]
+ReplicaCutResult = Literal["lost", "diverged", "none lost"]
 """The result of ``replica-cut``. lost: some commits are on neither server. diverged: the primary lost commits that its
 replica has."""
 
@@ -120,7 +120,7 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
     steps: tuple[_Step, ...] = ()
 
     @property
-    def survived(self) -> Survived | None:
+    def survived(self) -> ReplicaCutResult | None:
         figures = [step.figures for step in self.steps if step.figures and step.figures.on_primary is not None]
         if any(figure.lost_everywhere for figure in figures):
             return "lost"

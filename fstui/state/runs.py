@@ -19,7 +19,7 @@ from fstui.model.judgement import Answer, Verdict
 from fstui.model.run import Baselines, EarlierRun, Round, Run, RunStatus
 from fstui.state import ledger, paths, user_data
 from fstui.state.files import sync_directory, write_private
-from fstui.state.outlines import Outline, OutlineFile, RunNotFound, Survived, decode, read_outlines
+from fstui.state.outlines import Outline, OutlineFile, ReplicaCutResult, RunNotFound, decode, read_outlines
 
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
@@ -36,7 +36,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     elapsed_s: float = 0.0
     status: RunStatus | None = None
     verdict: Verdict | None = None
-    survived: Survived | None = None
+    survived: ReplicaCutResult | None = None
     speed: Answer | None = None
     """None if the run was saved before fstui judged the speed."""
     scenario: str = ""

@@ -36,14 +36,14 @@ _GUEST_BUSES = ("virtio", "vmbus", "xen")
 
 def read_host(root: Path = Path("/")) -> Host:
     tree = Tree(root)
-    kernel = tree.word("/proc/sys/kernel/osrelease") or ""
-    dmi = {name: tree.word(f"{_DMI}/{name}") or "" for name in _DMI_NAMES}
+    kernel = tree.stripped("/proc/sys/kernel/osrelease") or ""
+    dmi = {name: tree.stripped(f"{_DMI}/{name}") or "" for name in _DMI_NAMES}
     return Host(
-        hostname=tree.word("/proc/sys/kernel/hostname") or "",
+        hostname=tree.stripped("/proc/sys/kernel/hostname") or "",
         kernel=kernel,
         virtualization=platforms.hypervisor(release=kernel) or _hypervisor(tree, dmi) or _container(tree),
         cloud=next((name for pattern, name in _CLOUDS if re.search(pattern, " ".join(dmi.values()))), None),
-        cpus=_cpus(tree.word("/sys/devices/system/cpu/online") or ""),
+        cpus=_cpus(tree.stripped("/sys/devices/system/cpu/online") or ""),
         memory_bytes=proc.meminfo(tree.text("/proc/meminfo") or "").get("MemTotal", 0),
         udev=tree.exists(DATABASE),
     )
@@ -52,7 +52,7 @@ def read_host(root: Path = Path("/")) -> Host:
 def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
     cpus = tree.text("/proc/cpuinfo")
     has_guest_flag = cpus is not None and re.search(r"^flags\b.*\bhypervisor\b", cpus, re.MULTILINE) is not None
-    if tree.word("/sys/hypervisor/type") == "xen":
+    if tree.stripped("/sys/hypervisor/type") == "xen":
         return "xen"
     if dmi["sys_vendor"] == "Microsoft Corporation" and "Virtual Machine" in dmi["product_name"]:
         return "microsoft"
@@ -66,7 +66,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
     if not has_guest_flag:
         # Apple's virtualization, ARM and crosvm set no flag: look for buses that exist only under a hypervisor
         return "unknown hypervisor" if any(tree.names(f"/sys/bus/{bus}/devices") for bus in _GUEST_BUSES) else None
-    clocks = tree.word("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
+    clocks = tree.stripped("/sys/devices/system/clocksource/clocksource0/available_clocksource") or ""
     return "kvm" if "kvm-clock" in clocks else "microsoft" if "hyperv" in clocks else "unknown hypervisor"
 
 
@@ -77,13 +77,13 @@ def _is_firecracker(tree: Tree) -> bool:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header
     if tree.names(_DMI):
         return False
-    options = (tree.word("/proc/cmdline") or "").split()
+    options = (tree.stripped("/proc/cmdline") or "").split()
     has_usual_options = {"reboot=k", "panic=1"} <= set(options)
     return has_usual_options and any(word == "pci=off" or word.startswith("virtio_mmio.device=") for word in options)
 
 
 def _container(tree: Tree) -> str | None:
-    kind = tree.word("/run/systemd/container")
+    kind = tree.stripped("/run/systemd/container")
     if kind is not None:
         return kind
     environment = (tree.text("/proc/1/environ") or "").split("\0")

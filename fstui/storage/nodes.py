@@ -39,7 +39,7 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
         return _partition(name, disk_name, readers.sources.tree)
     tree, reader = readers.sources.tree, readers.device_reader(name)
     description = reader.read(name)
-    description = description._replace(kind=description.kind or reader.row.name)
+    description = description._replace(kind=description.kind or reader.layer_kind.name)
     layer_kind = kind(description.kind)
     # reversed, because the first of two readings with the same name is used
     values = {reading.what: reading.value for reading in reversed(description.readings)}
@@ -71,7 +71,7 @@ def _partition(name: str, disk_name: str, tree: Tree) -> SurveyedLayer:
     directory = f"/sys/class/block/{name}"
     readings = without_none([tree.reading("iostats", f"/sys/block/{disk_name}/queue/iostats")])
     node = disk.PARTITION.node(name, name, below=(disk_name,), readings=readings, size_bytes=_size(tree, directory))
-    return SurveyedLayer(node, f"partition {tree.word(f'{directory}/partition') or name}")
+    return SurveyedLayer(node, f"partition {tree.stripped(f'{directory}/partition') or name}")
 
 
 def _counts_flushes(tree: Tree, name: str) -> bool:

@@ -29,7 +29,7 @@ _SECCOMP: tuple[Literal["off", "strict", "filter"], ...] = ("off", "strict", "fi
 def read_process_of(pid: int, root: Path = Path("/")) -> Process:
     """Return the sync-stubbing libraries, the cgroup and the seccomp state of a process. Raises Refused."""
     tree = Tree(root)
-    name = tree.word(f"/proc/{pid}/comm")
+    name = tree.stripped(f"/proc/{pid}/comm")
     if pid <= 0 or name is None:
         raise Refused(f"there is no process {pid}")
     if tree.data(f"/proc/{pid}/maps", 1) is None:

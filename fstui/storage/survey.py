@@ -144,12 +144,12 @@ class Graph:
 
     def _cache_below(self, node: Node) -> Node | None:
         """Return a device below whose volatile cache gets no flushes, because this layer is set to write through."""
-        needs_no_flush = is_read_only(node) or kind(node.kind).keeps_each_write(node)
+        needs_no_flush = is_read_only(node) or kind(node.kind).is_each_write_durable(node)
         if node.layer != "block" or node.write_cache != "write through" or needs_no_flush:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]
         # no flush is expected below a layer that makes each write durable at once
-        keeping = (lower for lower in below if kind(lower.kind).keeps_each_write(lower))
+        keeping = (lower for lower in below if kind(lower.kind).is_each_write_durable(lower))
         safe = {protected.id for lower in keeping for protected in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
 

@@ -52,18 +52,18 @@ class Tree:
         data = self.data(path, limit_bytes)
         return None if data is None else os.fsdecode(data.removesuffix(b"\n"))
 
-    def word(self, path: str) -> str | None:
+    def stripped(self, path: str) -> str | None:
         """Return a file's text without surrounding blanks; None if nothing is left."""
         return (self.text(path) or "").strip(" \t\n\0") or None
 
     def integer(self, path: str) -> int | None:
-        return integer(self.word(path))
+        return integer(self.stripped(path))
 
     def reading(
         self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
     ) -> Reading | None:
         """Return the text of a file; None if it is not in ``only``, or is one of the usual values (``unless``)."""
-        word = self.word(path)
+        word = self.stripped(path)
         if word is None or word in unless or (only and word not in only):
             return None
         return Reading(what=what, value=word, path=path)
@@ -134,7 +134,7 @@ class BlockDeviceNames:
     @cached_property
     def _by_label(self) -> dict[str, str]:
         """Kernel names of device-mapper nodes by path, from sysfs, because without udev these nodes are not links."""
-        labels = ((name, self._tree.word(f"/sys/block/{name}/dm/name")) for name in self.whole_devices)
+        labels = ((name, self._tree.stripped(f"/sys/block/{name}/dm/name")) for name in self.whole_devices)
         return {f"/dev/mapper/{label}": name for name, label in labels if label}
 
     def whole_device(self, name: str) -> str:

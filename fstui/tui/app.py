@@ -33,7 +33,7 @@ from fstui.tui.palette import Entries
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES, set_theme
-from fstui.tui.terminal import AsciiFilter, ControlFilter, PressDriver, is_ascii_only, to_ascii, wants_mouse
+from fstui.tui.terminal import AsciiFilter, ControlFilter, PressDriver, is_ascii_only, is_mouse_enabled, to_ascii
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -119,9 +119,9 @@ class FstuiApp(App[int]):
         if saved.keys_error:
             self.tell(saved.keys_error)
         elif saved.keys:
-            from fstui.tui.commands import unknown  # noqa: PLC0415  it imports all screens
+            from fstui.tui.commands import unknown_commands_message  # noqa: PLC0415  it imports all screens
 
-            self.tell(unknown(saved.keys))
+            self.tell(unknown_commands_message(saved.keys))
 
     def get_default_screen(self) -> Screen[None]:
         return StorageScreen()
@@ -341,7 +341,7 @@ class FstuiApp(App[int]):
 def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
     """Run the app, then print the last result as text. Return 0, 1 after an internal error, or 128 + the signal."""
     app = FstuiApp(session, directory, opening=opening)
-    code = app.run(mouse=wants_mouse())
+    code = app.run(mouse=is_mouse_enabled())
     with suppress(OSError):  # the terminal may be gone
         print_result(app)
     if app.fault is not None and os.environ.get("FSTUI_DEBUG"):

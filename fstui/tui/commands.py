@@ -25,7 +25,7 @@ _NAMES = {
     "ctrl+z": "Ctrl-Z", "ctrl+p": "Ctrl-P", "home": "Home", "end": "End",
 }  # fmt: skip
 
-_KEPT = ("app.help", "app.back", "app.quit")
+_ALWAYS_IN_FOOTER = ("app.help", "app.back", "app.quit")
 """Shown in the footer however narrow it is, after the other commands."""
 
 
@@ -40,18 +40,19 @@ class Command(msgspec.Struct, frozen=True):
     help: str
     shown_as: str = ""
     """The key as the footer shows it, if it is not the first of ``keys``."""
-    always: bool = False
+    works_while_typing: bool = False
     """Whether the key also works while a value is being typed."""
 
 
 QUIT = Command("app.quit", "q", "app.quit", "quit", "Quit. A run is stopped first, and its files are removed.")
 INTERRUPT = Command(
     "app.interrupt", "ctrl+c", "app.interrupt", "", "Quit, the second time without waiting. Copy selected text.",
-    always=True,
+    works_while_typing=True,
 )  # fmt: skip
 SUSPEND = Command(
-    "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.", always=True
-)
+    "app.suspend", "ctrl+z", "app.suspend_process", "", "Put fstui into the background; fg brings it back.",
+    works_while_typing=True,
+)  # fmt: skip
 HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
 PALETTE = Command(
     "app.palette", "ctrl+p", "app.command_palette", "find", "Find a mount, a scenario, a rule, a run, a theme or a key."
@@ -79,7 +80,7 @@ def bindings(commands: Iterable[Command]) -> list[BindingType]:
             command.label or command.help,
             id=command.id,
             tooltip=command.help,
-            priority=command.always,
+            priority=command.works_while_typing,
         )
         for command in commands
     ]
@@ -97,12 +98,12 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
     """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out."""
-    last = (*_KEPT, PALETTE.id)
+    last = (*_ALWAYS_IN_FOOTER, PALETTE.id)
     labelled = [command for command in commands if command.label]
     labelled.sort(key=lambda command: last.index(command.id) if command.id in last else -1)
     labelled.sort(key=lambda command: command.keys != "enter")
     keys = {command.id: key_name(command, keymap) for command in labelled}
-    essential = [command for command in labelled if command.id in _KEPT]
+    essential = [command for command in labelled if command.id in _ALWAYS_IN_FOOTER]
     palette = [command for command in labelled if command.id == PALETTE.id]
     screen_commands = [command for command in labelled if command not in (*essential, *palette)]
     by_importance = [*essential, *screen_commands[:1], *palette, *screen_commands[1:]]
@@ -119,7 +120,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     return text
 
 
-def unknown(names: Iterable[str]) -> str:
+def unknown_commands_message(names: Iterable[str]) -> str:
     """Return a sentence about the names in keys.toml that no command has; empty if there are none."""
     commands = [*EVERYWHERE, PALETTE, *(command for screen in screens() for command in screen.KEYS)]
     command_names = sorted({command.id for command in commands})

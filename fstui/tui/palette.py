@@ -30,16 +30,16 @@ class PaletteEntry(NamedTuple):
 class Entries(Provider):
     """Keys, mounts, scenarios, settings, rules, themes and saved runs. Before a search, only the keys are listed."""
 
-    reading: asyncio.Task[tuple[Summary, ...]] | None = None
+    saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
     async def startup(self) -> None:
         # Do not await the saved runs here: the next letter cancels a search, and a cancelled startup leaves the
         # palette empty.
-        self.reading = asyncio.create_task(_saved_runs())
+        self.saved_runs_task = asyncio.create_task(_saved_runs())
 
     async def shutdown(self) -> None:
-        if self.reading is not None:
-            self.reading.cancel()
+        if self.saved_runs_task is not None:
+            self.saved_runs_task.cancel()
 
     async def discover(self) -> Hits:
         for entry in self._keys():
@@ -54,16 +54,16 @@ class Entries(Provider):
 
     async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs; none if reading them takes too long, because the palette is empty until then."""
-        if self.reading is None:
+        if self.saved_runs_task is None:
             return []
-        done, _ = await asyncio.wait((self.reading,), timeout=SAVED_RUNS_TIMEOUT_S)
+        done, _ = await asyncio.wait((self.saved_runs_task,), timeout=SAVED_RUNS_TIMEOUT_S)
         return [
             PaletteEntry(
                 f"run {one.id}: {one.scenario} on {one.target}",
                 f"{one.verdict}, {one.started_at}",
                 partial(self._open, one.path),
             )
-            for one in (self.reading.result() if done else ())
+            for one in (self.saved_runs_task.result() if done else ())
         ]
 
     @property

@@ -135,7 +135,7 @@ def to_ascii(text: str) -> str:
     return text if text.isascii() else "".join(c if c.isascii() else "?" for c in text.translate(_ASCII))
 
 
-def wants_mouse(environ: Mapping[str, str] = os.environ) -> bool:
+def is_mouse_enabled(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether to enable the mouse. With FSTUI_MOUSE=0 the terminal's own selection works without Shift."""
     return environ.get("FSTUI_MOUSE") != "0" and environ.get("TERM") != "linux"
 

@@ -249,7 +249,7 @@ def _storage(name: str, directory: str, runner: asyncio.Runner) -> Iterator[Benc
             if name != "loop":
                 within = opened.enter_context(disks.write_limit(storage.device, LIMIT_PER_S))
                 like = opened.enter_context(program("print(flush=True); input()", within=within)).pid
-        machine = LocalMachine(like=like)
+        machine = LocalMachine(cgroup_of_pid=like)
         machine.survey()
         stack = machine.target(str(place)).stack
         trace = runner.run(machine.trace(f"parity{os.getpid()}", stack))

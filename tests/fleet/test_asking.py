@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.fleet.remote import Request, folded, nodes_of
+from fstui.fleet.remote import Request, fold, nodes_of
 from fstui.fleet.ssh import Fanout, SshResult, local_command
 from fstui.model.errors import Refused
 from fstui.ssh import command_line
@@ -322,11 +322,11 @@ def test_fleet_fail_on_exits_3(fleet: Fleet, installed: str) -> None:
 
 
 def test_without_clustershell_hosts_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert folded(["db1", "db2"]) == "db[1-2]"
+    assert fold(["db1", "db2"]) == "db[1-2]"
     monkeypatch.setitem(sys.modules, "ClusterShell.NodeSet", None)
     with pytest.raises(Refused, match="ClusterShell, which is not installed"):
         nodes_of("db[1-2]")
-    assert folded(["db1", "db2"]) == "db1,db2"
+    assert fold(["db1", "db2"]) == "db1,db2"
 
 
 @pytest.mark.parametrize("nodes", ["db[1-", "-oProxyCommand=x", "a/b", ""])

@@ -266,7 +266,7 @@ def test_similar_rates_are_as_before() -> None:
 
 def test_another_verdict_and_other_rates_are_named() -> None:
     now = replace(run("now", 3.0), verdict="consistent")
-    changed = comparison.since(screens.RUN, now)
+    changed = comparison.changes_section(screens.RUN, now)
     assert changed.title.endswith("suspicious before, consistent now; rates 3.00 to 3.00 × the earlier ones")
     assert all(row[-1] == "3.00 ×" for row in changed.rows)
 

@@ -151,11 +151,11 @@ GROWTH = replace(
 
 
 def test_flush_growth_has_words_instead_of_a_rate() -> None:
-    assert figures.words(GROWTH) == "flush 124 µs, +400 µs/MiB, scattered no growth"
+    assert figures.figures_text(GROWTH) == "flush 124 µs, +400 µs/MiB, scattered no growth"
     assert counted(GROWTH)[0] is None
     assert not GROWTH.settings.uniform and SYNCED.settings.uniform
     assert figures.step_cells(GROWTH, Counts(RUN)) == (GROWTH.name, NONE, NONE, NONE, NONE, NONE, "1.00")
-    assert figures.step_line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.words(GROWTH)}"
+    assert figures.step_line(GROWTH, Counts(RUN)) == f"{GROWTH.name}: {figures.figures_text(GROWTH)}"
 
 
 @pytest.mark.parametrize("name", ["plain", "markdown", "csv"])

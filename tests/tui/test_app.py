@@ -182,8 +182,8 @@ async def test_fault_while_reading_the_storage_exits_with_1(call: str, monkeypat
 async def found(app: PreparedApp, words: str) -> list[str]:
     entries = Entries(app.screen)
     await entries.startup()
-    assert entries.reading is not None
-    await entries.reading
+    assert entries.saved_runs_task is not None
+    await entries.saved_runs_task
     return [str(hit.match_display) async for hit in entries.search(words) if isinstance(hit, Hit)]
 
 

@@ -2,7 +2,7 @@ import pytest
 from textual.events import CursorPosition
 
 from fstui.tui import prepare
-from fstui.tui.terminal import PressDriver, is_ascii_only, wants_mouse
+from fstui.tui.terminal import PressDriver, is_ascii_only, is_mouse_enabled
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_mouse_movements_are_never_enabled() -> None:
     driver._enable_mouse_support()
     driver._disable_mouse_support()
     assert "".join(driver.written) == "\x1b[?1000h\x1b[?1006h\x1b[?1000l\x1b[?1006l"
-    assert wants_mouse({"TERM": "xterm"}) and not wants_mouse({"FSTUI_MOUSE": "0"})
+    assert is_mouse_enabled({"TERM": "xterm"}) and not is_mouse_enabled({"FSTUI_MOUSE": "0"})
 
 
 def test_a_line_is_behind_until_the_terminal_answers() -> None:

@@ -83,35 +83,35 @@ class FlushAccount(NamedTuple):
     def outcome(self) -> Outcome:
         if self.lacks_flushes:
             return "missing"
-        if self.complete_by_counters or self.complete_by_trace:
+        if self.counters_are_complete or self.trace_is_complete:
             return "complete"
         return "noisy" if self.others_wrote else "not counted"
 
     @property
     def lacks_flushes(self) -> bool:
-        return self.lacks_by_counters or self.lacks_by_trace
+        return self.counters_lack_flushes or self.trace_lacks_flushes
 
     @property
-    def lacks_by_counters(self) -> bool:
+    def counters_lack_flushes(self) -> bool:
         """Whether the devices counted too few flushes, including those of other processes."""
         if self.counted is None or self.expected is None:
             return False
         return self._too_few(self.counted.low, self.expected)
 
     @property
-    def lacks_by_trace(self) -> bool:
+    def trace_lacks_flushes(self) -> bool:
         """Whether the trace shows too few flushes, even if every flush that may be fstui's own is counted."""
         return self.trace is not None and self._too_few(self.trace.own.high, self.trace.expected)
 
     @property
-    def complete_by_counters(self) -> bool:
+    def counters_are_complete(self) -> bool:
         """Whether all expected flushes and bytes were counted while no other process wrote."""
         expects_flushes = self.expected is not None and self.expected.low > 0
         is_counted = self.counted is not None and self.counted_bytes is not None
         return expects_flushes and is_counted and not (self.lacks_flushes or self.lacks_bytes or self.others_wrote)
 
     @property
-    def complete_by_trace(self) -> bool:
+    def trace_is_complete(self) -> bool:
         """Whether fstui itself requested all expected flushes, and the counters do not contradict that."""
         trace = self.trace
         if trace is None or trace.expected.low < 1:
@@ -162,11 +162,11 @@ class FlushAccount(NamedTuple):
     @property
     def arrival(self) -> Arrival:
         """The flushes according to the counters, or to the trace if the counters are inconclusive."""
-        if self.trace is None or self.lacks_by_counters or self.complete_by_counters:
+        if self.trace is None or self.counters_lack_flushes or self.counters_are_complete:
             flushes = self.counted.low if self.counted else 0
-            devices = self._lacking_devices if self.lacks_by_counters else self.reached_devices
+            devices = self._lacking_devices if self.counters_lack_flushes else self.reached_devices
             return Arrival(devices, flushes, self.expected, self.syncs, None)
-        number = self.trace.own.high if self.lacks_by_trace else self.trace.own.low
+        number = self.trace.own.high if self.trace_lacks_flushes else self.trace.own.low
         return Arrival(self.trace.devices, number, self.trace.expected, self.syncs, self.trace)
 
     @property

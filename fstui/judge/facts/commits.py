@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from fstui.judge.facts.account import ENOUGH_SHARE, Arrival, FlushAccount
 from fstui.judge.facts.flushes import LevelAccounts
 from fstui.judge.facts.run_flushes import RunFlushes
-from fstui.judge.facts.steps import MIN_SYNCS, Steps, SyncStep
+from fstui.judge.facts.steps import MIN_SYNCS, Steps, WriteStep
 from fstui.judge.facts.traced import TRACE
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.quantities import ratio
@@ -35,11 +35,11 @@ class CommitStep(NamedTuple):
     settings: CommitSettings
 
     @property
-    def as_syncs(self) -> SyncStep:
+    def as_syncs(self) -> WriteStep:
         """The step with each commit as one sync of the binary log or the WAL, whether or not the commit is durable."""
         flags = self.settings.log_flags
         sync = SyncWrites(offsets="append", prefill="none", sync="none" if flags else "fdatasync", open_flags=flags)
-        return SyncStep(replace(self.step, syncs=self.step.ops, bytes=0), sync)
+        return WriteStep(replace(self.step, syncs=self.step.ops, bytes=0), sync)
 
     @property
     def is_countable(self) -> bool:
@@ -99,7 +99,7 @@ class DatabaseCommits:
         per_sync = self._own_flushes_per_sync(commit_syncs)
         if per_sync is None:
             return ()
-        return (f"{commit_syncs.call} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
+        return (f"{commit_syncs.sync_method} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
 
     def _count(self, commits: CommitStep) -> CountedCommits | None:
         """Count by the counters and by the trace. Return the result that lacks flushes, or else the first; None if the
@@ -128,14 +128,14 @@ class DatabaseCommits:
         if top is None or top.trace is None or top.trace.expected.low < 1:
             return None
         commit_syncs = commits.as_syncs
-        own_complete = any(accounts[0].complete_by_trace for accounts in self._accounts_of_same_flags(commit_syncs))
+        own_complete = any(accounts[0].trace_is_complete for accounts in self._accounts_of_same_flags(commit_syncs))
         if not (own_complete or self._own_flushes_per_sync(commit_syncs) or commits.settings.preloads):
             return None
         expected = Range(top.trace.expected.low, top.trace.expected.low)
         arrival = Arrival(top.trace.devices, top.trace.own.high, expected, top.syncs, top.trace)
         return CountedCommits(*commits, top, arrival)
 
-    def _own_flushes_per_sync(self, commit_syncs: SyncStep) -> float | None:
+    def _own_flushes_per_sync(self, commit_syncs: WriteStep) -> float | None:
         """Return the flushes per sync of a step by fstui with the same flags if its flushes arrived, else None."""
         for accounts in self._accounts_of_same_flags(commit_syncs):
             counted = [account for account in accounts if account.counted]
@@ -145,8 +145,8 @@ class DatabaseCommits:
                 return counted[0].per_sync
         return None
 
-    def _accounts_of_same_flags(self, commit_syncs: SyncStep) -> Iterator[LevelAccounts]:
-        for sync_step in self._steps.measured:
-            same_flags = (sync_step.call, sync_step.direct) == (commit_syncs.call, commit_syncs.direct)
-            if same_flags and sync_step.syncs >= MIN_SYNCS and (accounts := self._flushes.accounts(sync_step)):
+    def _accounts_of_same_flags(self, commit_syncs: WriteStep) -> Iterator[LevelAccounts]:
+        for write_step in self._steps.measured:
+            same_flags = (write_step.sync_method, write_step.direct) == (commit_syncs.sync_method, commit_syncs.direct)
+            if same_flags and write_step.syncs >= MIN_SYNCS and (accounts := self._flushes.accounts(write_step)):
                 yield accounts

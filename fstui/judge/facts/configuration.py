@@ -140,16 +140,16 @@ def _uncommitted(evidence: Evidence, stack: Stack, steps: Steps) -> Iterator[Hit
     if dataset.value("sync") == "disabled" or any(node.reading("volatile") for node in stack.nodes):
         return
     counted = [
-        (sync_step, counters.commits)
-        for sync_step in steps.synced
-        if (counters := sync_step.step.device(dataset.id)) and counters.commits is not None
+        (write_step, counters.commits)
+        for write_step in steps.synced
+        if (counters := write_step.step.device(dataset.id)) and counters.commits is not None
     ]
-    commits, syncs = sum(number for _, number in counted), sum(sync_step.syncs for sync_step, _ in counted)
+    commits, syncs = sum(number for _, number in counted), sum(write_step.syncs for write_step, _ in counted)
     if counted and commits <= _FEW_COMMITS_PER_SYNC * syncs:
-        measured = [sync_step.step for sync_step, _ in counted]
+        measured = [write_step.step for write_step, _ in counted]
         lines = tuple(
-            f"{sync_step.step.name}: {count(number)} commits, {count(sync_step.syncs)} syncs"
-            for sync_step, number in counted
+            f"{write_step.step.name}: {count(number)} commits, {count(write_step.syncs)} syncs"
+            for write_step, number in counted
         )
         figures = {"commits": count(commits), "syncs": count(syncs), "time": words.time_measured(measured)}
         names = tuple(dict.fromkeys(step.name for step in measured))
@@ -252,7 +252,7 @@ def _override_outcome(cached: Sequence[Node]) -> str:
 
 def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
     """Return whether the kernel drops flushes that the device needs, during the whole run."""
-    is_safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).keeps_each_write(node)
+    is_safe = node in stack.in_memory or outlives_power_cut(node) or kind(node.kind).is_each_write_durable(node)
     is_dropped = node.write_cache == _WRITE_THROUGH and not evidence.has_changed(node.id, "write cache")
     return is_dropped and not (is_safe or _is_only_read(node, evidence) or _only_below_multipath(node, evidence, stack))
 

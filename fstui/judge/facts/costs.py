@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.run_flushes import RunFlushes
-from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.judge.facts.steps import Steps, WriteStep
 from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
 
@@ -53,9 +53,9 @@ class Costs:
             return None
         unsynced = [_whole_cost(step) for step in self._steps.unsynced_direct if step.overwrites_at_full_speed]
         parts = [
-            Cost(typical_ns(sync_step.step.write_ns), sync_step.step, ", its write")
-            for sync_step in self._fdatasynced
-            if sync_step.direct and sync_step.step.write_ns
+            Cost(typical_ns(write_step.step.write_ns), write_step.step, ", its write")
+            for write_step in self._fdatasynced
+            if write_step.direct and write_step.step.write_ns
         ]
         return _shortest([*unsynced, *parts])
 
@@ -67,11 +67,13 @@ class Costs:
     @cached_property
     def dsync(self) -> Cost | None:
         """Td, of a write with O_DIRECT and O_DSYNC."""
-        return _shortest(_whole_cost(step) for step in self._overwrites if step.call == "O_DSYNC" and step.direct)
+        return _shortest(
+            _whole_cost(step) for step in self._overwrites if step.sync_method == "O_DSYNC" and step.direct
+        )
 
     @cached_property
     def fastest_synced(self) -> Step | None:
-        return max((sync_step.step for sync_step in self._overwrites), key=lambda step: step.rate_per_s, default=None)
+        return max((write_step.step for write_step in self._overwrites), key=lambda step: step.rate_per_s, default=None)
 
     @property
     def exceeds_network(self) -> bool:
@@ -79,12 +81,12 @@ class Costs:
         return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
 
     @cached_property
-    def _overwrites(self) -> tuple[SyncStep, ...]:
-        return tuple(sync_step for sync_step in self._steps.synced if sync_step.overwrites_at_full_speed)
+    def _overwrites(self) -> tuple[WriteStep, ...]:
+        return tuple(write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
 
     @cached_property
-    def _fdatasynced(self) -> tuple[SyncStep, ...]:
-        return tuple(sync_step for sync_step in self._overwrites if sync_step.call == "fdatasync")
+    def _fdatasynced(self) -> tuple[WriteStep, ...]:
+        return tuple(write_step for write_step in self._overwrites if write_step.sync_method == "fdatasync")
 
 
 def typical_ns(latency: Latency) -> int:
@@ -96,8 +98,8 @@ def added_time(write: Cost, synced: Cost) -> str:
     return duration_ns(extra_ns) if extra_ns > 0 else "nothing"
 
 
-def _whole_cost(sync_step: SyncStep) -> Cost | None:
-    step = sync_step.step
+def _whole_cost(write_step: WriteStep) -> Cost | None:
+    step = write_step.step
     return Cost(typical_ns(step.latency_ns), step) if step.latency_ns else None
 
 

@@ -23,7 +23,7 @@ from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.composition import LevelCounts, level_counts, total_flushes
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
-from fstui.judge.facts.steps import SyncStep
+from fstui.judge.facts.steps import WriteStep
 from fstui.judge.facts.traced import traced_flushes
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
@@ -50,27 +50,27 @@ class _Expectation(NamedTuple):
     """The fewest bytes that must arrive, and the most that may."""
 
 
-def compute_accounts(stack: Stack, sync_step: SyncStep, other_writers: OtherWriters) -> LevelAccounts:
+def compute_accounts(stack: Stack, write_step: WriteStep, other_writers: OtherWriters) -> LevelAccounts:
     """Return the accounts of one step; empty if a filesystem has devices that are not in the stack.
 
     A step without syncs is expected to send no flush. Its bytes have to arrive only if it wrote with O_DIRECT.
     """
     if not stack.levels or stack.has_unseen_devices:
         return ()
-    expectations = {stack.levels[0].filesystem.id: _expectation_of_topmost(stack, sync_step)}
+    expectations = {stack.levels[0].filesystem.id: _expectation_of_topmost(stack, write_step)}
     accounts: list[FlushAccount] = []
     for level in stack.levels:
-        account = _account(stack, level, sync_step, other_writers, expectations[level.filesystem.id])
+        account = _account(stack, level, write_step, other_writers, expectations[level.filesystem.id])
         expectations.update(_expectations_of_backing(stack, account))
         accounts.append(account)
     return tuple(accounts)
 
 
-def _expectation_of_topmost(stack: Stack, sync_step: SyncStep) -> _Expectation:
+def _expectation_of_topmost(stack: Stack, write_step: WriteStep) -> _Expectation:
     top = stack.levels[0]
-    per_sync = expected_flushes(top.filesystem, sync_step.sync, top.claims_fua) if sync_step.sync else None
-    shared = per_sync.shared_by(sync_step.settings.writers) if per_sync else None
-    return _Expectation(shared, _expected_bytes(top, sync_step, stack.block_bytes))
+    per_sync = expected_flushes(top.filesystem, write_step.sync, top.claims_fua) if write_step.sync else None
+    shared = per_sync.shared_by(write_step.settings.writers) if per_sync else None
+    return _Expectation(shared, _expected_bytes(top, write_step, stack.block_bytes))
 
 
 def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tuple[str, _Expectation]]:
@@ -93,29 +93,29 @@ def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tupl
 
 
 def _account(
-    stack: Stack, level: Level, sync_step: SyncStep, other_writers: OtherWriters, expectation: _Expectation
+    stack: Stack, level: Level, write_step: WriteStep, other_writers: OtherWriters, expectation: _Expectation
 ) -> FlushAccount:
     expected = expectation.flushes
     # data=journal sends flushes as well
-    uses_fua = sync_step.writes_fua and (expected is None or expected.fua.low == 0)
-    counts = level_counts(stack, level, sync_step.step, fua=uses_fua)
+    uses_fua = write_step.writes_fua and (expected is None or expected.fua.low == 0)
+    counts = level_counts(stack, level, write_step.step, fua=uses_fua)
     expected_per_device = _expected_per_device(stack, level, counts, expected)
     counted = counts.flushes
     # if no flush is certain, the sum can still show that other processes sent too many
     if counted is None and expected_per_device and expected_per_device.low == 0:
-        counted = total_flushes(counts.devices, sync_step.step)
-    is_traced = level is stack.levels[0] and sync_step.settings.writers == 1
+        counted = total_flushes(counts.devices, write_step.step)
+    is_traced = level is stack.levels[0] and write_step.settings.writers == 1
     return FlushAccount(
-        step=sync_step.step,
+        step=write_step.step,
         level=level,
         devices=counts.devices,
-        syncs=sync_step.syncs,
+        syncs=write_step.syncs,
         expected=expected_per_device,
         counted=counted,
         expected_bytes=Range(0, expectation.bytes.high) if level.may_reduce_bytes else expectation.bytes,
         counted_bytes=counts.written_bytes,
         other_flushes_per_s=other_writers.flushes_per_s(counts.devices),
-        trace=traced_flushes(stack, level, sync_step, expected) if is_traced else None,
+        trace=traced_flushes(stack, level, write_step, expected) if is_traced else None,
     )
 
 
@@ -147,15 +147,17 @@ def _forwarded(above: FlushAccount, filesystem: Node, share: Range, files: int) 
     return ExpectedFlushes(flushes, flushes)
 
 
-def _expected_bytes(level: Level, sync_step: SyncStep, block_bytes: int) -> Range:
+def _expected_bytes(level: Level, write_step: WriteStep, block_bytes: int) -> Range:
     """Return the fewest bytes that have to arrive, and the most that may.
 
     The page cache writes whole blocks of ``block_bytes``, the filesystem's block size (XFS: up to 64 KiB).
     """
-    step, settings, filesystem = sync_step.step, sync_step.settings, level.filesystem
+    step, settings, filesystem = write_step.step, write_step.settings, level.filesystem
     may_shrink = kind(filesystem.kind).may_compress(filesystem) or level.may_reduce_bytes
-    low = 0 if may_shrink else _certain_bytes(sync_step)
-    syncs_only_data = sync_step.sync and sync_step.sync.overwrites and sync_step.call in {"fdatasync", "O_DSYNC"}
+    low = 0 if may_shrink else _certain_bytes(write_step)
+    syncs_only_data = (
+        write_step.sync and write_step.sync.overwrites and write_step.sync_method in {"fdatasync", "O_DSYNC"}
+    )
     if syncs_only_data and not _adds_bytes(filesystem, level.path):
         unit_bytes = max(_PAGE_BYTES, block_bytes)
         units = -(-settings.block_bytes // unit_bytes)  # rounded up
@@ -163,18 +165,18 @@ def _expected_bytes(level: Level, sync_step: SyncStep, block_bytes: int) -> Rang
     return Range(low, inf)
 
 
-def _certain_bytes(sync_step: SyncStep) -> int:
+def _certain_bytes(write_step: WriteStep) -> int:
     """Return the bytes that must have been written when the step is over. Without a sync, only O_DIRECT writes count.
 
     If a block is rewritten between two syncs, it may be written only once, so one block per sync is certain. O_DIRECT
     does not change that on a loop device without direct-io, or on ext4 with data=journal. Several writers may rewrite
     the same blocks, so only the share of one writer is certain.
     """
-    step, settings = sync_step.step, sync_step.settings
-    if sync_step.sync is None:
-        return step.bytes if sync_step.direct else 0
-    rewrites = sync_step.sync.has_sync_call and settings.sync_every > 1
-    return min(step.bytes, sync_step.syncs * settings.block_bytes if rewrites else step.bytes // settings.writers)
+    step, settings = write_step.step, write_step.settings
+    if write_step.sync is None:
+        return step.bytes if write_step.direct else 0
+    rewrites = write_step.sync.has_sync_call and settings.sync_every > 1
+    return min(step.bytes, write_step.syncs * settings.block_bytes if rewrites else step.bytes // settings.writers)
 
 
 def _adds_bytes(filesystem: Node, path: tuple[Node, ...]) -> bool:

@@ -16,7 +16,7 @@ from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.costs import MEAN_TO_MEDIAN, NAND_PROGRAM_NS
 from fstui.judge.facts.run_flushes import RunFlushes
 from fstui.judge.facts.stack import Stack
-from fstui.judge.facts.steps import Steps, SyncStep, has_rate
+from fstui.judge.facts.steps import Steps, WriteStep, has_rate
 from fstui.model.host import Host
 from fstui.model.quantities import duration_ns, rate, rotation
 from fstui.model.run import Evidence
@@ -184,7 +184,7 @@ class Rotation:
         """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
         if not self.same_block or self.too_fast:
             return frozenset()
-        return frozenset.intersection(*(frozenset(self._busy_devices(sync_step)) for sync_step in self._rewrites))
+        return frozenset.intersection(*(frozenset(self._busy_devices(write_step)) for write_step in self._rewrites))
 
     @property
     def platters_wait(self) -> bool:
@@ -198,11 +198,11 @@ class Rotation:
             return ()
         buffered = {account.step.name for account in self._flushes.buffered_direct}
         paces = (
-            Pace(sync_step.step, self.platters, sync_step.settings.offsets)
-            for sync_step in self._steps.unsynced_direct
-            if has_rate(sync_step.step)
-            and sync_step.settings.offsets in {"same", "random"}
-            and sync_step.settings.prefill == "written"
+            Pace(write_step.step, self.platters, write_step.settings.offsets)
+            for write_step in self._steps.unsynced_direct
+            if has_rate(write_step.step)
+            and write_step.settings.offsets in {"same", "random"}
+            and write_step.settings.prefill == "written"
         )
         return tuple(pace for pace in paces if pace.times_limit > TOO_FAST and pace.step.name not in buffered)
 
@@ -221,28 +221,28 @@ class Rotation:
         if self.platters is None:
             return ()
         return tuple(
-            Pace(sync_step.step, self.platters, sync_step.settings.offsets)
-            for sync_step in self._steps.synced
-            if sync_step.writes_at_full_speed
-            and (sync_step.overwrites_at_full_speed or sync_step.settings.offsets != "same")
+            Pace(write_step.step, self.platters, write_step.settings.offsets)
+            for write_step in self._steps.synced
+            if write_step.writes_at_full_speed
+            and (write_step.overwrites_at_full_speed or write_step.settings.offsets != "same")
         )
 
     @cached_property
-    def _rewrites(self) -> tuple[SyncStep, ...]:
-        overwrites = (sync_step for sync_step in self._steps.synced if sync_step.overwrites_at_full_speed)
-        return tuple(sync_step for sync_step in overwrites if sync_step.settings.offsets == "same")
+    def _rewrites(self) -> tuple[WriteStep, ...]:
+        overwrites = (write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
+        return tuple(write_step for write_step in overwrites if write_step.settings.offsets == "same")
 
-    def _busy_devices(self, sync_step: SyncStep) -> Iterator[str]:
+    def _busy_devices(self, write_step: WriteStep) -> Iterator[str]:
         """Yield the devices whose own flushes or writes took ``MIN_BUSY_SHARE`` of the step.
 
         Yield none if other processes wrote, or if flushes or bytes are missing.
         """
-        accounts = self._flushes.accounts(sync_step)
+        accounts = self._flushes.accounts(write_step)
         if any(account.others_wrote or account.outcome == "missing" or account.lacks_bytes for account in accounts):
             return
-        for counters in sync_step.step.counters:
+        for counters in write_step.step.counters:
             busy_ms = counters.flush_ms if counters.flushes else counters.write_ms
-            if busy_ms is not None and busy_ms >= MIN_BUSY_SHARE * 1000 * sync_step.step.elapsed_s:
+            if busy_ms is not None and busy_ms >= MIN_BUSY_SHARE * 1000 * write_step.step.elapsed_s:
                 yield counters.device
 
     @property

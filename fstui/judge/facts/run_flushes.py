@@ -13,7 +13,7 @@ from fstui.judge.facts.configuration import Configuration
 from fstui.judge.facts.flushes import LevelAccounts, compute_accounts
 from fstui.judge.facts.other_writers import OtherWriters
 from fstui.judge.facts.stack import Level, Stack
-from fstui.judge.facts.steps import Steps, SyncStep
+from fstui.judge.facts.steps import Steps, WriteStep
 from fstui.judge.facts.traced import WithheldFlushes, find_withheld
 from fstui.model.quantities import ratio
 from fstui.model.steps import Step
@@ -40,22 +40,22 @@ class RunFlushes:
         self._stack, self._steps, self._other_writers, self._configuration = stack, steps, other_writers, configuration
         self._accounts: dict[int, LevelAccounts] = {}
 
-    def accounts(self, sync_step: SyncStep) -> LevelAccounts:
+    def accounts(self, write_step: WriteStep) -> LevelAccounts:
         """Return the accounts of a step of the run. They are computed only once."""
-        if id(sync_step.step) not in self._accounts:
-            self._accounts[id(sync_step.step)] = self.compute_accounts(sync_step)
-        return self._accounts[id(sync_step.step)]
+        if id(write_step.step) not in self._accounts:
+            self._accounts[id(write_step.step)] = self.compute_accounts(write_step)
+        return self._accounts[id(write_step.step)]
 
-    def compute_accounts(self, sync_step: SyncStep) -> LevelAccounts:
+    def compute_accounts(self, write_step: WriteStep) -> LevelAccounts:
         """Compute the accounts of a step that is not in the run, such as commits treated as syncs."""
-        return compute_accounts(self._stack, sync_step, self._other_writers)
+        return compute_accounts(self._stack, write_step, self._other_writers)
 
     @cached_property
     def synced(self) -> tuple[LevelAccounts, ...]:
         """The accounts of the synced steps; empty if the configuration already explains missing flushes."""
         if self._configuration.breaks_sync:
             return ()
-        return tuple(accounts for sync_step in self._steps.synced if (accounts := self.accounts(sync_step)))
+        return tuple(accounts for write_step in self._steps.synced if (accounts := self.accounts(write_step)))
 
     @cached_property
     def missing_flushes(self) -> tuple[FlushAccount, ...]:
@@ -68,9 +68,9 @@ class RunFlushes:
             return ()
         steps = self._steps.synced
         one_writer = (
-            _topmost_missing(self.accounts(sync_step)) or self._worst_interval(sync_step) for sync_step in steps
+            _topmost_missing(self.accounts(write_step)) or self._worst_interval(write_step) for write_step in steps
         )
-        several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several))
+        several_writers = map(_topmost_missing, map(self.accounts, self._steps.synced_by_several_writers))
         return tuple(account for account in (*one_writer, *several_writers) if account)
 
     @cached_property
@@ -102,7 +102,7 @@ class RunFlushes:
         if not self._stack.levels:
             return ()
         top = self._stack.levels[0]
-        pairs = (pair for sync_step in self._steps.synced for pair in find_withheld(self._stack, top, sync_step))
+        pairs = (pair for write_step in self._steps.synced for pair in find_withheld(self._stack, top, write_step))
         return tuple({(pair.above.id, pair.below.id): pair for pair in pairs}.values())
 
     @cached_property
@@ -146,7 +146,7 @@ class RunFlushes:
     @cached_property
     def complete_lowest_account(self) -> FlushAccount | None:
         """The account of the lowest level, in a step that is complete there by the counters."""
-        return next((accounts[-1] for accounts in self.synced if accounts[-1].complete_by_counters), None)
+        return next((accounts[-1] for accounts in self.synced if accounts[-1].counters_are_complete), None)
 
     @property
     def bytes_complete_at_lowest(self) -> bool:
@@ -162,14 +162,14 @@ class RunFlushes:
         accounts = self.counting_levels(step)
         return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
-    def per_sync(self, sync_step: SyncStep) -> float | None:
+    def per_sync(self, write_step: WriteStep) -> float | None:
         """Return the flushes per sync at the topmost level that counts them; None if no level does."""
-        return next((account.per_sync for account in self.accounts(sync_step) if account.counted), None)
+        return next((account.per_sync for account in self.accounts(write_step) if account.counted), None)
 
     def is_temporary(self, missing: FlushAccount) -> bool:
         if missing.step not in self._steps.all:  # the account is about an interval of a step that has enough flushes
             return True
-        whole = next((sync_step for sync_step in self._steps.synced if sync_step.step is missing.step), None)
+        whole = next((write_step for write_step in self._steps.synced if write_step.step is missing.step), None)
         intervals = self._missing_in_intervals(whole) if whole else ()
         has_gap = any(interval and interval.per_sync < _INTERRUPTED_SHARE * missing.per_sync for interval in intervals)
         return has_gap and None in intervals
@@ -208,26 +208,26 @@ class RunFlushes:
     @cached_property
     def sync_rate(self) -> str:
         """``shortage``, or the rate of the step with most syncs; empty if nothing was synced."""
-        most = max(self._without_fua, key=lambda sync_step: sync_step.syncs, default=None)
+        most = max(self._without_fua, key=lambda write_step: write_step.syncs, default=None)
         return self.shortage or (words.syncs_a_second(most.syncs, most.step) if most else "")
 
     @property
-    def _without_fua(self) -> list[SyncStep]:
+    def _without_fua(self) -> list[WriteStep]:
         """The synced steps whose flushes can be counted, because devices do not count FUA writes."""
-        return [sync_step for sync_step in self._steps.synced if not sync_step.writes_fua]
+        return [write_step for write_step in self._steps.synced if not write_step.writes_fua]
 
-    def _worst_interval(self, sync_step: SyncStep) -> FlushAccount | None:
-        missing = filter(None, self._missing_in_intervals(sync_step))
+    def _worst_interval(self, write_step: WriteStep) -> FlushAccount | None:
+        missing = filter(None, self._missing_in_intervals(write_step))
         return min(missing, key=lambda account: account.per_sync, default=None)
 
-    def _missing_in_intervals(self, sync_step: SyncStep) -> tuple[FlushAccount | None, ...]:
+    def _missing_in_intervals(self, write_step: WriteStep) -> tuple[FlushAccount | None, ...]:
         """Return the account that lacks flushes for each interval of a step, or None where there are enough flushes."""
-        return tuple(_topmost_missing(self.compute_accounts(interval)) for interval in sync_step.intervals)
+        return tuple(_topmost_missing(self.compute_accounts(interval)) for interval in write_step.intervals)
 
 
 def _is_counted(account: FlushAccount) -> bool:
     by_counters = account.expected is not None and account.expected.low > 0 and account.counted is not None
-    return by_counters or account.complete_by_trace
+    return by_counters or account.trace_is_complete
 
 
 def _topmost_missing(accounts: LevelAccounts) -> FlushAccount | None:

@@ -130,7 +130,7 @@ class Stack:
         """
 
         def receivers(layer: Node) -> tuple[Node, ...]:
-            return () if kind(layer.kind).keeps_each_write(layer) else self.children(layer)
+            return () if kind(layer.kind).is_each_write_durable(layer) else self.children(layer)
 
         return tuple(_walk(self.children(node), receivers).values())
 

@@ -82,7 +82,7 @@ class StepCounts:
         account = next((account for account in self._accounts(step) if account.level is level), None)
         if account and (account.lacks_flushes or account.lacks_bytes):
             return counts
-        is_complete = account is not None and account.complete_by_counters
+        is_complete = account is not None and account.counters_are_complete
         tolerated = SURPLUS_TOLERANCE * max(step.syncs, MIN_SYNCS)
         others_flushed = not is_complete and self._other_flushes(step, counts) > tolerated
         others_wrote = others_flushed or (account is not None and account.others_wrote)
@@ -99,13 +99,17 @@ class StepCounts:
         return next((commits.account.level for commits in missing), self._case.flushes.level)
 
     def _accounts(self, step: Step | Snapshot) -> tuple[FlushAccount, ...]:
-        sync_step = self._case.steps.as_sync_step(step) if isinstance(step, Step) else None
-        return self._case.flushes.accounts(sync_step) if sync_step and sync_step.call and sync_step.syncs else ()
+        write_step = self._case.steps.as_write_step(step) if isinstance(step, Step) else None
+        return (
+            self._case.flushes.accounts(write_step)
+            if write_step and write_step.sync_method and write_step.syncs
+            else ()
+        )
 
     def _traced_flushes(self, step: Step | Snapshot, level: Level) -> Range | None:
         """Return fstui's own flushes and FUA writes if the trace tells them apart; only at the topmost level."""
         top = next(iter(self._accounts(step)), None)
-        if top and top.level is level and top.arrival.trace and (top.outcome == "complete" or top.lacks_by_trace):
+        if top and top.level is level and top.arrival.trace and (top.outcome == "complete" or top.trace_lacks_flushes):
             return Range(top.arrival.flushes, top.arrival.flushes)
         return None
 

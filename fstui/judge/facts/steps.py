@@ -24,23 +24,25 @@ MIN_INTERVAL_OPS = 8
 """Minimum number of operations to judge an interval, the part of a step between two readings of the counters."""
 
 
-class SyncStep(NamedTuple):
+class WriteStep(NamedTuple):
     """A step that writes and syncs. Its settings include O_DSYNC if the mount option ``sync`` implies it."""
 
     step: Step
     settings: SyncWrites
 
     @property
-    def call(self) -> Call | None:
+    def sync_method(self) -> Call | None:
         """The sync method: a system call, or a flag of open(2). None if there is none, or if there are two."""
-        return _call(self.settings)
+        return _sync_method(self.settings)
 
     @property
     def sync(self) -> Sync | None:
-        if self.call is None:
+        if self.sync_method is None:
             return None
         overwrites = self.settings.offsets != "append" and self.settings.prefill == "written"
-        return Sync(self.call, direct=self.direct, overwrites=overwrites, writes_per_sync=self.settings.sync_every)
+        return Sync(
+            self.sync_method, direct=self.direct, overwrites=overwrites, writes_per_sync=self.settings.sync_every
+        )
 
     @property
     def direct(self) -> bool:
@@ -60,7 +62,7 @@ class SyncStep(NamedTuple):
         return self.settings.syncs(self.step.ops, self.step.syncs, Figures())
 
     @property
-    def intervals(self) -> tuple[SyncStep, ...]:
+    def intervals(self) -> tuple[WriteStep, ...]:
         """The counted intervals of this step, each as a step of its own; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
@@ -70,7 +72,7 @@ class SyncStep(NamedTuple):
             if interval.ops >= MIN_INTERVAL_OPS
         )
 
-    def _interval_step(self, interval: CounterInterval) -> SyncStep:
+    def _interval_step(self, interval: CounterInterval) -> WriteStep:
         step = replace(
             self.step,
             ops=interval.ops,
@@ -108,51 +110,53 @@ class Steps:
         return bool(levels) and syncs_every_write(levels[0].filesystem)
 
     @cached_property
-    def sync_steps(self) -> tuple[SyncStep, ...]:
+    def write_steps(self) -> tuple[WriteStep, ...]:
         """All steps that write, including failed and skipped ones."""
         in_effect = ((step, self.settings_in_effect(step.settings)) for step in self.all)
-        return tuple(SyncStep(step, settings) for step, settings in in_effect if settings)
+        return tuple(WriteStep(step, settings) for step, settings in in_effect if settings)
 
     @cached_property
-    def measured(self) -> tuple[SyncStep, ...]:
+    def measured(self) -> tuple[WriteStep, ...]:
         """The steps with one writer that were not skipped and did not fail, on a stack that did not change."""
         return tuple(
-            sync_step
-            for sync_step in self.sync_steps
-            if sync_step.settings.writers == 1 == sync_step.step.writers and _is_valid(sync_step.step)
+            write_step
+            for write_step in self.write_steps
+            if write_step.settings.writers == 1 == write_step.step.writers and _is_valid(write_step.step)
         )
 
     @cached_property
-    def synced(self) -> tuple[SyncStep, ...]:
+    def synced(self) -> tuple[WriteStep, ...]:
         """The measured steps that used one sync method and synced at least 20 times."""
-        return tuple(sync_step for sync_step in self.measured if sync_step.call and sync_step.syncs >= MIN_SYNCS)
+        return tuple(
+            write_step for write_step in self.measured if write_step.sync_method and write_step.syncs >= MIN_SYNCS
+        )
 
     @cached_property
-    def synced_by_several(self) -> tuple[SyncStep, ...]:
+    def synced_by_several_writers(self) -> tuple[WriteStep, ...]:
         """The steps with several writers that synced every write, on average at least 20 times per writer."""
         return tuple(
-            sync_step
-            for sync_step in self.sync_steps
-            if sync_step.settings.writers == sync_step.step.writers > 1
-            and sync_step.settings.sync_every == 1
-            and _is_valid(sync_step.step)
-            and sync_step.call
-            and sync_step.syncs >= MIN_SYNCS * sync_step.settings.writers
+            write_step
+            for write_step in self.write_steps
+            if write_step.settings.writers == write_step.step.writers > 1
+            and write_step.settings.sync_every == 1
+            and _is_valid(write_step.step)
+            and write_step.sync_method
+            and write_step.syncs >= MIN_SYNCS * write_step.settings.writers
         )
 
     @cached_property
-    def unsynced_direct(self) -> tuple[SyncStep, ...]:
+    def unsynced_direct(self) -> tuple[WriteStep, ...]:
         """The measured steps that wrote with O_DIRECT at least 20 times and never synced."""
         return tuple(step for step in self.measured if step.is_unsynced_direct and step.step.ops >= MIN_SYNCS)
 
-    def as_sync_step(self, step: Step) -> SyncStep | None:
-        """Return the step as a SyncStep; None if it does not write and sync."""
-        return next((sync_step for sync_step in self.sync_steps if sync_step.step is step), None)
+    def as_write_step(self, step: Step) -> WriteStep | None:
+        """Return the step as a WriteStep; None if it does not write and sync."""
+        return next((write_step for write_step in self.write_steps if write_step.step is step), None)
 
     def settings_in_effect(self, settings: Settings) -> SyncWrites | None:
         """Return the settings of a step that writes, else None. The mount option ``sync`` adds O_DSYNC."""
         writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-        if writes and writes.sync == "none" and _call(writes) is None and self.has_sync_mount:
+        if writes and writes.sync == "none" and _sync_method(writes) is None and self.has_sync_mount:
             return replace(writes, open_flags=(*writes.open_flags, "dsync"))
         return writes
 
@@ -168,10 +172,10 @@ def has_rate(step: Step) -> bool:
 
 def writes_fua(settings: SyncWrites) -> bool:
     """Return whether each write is marked FUA: with O_DIRECT, and synced by a flag."""
-    return "direct" in settings.open_flags and _call(settings) in {"O_DSYNC", "O_SYNC"}
+    return "direct" in settings.open_flags and _sync_method(settings) in {"O_DSYNC", "O_SYNC"}
 
 
-def _call(settings: SyncWrites) -> Call | None:
+def _sync_method(settings: SyncWrites) -> Call | None:
     flags = settings.open_flags
     flag: Call | None = "O_SYNC" if "sync" in flags else "O_DSYNC" if "dsync" in flags else None
     if settings.sync == "none":

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from fstui.judge.facts.composition import Composition, Quantity
 from fstui.judge.facts.stack import Level, Stack
-from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
+from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
 from fstui.model.counters import DeviceTrace
 from fstui.model.quantities import count
 from fstui.model.steps import Step
@@ -48,22 +48,22 @@ class TracedFlushes(NamedTuple):
 
 
 def traced_flushes(
-    stack: Stack, level: Level, sync_step: SyncStep, expected: ExpectedFlushes | None
+    stack: Stack, level: Level, write_step: WriteStep, expected: ExpectedFlushes | None
 ) -> TracedFlushes | None:
     """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes."""
-    traces = _traces_by_device(sync_step.step)
+    traces = _traces_by_device(write_step.step)
     topmost = [node for node in stack.children(level.filesystem) if node in level.path]
     traced_ids = {_traced_device(stack, node).id for node in topmost}
     is_complete = bool(topmost) and traced_ids <= traces.keys()
     is_distinct = len(traced_ids) == len(topmost)  # the trace of a disk does not distinguish partitions
     forwards = all(stack.drops_flushes(level, device) is False for device in level.devices)
-    if expected is None or sync_step.sync is None or not (is_complete and is_distinct and forwards):
+    if expected is None or write_step.sync is None or not (is_complete and is_distinct and forwards):
         return None
-    quantity: Quantity = "fua" if sync_step.writes_fua and level.claims_fua is not False else "flushes"
-    by_caller = kind(level.filesystem.kind).caller_sends_flushes(level.filesystem, sync_step.sync)
-    own = _composition(stack, level, sync_step.step, traces, _own_requests)
+    quantity: Quantity = "fua" if write_step.writes_fua and level.claims_fua is not False else "flushes"
+    by_caller = kind(level.filesystem.kind).caller_sends_flushes(level.filesystem, write_step.sync)
+    own = _composition(stack, level, write_step.step, traces, _own_requests)
     possible_requests = _possibly_own_requests if by_caller else _all_requests
-    possible = _composition(stack, level, sync_step.step, traces, possible_requests)
+    possible = _composition(stack, level, write_step.step, traces, possible_requests)
     devices = own.counting_layers(quantity)
     device_traces = [traces[_traced_device(stack, node).id] for node in devices]
     return TracedFlushes(
@@ -98,15 +98,15 @@ class WithheldFlushes(NamedTuple):
         return f"{self.above.id}: fstui requested {above} flushes, {self.below.id} received {below} ({TRACE})"
 
 
-def find_withheld(stack: Stack, level: Level, sync_step: SyncStep) -> Iterator[WithheldFlushes]:
+def find_withheld(stack: Stack, level: Level, write_step: WriteStep) -> Iterator[WithheldFlushes]:
     """Yield each layer that did not forward fstui's flushes, with the layer below that should have received them."""
-    traces = _traces_by_device(sync_step.step)
-    composition = _composition(stack, level, sync_step.step, traces, _own_requests)
+    traces = _traces_by_device(write_step.step)
+    composition = _composition(stack, level, write_step.step, traces, _own_requests)
     for above in level.path:
         received = _own_requests(traces[above.id]) if above.id in traces else 0
         if received < MIN_SYNCS:
             continue
-        for edge in composition.active_edges(above, "fua" if sync_step.writes_fua else "flushes"):
+        for edge in composition.active_edges(above, "fua" if write_step.writes_fua else "flushes"):
             trace = traces.get(_traced_device(stack, edge.node).id)
             if trace and _all_requests(trace) < FORWARDED_SHARE * received:
                 yield WithheldFlushes(above, edge.node, received, _all_requests(trace))

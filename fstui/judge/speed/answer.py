@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import SyncStep
+from fstui.judge.facts.steps import WriteStep
 from fstui.judge.references import typical
 from fstui.judge.speed.reasons import Reason, find_reasons, limits_reached
 from fstui.judge.speed.stalls import (
@@ -170,12 +170,12 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
         worst = yardsticks[0].worst
         slow = ""
         if worst.slow_below_per_s:
-            slow = f"slow is below {rate_text(worst.slow_below_per_s, worst.sync_step)}, and "
+            slow = f"slow is below {rate_text(worst.slow_below_per_s, worst.write_step)}, and "
         return Speed(
             title=f"neither slow nor clearly normal compared with {yardsticks[0].name}",
             sentence=f"Fewer than half of the steps are slow compared with {yardsticks[0].name}, and not more than "
             f"half are normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
-            f"{rate_text(worst.normal_from_per_s, worst.sync_step)}.",
+            f"{rate_text(worst.normal_from_per_s, worst.write_step)}.",
             evidence=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
         )
@@ -189,7 +189,7 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
     return _compared_with_all_kinds(case, best)
 
 
-def _compared_with_all_kinds(case: Case, best: SyncStep) -> Speed:
+def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
     as_rate = f", as in {rate(step_per_s(best))}/s" if best.settings.ops_per_s else ""
     measured = rate_text(step_per_s(best), best)
@@ -207,7 +207,7 @@ def _compared_with_all_kinds(case: Case, best: SyncStep) -> Speed:
 
 def _remarks(case: Case, step: Step) -> str:
     """Return sentences about the longest operation, and about a limit that applied to the step."""
-    latencies = (sync_step.step.latency_ns for sync_step in rated_steps(case))
+    latencies = (write_step.step.latency_ns for write_step in rated_steps(case))
     longest = max((latency.max for latency in latencies if latency), default=None)
     limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
     remarks = (

@@ -51,15 +51,15 @@ def stalled_steps(case: Case) -> tuple[StalledStep, ...]:
 
 
 def _stalled_steps(case: Case) -> Iterator[StalledStep]:
-    for sync_step in case.steps.sync_steps:
-        step = sync_step.step
+    for write_step in case.steps.write_steps:
+        step = write_step.step
         if step.unanswered and step.unanswered.elapsed_s * 1e9 >= STALL_NS:
             yield StalledStep(step, round(step.unanswered.elapsed_s * 1e9), step.unanswered.call)
         elif (
             step.latency_ns
             and not step.changed
             # without a sync or O_DIRECT it waits for the page cache, which may be writing other files
-            and (sync_step.call or sync_step.direct)
+            and (write_step.sync_method or write_step.direct)
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
             yield StalledStep(step, step.latency_ns.max)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
-from fstui.judge.facts.steps import MIN_SYNCS, SyncStep, has_rate
+from fstui.judge.facts.steps import MIN_SYNCS, WriteStep, has_rate
 from fstui.judge.references import NEVER_SYNCED, PublishedClass, comparable, operation_of, published, published_class
 from fstui.judge.speed.reasons import limits_reached
 from fstui.judge.speed.stalls import without_cpu_ns
@@ -36,7 +36,7 @@ writer alone waits."""
 
 
 class StepComparison(NamedTuple):
-    sync_step: SyncStep
+    write_step: WriteStep
     slow_below_per_s: float
     """0 if the comparison cannot show that the step is slow."""
     normal_from_per_s: float
@@ -45,11 +45,11 @@ class StepComparison(NamedTuple):
 
     @property
     def step(self) -> Step:
-        return self.sync_step.step
+        return self.write_step.step
 
     @property
     def per_s(self) -> float:
-        return step_per_s(self.sync_step)
+        return step_per_s(self.write_step)
 
     @property
     def is_slow(self) -> bool:
@@ -63,20 +63,20 @@ class StepComparison(NamedTuple):
     def is_slow_without_cpu_waits(self) -> bool:
         """Whether the step would be slow without the time in which it or the kernel's threads had no CPU."""
         left_s = self.step.elapsed_s - CPU_LOSS_FACTOR * without_cpu_ns(self.step) / 1e9
-        return left_s > 0 and not self.sync_step.settings.ops_per_s and self.step.ops / left_s < self.slow_below_per_s
+        return left_s > 0 and not self.write_step.settings.ops_per_s and self.step.ops / left_s < self.slow_below_per_s
 
     @property
     def measured_rate(self) -> str:
-        return rate_text(self.per_s, self.sync_step)
+        return rate_text(self.per_s, self.write_step)
 
     @property
     def line(self) -> str:
         return f"{self.step.name}: {self.measured_rate}; {self.evidence}"
 
 
-def rate_text(per_s: float, sync_step: SyncStep) -> str:
+def rate_text(per_s: float, write_step: WriteStep) -> str:
     """Return ``840/s``, or ``1.2 ms each`` if the user limited the rate of the step."""
-    return f"{duration_ns(1e9 / per_s)} each" if sync_step.settings.ops_per_s else f"{rate(per_s)}/s"
+    return f"{duration_ns(1e9 / per_s)} each" if write_step.settings.ops_per_s else f"{rate(per_s)}/s"
 
 
 class Yardstick(NamedTuple):
@@ -99,33 +99,35 @@ class Yardstick(NamedTuple):
         return min(self.comparisons, key=lambda comparison: comparison.per_s / comparison.normal_from_per_s)
 
 
-def rated_steps(case: Case) -> Iterable[SyncStep]:
+def rated_steps(case: Case) -> Iterable[WriteStep]:
     """Return the steps with a rate of the storage: one writer, with one sync method."""
     return filter(_is_rated, case.steps.measured)
 
 
-def fastest_small_step(case: Case) -> SyncStep | None:
+def fastest_small_step(case: Case) -> WriteStep | None:
     """Return the fastest step with blocks so small that the sync, not the transfer, decides its time."""
-    small = [sync_step for sync_step in rated_steps(case) if sync_step.settings.block_bytes <= MAX_BLOCK_BYTES]
-    return max((sync_step for sync_step in small if sync_step.settings.sync_every == 1), key=step_per_s, default=None)
+    small = [write_step for write_step in rated_steps(case) if write_step.settings.block_bytes <= MAX_BLOCK_BYTES]
+    return max(
+        (write_step for write_step in small if write_step.settings.sync_every == 1), key=step_per_s, default=None
+    )
 
 
-def step_per_s(sync_step: SyncStep) -> float:
+def step_per_s(write_step: WriteStep) -> float:
     """Return operations per second; for a step with a fixed rate, how many would fit into one second."""
-    latency = sync_step.step.latency_ns if sync_step.settings.ops_per_s else None
-    return 1e9 / max(1, latency.mean) if latency else sync_step.step.rate_per_s
+    latency = write_step.step.latency_ns if write_step.settings.ops_per_s else None
+    return 1e9 / max(1, latency.mean) if latency else write_step.step.rate_per_s
 
 
-def _is_rated(sync_step: SyncStep) -> bool:
-    if not sync_step.call or not has_rate(sync_step.step):
+def _is_rated(write_step: WriteStep) -> bool:
+    if not write_step.sync_method or not has_rate(write_step.step):
         return False
-    return sync_step.syncs >= MIN_SYNCS or (sync_step.syncs >= MIN_SYNCS_OF_LONG_STEP and _is_long(sync_step))
+    return write_step.syncs >= MIN_SYNCS or (write_step.syncs >= MIN_SYNCS_OF_LONG_STEP and _is_long(write_step))
 
 
 def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
     """Return the yardsticks that apply, the most specific first. The last ones can only show that a run is slow."""
     steps = tuple(rated_steps(case))
-    unpaced = [sync_step for sync_step in steps if not sync_step.settings.ops_per_s]
+    unpaced = [write_step for write_step in steps if not write_step.settings.ops_per_s]
     own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own))
     yardsticks = [
         _yardstick(f"your own {own_names}", unpaced, partial(_compare_to_own, case)),
@@ -145,71 +147,73 @@ def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
     return tuple(yardstick for yardstick in (*yardsticks, *only_slow) if yardstick.comparisons)
 
 
-def _yardstick(name: str, steps: Iterable[SyncStep], compare: Callable[[SyncStep], StepComparison | None]) -> Yardstick:
-    return Yardstick(name, tuple(comparison for sync_step in steps if (comparison := compare(sync_step))))
+def _yardstick(
+    name: str, steps: Iterable[WriteStep], compare: Callable[[WriteStep], StepComparison | None]
+) -> Yardstick:
+    return Yardstick(name, tuple(comparison for write_step in steps if (comparison := compare(write_step))))
 
 
-def _compare_to_own(case: Case, sync_step: SyncStep) -> StepComparison | None:
+def _compare_to_own(case: Case, write_step: WriteStep) -> StepComparison | None:
     """Compare with the user's own runs: below half of the slowest is slow."""
-    operation = operation_of(sync_step.settings)
+    operation = operation_of(write_step.settings)
     references = [reference for reference in case.evidence.own if reference.operation == operation]
     if not references:
         return None
     floor = min(reference.slowest_per_s for reference in references) / SLOW_FACTOR
     evidence = f"the median is {rate(median(reference.per_s for reference in references))}/s"
-    return StepComparison(sync_step, floor if _is_long(sync_step) else 0.0, floor, evidence)
+    return StepComparison(write_step, floor if _is_long(write_step) else 0.0, floor, evidence)
 
 
-def _compare_to_earlier(case: Case, sync_step: SyncStep) -> StepComparison | None:
+def _compare_to_earlier(case: Case, write_step: WriteStep) -> StepComparison | None:
     """Compare with earlier runs: below half of the lower quartile is slow."""
-    means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(sync_step.step.name))]
+    means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(write_step.step.name))]
     if len(means) < MIN_EARLIER_RUNS:
         return None
     # the upper quartile of the times is the lower quartile of the rates
     floor = 1e9 / quantiles(means, n=4, method="inclusive")[2] / SLOW_FACTOR
-    evidence = f"the median is {rate_text(1e9 / median(means), sync_step)}"
-    return StepComparison(sync_step, floor if _is_long(sync_step) else 0.0, floor, evidence)
+    evidence = f"the median is {rate_text(1e9 / median(means), write_step)}"
+    return StepComparison(write_step, floor if _is_long(write_step) else 0.0, floor, evidence)
 
 
-def _compare_to_class(case: Case, known_class: PublishedClass, sync_step: SyncStep) -> StepComparison | None:
+def _compare_to_class(case: Case, known_class: PublishedClass, write_step: WriteStep) -> StepComparison | None:
     """Compare with the class: slow is below half of the slowest published rate of durable writes. The limit is divided
     by the extra work of this filesystem."""
-    operation = operation_of(sync_step.settings)
-    if operation is None or operation in NEVER_SYNCED or sync_step.settings.block_bytes > MAX_BLOCK_BYTES:
+    operation = operation_of(write_step.settings)
+    if operation is None or operation in NEVER_SYNCED or write_step.settings.block_bytes > MAX_BLOCK_BYTES:
         return None
     rates, slowest = published(operation, comparable(case.commit_media)), known_class.slowest_per_s
     normal_from = max(slowest, rates[0].per_s / SLOW_FACTOR if rates else 0.0)
-    work = _work_per_sync(case, sync_step)
+    work = _work_per_sync(case, write_step)
     slow_below = slowest / SLOW_FACTOR / work
     half = f"half of the slowest published rate ({rate(slowest)}/s with {known_class.slowest_operation})"
     divisor = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
     evidence = f"slow is below {rate(slow_below)}/s, {half}{divisor}"
-    return StepComparison(sync_step, slow_below, normal_from / work, evidence)
+    return StepComparison(write_step, slow_below, normal_from / work, evidence)
 
 
-def _compare_to_etcd(sync_step: SyncStep) -> StepComparison:
+def _compare_to_etcd(write_step: WriteStep) -> StepComparison:
     """Compare with the minimum that etcd requires: a disk of any kind is slow if its fastest step does less."""
     floor = float(ETCD_MIN_PER_S)
-    return StepComparison(sync_step, floor, floor, "etcd.io, hardware: at least 50/s")
+    return StepComparison(write_step, floor, floor, "etcd.io, hardware: at least 50/s")
 
 
-def _compare_to_revolutions(case: Case, slowest_rpm: int, sync_step: SyncStep) -> StepComparison:
-    revolutions = MAX_REVOLUTIONS * _work_per_sync(case, sync_step)
+def _compare_to_revolutions(case: Case, slowest_rpm: int, write_step: WriteStep) -> StepComparison:
+    revolutions = MAX_REVOLUTIONS * _work_per_sync(case, write_step)
     floor = slowest_rpm / 60 / revolutions
     evidence = f"slow is below {rate(floor)}/s: {count(revolutions)} revolutions per sync"
-    return StepComparison(sync_step, floor, floor, evidence)
+    return StepComparison(write_step, floor, floor, evidence)
 
 
-def _compare_to_limits(case: Case, sync_step: SyncStep) -> StepComparison:
+def _compare_to_limits(case: Case, write_step: WriteStep) -> StepComparison:
     """Compare with an I/O limit that slowed the step down. A limit below the slowest disk makes the storage slow."""
     floor = rewrites_per_s(SLOWEST_RPM)
-    applies = any("iops" in limit.what and int(limit.value) < floor for limit in limits_reached(case, sync_step.step))
+    applies = any("iops" in limit.what and int(limit.value) < floor for limit in limits_reached(case, write_step.step))
     evidence = f"{floor:.0f} revolutions per second"
-    return StepComparison(sync_step, floor if applies else 0.0, floor, evidence)
+    return StepComparison(write_step, floor if applies else 0.0, floor, evidence)
 
 
-def _is_long(sync_step: SyncStep) -> bool:
-    return sync_step.step.elapsed_s >= LONG_STEP_S
+def _is_long(write_step: WriteStep) -> bool:
+    return write_step.step.elapsed_s >= LONG_STEP_S
 
 
 def _slowest_rpm(case: Case) -> int | None:
@@ -217,9 +221,9 @@ def _slowest_rpm(case: Case) -> int | None:
     return min(speeds) if speeds and len(speeds) == len(case.stack.commit_devices) else None
 
 
-def _work_per_sync(case: Case, sync_step: SyncStep) -> float:
+def _work_per_sync(case: Case, write_step: WriteStep) -> float:
     """Return the work per sync, as a multiple of one overwrite in place: flushes, copy-on-write, parity, levels."""
-    accounts = case.flushes.accounts(sync_step)
+    accounts = case.flushes.accounts(write_step)
     flushes = accounts[0].expected.low if accounts and accounts[0].expected else 1
     copies = any(kind(level.filesystem.kind).copies_on_write for level in case.stack.levels)
     parity = any(_may_write_parity(node) for node in case.stack.nodes)

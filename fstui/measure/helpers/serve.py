@@ -69,7 +69,7 @@ class Keeper:
         enter(self.request["directory"], self.request["identity"])
         os.mkdir(self.name, 0o700)
         self.has_data_directory = True
-        self.server.hand_over()
+        self.server.give_data_to_server()
 
     def serve(self) -> None:
         """Start the server and wait until it is ready; fstui enforces the time limit. Raises Trouble."""

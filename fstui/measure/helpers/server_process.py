@@ -60,7 +60,7 @@ class ServerProcess:
         self.process: subprocess.Popen[bytes] | None = None
         self._fds: tuple[int, ...] = ()
 
-    def hand_over(self) -> None:
+    def give_data_to_server(self) -> None:
         """Pass the data directory to the server as DATA_FD, and let the server's user reach it. Raises Trouble.
 
         The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no user can put a link there.

@@ -56,19 +56,19 @@ class LocalMachine(Machine):
     def __init__(
         self,
         root: Path = Path("/"),
-        like: int | None = None,
+        cgroup_of_pid: int | None = None,
         *,
         trace: bool = True,
         trusting: bool = False,
         rate_limit: RateLimit = UNLIMITED,
     ) -> None:
-        """``like``: the process in whose I/O cgroup the probes run. Raises Refused if it cannot be joined.
+        """``cgroup_of_pid``: the process in whose I/O cgroup the probes run. Raises Refused if it cannot be joined.
 
         ``trace``: use the kernel's trace if possible. ``trusting``: as root, also write where another user could rename
         what is written. ``rate_limit``: the limit for the probes.
         """
         self.simulated: str | None = None
-        self._cgroup = OtherCgroup(like, root) if like is not None else None
+        self._cgroup = OtherCgroup(cgroup_of_pid, root) if cgroup_of_pid is not None else None
         self._root = root
         self._trace = trace
         self._trusting = trusting

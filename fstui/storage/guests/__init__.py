@@ -43,7 +43,7 @@ def find_pids(root: Path = Path("/")) -> tuple[int, ...]:
 
 def _names(tree: Tree, pid: int) -> tuple[str, str]:
     program = (tree.link(f"/proc/{pid}/exe") or "").removesuffix(" (deleted)")
-    return tree.word(f"/proc/{pid}/comm") or "", program.rpartition("/")[2]
+    return tree.stripped(f"/proc/{pid}/comm") or "", program.rpartition("/")[2]
 
 
 def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...]:

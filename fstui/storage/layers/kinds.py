@@ -146,7 +146,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         """Return whether a filesystem writes the new timestamp of a file with each write of data."""
         return False
 
-    def keeps_each_write(self, node: Node) -> bool:
+    def is_each_write_durable(self, node: Node) -> bool:
         """Return whether no flush is expected, because each write is, or may be, durable when it is acknowledged."""
         return not self.known
 

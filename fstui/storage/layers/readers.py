@@ -60,8 +60,8 @@ class LayerDescription(NamedTuple):
 
 
 class Reader:
-    def __init__(self, row: LayerKind, sources: Sources) -> None:
-        self.row = row
+    def __init__(self, layer_kind: LayerKind, sources: Sources) -> None:
+        self.layer_kind = layer_kind
         self.sources = sources
         self.tree = sources.tree
 
@@ -75,7 +75,7 @@ class DeviceReader(Reader):
 
     def worth_listing(self, node: Node) -> bool:
         """Return whether to list the device even if no filesystem is on it."""
-        return self.row.listed_unused
+        return self.layer_kind.listed_unused
 
     def read(self, name: str) -> LayerDescription:
         return LayerDescription(self.slaves(name), self.queue_readings(name))
@@ -110,7 +110,7 @@ class FilesystemReader(Reader):
             *root,
         )
         removed = () if description.below else self._removed_device(mount)
-        state = (*removed, *self.trouble(device), *_forced_read_only(mount, self.row))
+        state = (*removed, *self.trouble(device), *_forced_read_only(mount, self.layer_kind))
         return description._replace(readings=readings, state=state)
 
     def _removed_device(self, mount: Mount) -> tuple[Reading, ...]:
@@ -118,14 +118,14 @@ class FilesystemReader(Reader):
         needs_no_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
         has_device = self.sources.names.by_number(mount.device) is not None
         # an empty /sys/dev/block proves nothing: sysfs may not be mounted
-        if needs_no_device or has_device or not self.row.known or not self.tree.names("/sys/dev/block"):
+        if needs_no_device or has_device or not self.layer_kind.known or not self.tree.names("/sys/dev/block"):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 
     def read_below(self, mount: Mount) -> LayerDescription:
         """Return the layers below, and readings of the mount options that name them."""
-        if self.row.in_memory:
-            memory = self.row.node(f"memory:{mount.fstype}", "memory", layer="memory")
+        if self.layer_kind.in_memory:
+            memory = self.layer_kind.node(f"memory:{mount.fstype}", "memory", layer="memory")
             return LayerDescription((memory.id,), other_layers=(memory,))
         return LayerDescription(self.members(mount))
 
@@ -138,7 +138,7 @@ class FilesystemReader(Reader):
         """Return ``barrier``, and settings of the filesystem on that device."""
         if BARRIERS_OFF.intersection(mount.super_options):
             return (Reading(what="barrier", value="nobarrier", path=MOUNTINFO),)
-        return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if self.row.flushes_on_sync else ()
+        return (Reading(what="barrier", value="barrier", path=MOUNTINFO),) if self.layer_kind.flushes_on_sync else ()
 
     def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
         """Return readings that the mount options or a tool add."""
@@ -152,19 +152,19 @@ class FilesystemReader(Reader):
 class Readers:
     def __init__(self, sources: Sources) -> None:
         self.sources = sources
-        self._devices = [(row.device_names or "", reader(row, sources)) for row, reader in _device_readers()]
+        self._devices = [reader(layer_kind, sources) for layer_kind, reader in _device_readers()]
         self._filesystems: dict[str, FilesystemReader] = {}
 
     def device_reader(self, name: str) -> DeviceReader:
-        candidates = (reader for prefix, reader in self._devices if name.startswith(prefix))
+        candidates = (reader for reader in self._devices if name.startswith(reader.layer_kind.device_names or ""))
         return next(reader for reader in candidates if reader.recognises(name))
 
     def filesystem_reader(self, fstype: str) -> FilesystemReader:
-        row = kind(fstype)
-        if row.name not in self._filesystems:
-            reader_class = _filesystem_readers().get(row.name, FilesystemReader)
-            self._filesystems[row.name] = reader_class(row, self.sources)
-        return self._filesystems[row.name]
+        layer_kind = kind(fstype)
+        if layer_kind.name not in self._filesystems:
+            reader_class = _filesystem_readers().get(layer_kind.name, FilesystemReader)
+            self._filesystems[layer_kind.name] = reader_class(layer_kind, self.sources)
+        return self._filesystems[layer_kind.name]
 
 
 def with_readings(node: Node, new_readings: tuple[Reading, ...]) -> Node:
@@ -178,21 +178,21 @@ def without_none(readings: Iterable[Reading | None]) -> tuple[Reading, ...]:
 @cache
 def _device_readers() -> tuple[tuple[LayerKind, type[DeviceReader]], ...]:
     """Return each kind that a kernel name identifies, and its reader: longest prefix first, the empty prefix last."""
-    readers_of_rows = [
-        (row, getattr(module, "DEVICES", DeviceReader))
+    readers = [
+        (layer_kind, getattr(module, "DEVICES", DeviceReader))
         for module in kinds.modules()
-        for row in module.KINDS
-        if row.device_names is not None
+        for layer_kind in module.KINDS
+        if layer_kind.device_names is not None
     ]
-    return tuple(sorted(readers_of_rows, key=lambda pair: -len(pair[0].device_names or "")))
+    return tuple(sorted(readers, key=lambda pair: -len(pair[0].device_names or "")))
 
 
 @cache
 def _filesystem_readers() -> dict[str, type[FilesystemReader]]:
     return {
-        row.name: module.FILESYSTEMS
+        layer_kind.name: module.FILESYSTEMS
         for module in kinds.modules()
-        for row in module.KINDS
+        for layer_kind in module.KINDS
         if hasattr(module, "FILESYSTEMS")
     }
 
@@ -205,10 +205,10 @@ def _compression(mount: Mount) -> Iterator[Reading]:
             yield Reading(what="compress", value=value or "yes", path=MOUNTINFO)
 
 
-def _forced_read_only(mount: Mount, row: LayerKind) -> tuple[Reading, ...]:
+def _forced_read_only(mount: Mount, layer_kind: LayerKind) -> tuple[Reading, ...]:
     """Return a reading if the kernel made the filesystem read-only: after an error, or when it was shut down."""
     reasons = [option for option in mount.super_options if option in ("emergency_ro", "shutdown")]
     # super options belong to the filesystem, other options to this mount
-    if not reasons and "ro" in mount.super_options and "rw" in mount.options and not row.read_only:
+    if not reasons and "ro" in mount.super_options and "rw" in mount.options and not layer_kind.read_only:
         reasons = ["mounted rw, now ro"]
     return tuple(Reading(what="forced read-only", value=value, path=MOUNTINFO) for value in reasons[:1])

@@ -19,7 +19,7 @@ ANNOUNCEMENT_DELAY_NS = 1_000_000_000
 ones are added up: they cannot belong to a step that is not announced yet."""
 FIRST_READ_DELAY_S = 0.05
 """Time from the start of a step to the first read of the buffers."""
-MAX_KEPT_BYTES = 6 * MIB
+MAX_BUFFERED_BYTES = 6 * MIB
 LOWEST_PRIORITY = 19
 """Used while a step is measured, so that the measurement gets the CPU first."""
 MAX_FILTER_DEVICES = 128
@@ -94,7 +94,7 @@ class FlushCounter(EventRecording):
         self._bytes_before_step = 0
         self._lineage = Lineage()
         self._in_outermost_namespace = in_outermost_namespace()
-        self._max_kept_bytes = min(MAX_KEPT_BYTES, proc.meminfo().get("MemAvailable", 0) // MEMORY_DIVISOR)
+        self._max_buffered_bytes = min(MAX_BUFFERED_BYTES, proc.meminfo().get("MemAvailable", 0) // MEMORY_DIVISOR)
         super().__init__(name, lambda: self._enable(own_pids))
 
     def _enable(self, own_pids: list[int]) -> None:
@@ -136,7 +136,7 @@ class FlushCounter(EventRecording):
             elapsed_s = (now_ns - self._step_start_ns) / 1e9
             if self.collected_bytes - self._bytes_before_step > MAX_BYTES_PER_S * max(elapsed_s, FIRST_READ_DELAY_S):
                 self._record_requests(False)
-        if self.buffered_bytes > self._max_kept_bytes:
+        if self.buffered_bytes > self._max_buffered_bytes:
             self._add_events(time.monotonic_ns() - ANNOUNCEMENT_DELAY_NS)
 
     def begin(self, from_ns: int) -> None:

@@ -340,7 +340,7 @@ class HostCounters:
     def __init__(self) -> None:
         self._disks, self._pressure = read_disks(), read_pressure()
 
-    def take(self) -> JsonObject:
+    def changes_since_last_call(self) -> JsonObject:
         """Return the changes of the counters since the last call. Devices without requests are omitted."""
         disks, pressure = read_disks(), read_pressure()
         devices: list[list[Any]] = []
@@ -382,7 +382,7 @@ class Processes:
         self._amounts_before: dict[int, tuple[int, int]] | None = None
         self._scan_cost_s, self._scanned_at_s = 0.0, 0.0
 
-    def take_busiest(self) -> list[JsonObject] | None:
+    def busiest_since_last_call(self) -> list[JsonObject] | None:
         """Return the processes that read and wrote the most since the last call; None if that was too recent."""
         now_s = time.monotonic()
         if now_s - self._scanned_at_s < self._scan_cost_s / PROCESS_SCAN_SHARE:
@@ -502,7 +502,7 @@ class Recorder:
         self._settings, self._writer, self._trace = settings, writer, trace
         self._counters = HostCounters()
         self._processes = Processes({os.getpid(), writer.pid})
-        self._processes.take_busiest()  # the next call returns the changes from now on
+        self._processes.busiest_since_last_call()  # the next call returns the changes from now on
         self._second_began_s = self._window_began_s = time.monotonic()
         self._header = {
             "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
@@ -511,7 +511,7 @@ class Recorder:
         }  # fmt: skip
         self._header_written_s = -HEADER_INTERVAL_S
 
-    def follow(self, signals: set[signal.Signals], seconds: float | None) -> int:
+    def run(self, signals: set[signal.Signals], seconds: float | None) -> int:
         """Record until a signal arrives or the time limit expires. Return the exit status."""
         due_s = began_s = time.monotonic()
         while seconds is None or time.monotonic() - began_s < seconds:
@@ -535,12 +535,12 @@ class Recorder:
         if now_s - self._header_written_s >= HEADER_INTERVAL_S:
             self._write("header", 0.0, self._header)
             self._header_written_s, self._header["started"] = now_s, False
-        is_written = self._write("second", elapsed_s, self._counters.take())
+        is_written = self._write("second", elapsed_s, self._counters.changes_since_last_call())
         window_s = now_s - self._window_began_s
         if window_s >= WINDOW_S - INTERVAL_S / 2:
             self._window_began_s = now_s
             window = self._trace.end_window(window_s, self._settings["anonymous"]) if self._trace else {}
-            return self._write("window", window_s, {**window, "processes": self._processes.take_busiest()})
+            return self._write("window", window_s, {**window, "processes": self._processes.busiest_since_last_call()})
         if self._trace:
             self._trace.limit_events()
         return is_written
@@ -572,7 +572,7 @@ def run(settings: JsonObject) -> int:
         say(f"recording into {settings['directory']}; Ctrl-C ends it")
         if untraced:
             say(f"no kernel trace, so who waits is not recorded: {untraced}")
-        return Recorder(settings, writer, trace, untraced).follow(signals, settings["seconds"])
+        return Recorder(settings, writer, trace, untraced).run(signals, settings["seconds"])
     finally:
         try:
             if trace:

@@ -66,7 +66,7 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
 def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
     """Yield a name and a view for each side of the step with the largest lead."""
-    if (name := comparison.widest) is not None:
+    if (name := comparison.step_with_largest_lead) is not None:
         for side in comparison.sides:
             if median := side.step(name):
                 yield f"{side.letter} {side.name}: {name}", latency.step_view(median.run, median.measured)

@@ -18,7 +18,7 @@ from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Medium, Target
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
-from fstui.report.figures import power_cut_writes, writes_at_most
+from fstui.report.figures import power_cut_writes, write_volume_text
 from fstui.report.latency_map import LogScale
 from fstui.report.plans import BY_HAND
 from fstui.report.text import origin
@@ -73,7 +73,7 @@ def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: 
             values |= {"TIME": BY_HAND, "WRITES": power_cut_writes(offer.plan)}
         elif plan := offer.plan:
             values |= {"TIME": "no end" if plan.seconds is None else clock(plan.seconds)}
-            values |= {"WRITES": writes_at_most(plan)}
+            values |= {"WRITES": write_volume_text(plan)}
             values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
             if _is_much(plan, free_bytes):

@@ -76,7 +76,7 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     """Return what a result has besides findings and steps. ``earlier``: the run that this run repeats."""
     extras = []
     if earlier:
-        changes = comparison.since(earlier, run)
+        changes = comparison.changes_section(earlier, run)
         extras.append(Detail(changes.title, _drawing_of(changes._replace(title=""))))
     if run.speed.sentence:
         points = (("because", run.speed.evidence), ("next", run.speed.next))

@@ -153,7 +153,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
-    if words := figures.words(step):
+    if words := figures.figures_text(step):
         pairs.append(("result", words))
     for label, part in (("whole operation", operation), ("write", step.write_ns), ("sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
@@ -240,7 +240,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
     glyph, style = step_style(step.status) if step.status != "finished" else (" ", "")
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:
-        words = words_row(columns, name, figures.words(step))
+        words = words_row(columns, name, figures.figures_text(step))
         return selectable([(words, "")], selected=selected, glyph=(glyph, style))
     if step.ops:
         arrived = counts.bytes_ratio(step)

@@ -236,7 +236,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
     if (step := progress.done.get(index)) is not None:
         glyph, style = step_style(step.status)
         if step.ops and not step.settings.uniform:
-            return line(" ", (glyph, style), " " + words_row(columns, name, figures.words(step)))
+            return line(" ", (glyph, style), " " + words_row(columns, name, figures.figures_text(step)))
         if step.ops:
             values |= numbers(step, step.settings, counts, columns)
         elif reason := figures.failure(step):
@@ -244,7 +244,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
     elif index == progress.current:
         glyph, style = "▸", HEAD
         if progress.snapshot and not planned.settings.uniform:
-            return line(" ", (glyph, style), " " + words_row(columns, name, figures.words(progress.snapshot)))
+            return line(" ", (glyph, style), " " + words_row(columns, name, figures.figures_text(progress.snapshot)))
         if progress.snapshot and planned.settings.reports_own_figures:
             return line(" ", (glyph, style), " " + _reported_row(columns, name, progress.snapshot))
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}

@@ -20,15 +20,15 @@ def account(
 def test_trace_does_not_outweigh_counters_with_fewer_flushes() -> None:
     own = {"trace": (traced(us=2000, others=4000),)}
     noisy = {"idle": busy("sda", 900)}
-    assert account(3.0, 2.0, changes=own, **noisy).complete_by_trace
+    assert account(3.0, 2.0, changes=own, **noisy).trace_is_complete
     fewer, less = account(0.5, 2.0, changes=own, **noisy), account(3.0, 0.5, changes=own, **noisy)
-    assert not (fewer.complete_by_trace or less.complete_by_trace)
+    assert not (fewer.trace_is_complete or less.trace_is_complete)
     assert (fewer.arrival.trace, fewer.arrival.flushes) == (None, 1000)
 
 
 def test_too_few_own_flushes_are_reported_with_possible_ones() -> None:
     few = account(3.0, 2.0, changes={"trace": (traced(us=100, kernel=300, others=5600),)})
-    assert few.lacks_by_trace
+    assert few.trace_lacks_flushes
     assert few.arrival.flushes == 400
 
 

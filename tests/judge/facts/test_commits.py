@@ -20,9 +20,13 @@ def database(*steps: Step) -> DatabaseCommits:
 
 def test_commit_is_one_sync_of_a_growing_log() -> None:
     as_syncs = CommitStep(commits(), CommitSettings(database="x")).as_syncs
-    assert (as_syncs.call, as_syncs.syncs, as_syncs.sync and as_syncs.sync.overwrites) == ("fdatasync", 5000, False)
+    assert (as_syncs.sync_method, as_syncs.syncs, as_syncs.sync and as_syncs.sync.overwrites) == (
+        "fdatasync",
+        5000,
+        False,
+    )
     by_flag = CommitStep(commits(), CommitSettings(database="x", log_flags=("direct", "dsync"))).as_syncs
-    assert (by_flag.call, by_flag.writes_fua, by_flag.syncs) == ("O_DSYNC", True, 5000)
+    assert (by_flag.sync_method, by_flag.writes_fua, by_flag.syncs) == ("O_DSYNC", True, 5000)
 
 
 def lacking_by_trace(*steps: Step, top: str = "ext4", **changes: Any) -> list[bool]:

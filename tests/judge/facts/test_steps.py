@@ -58,19 +58,19 @@ def test_measured_and_synced_steps(changes: dict[str, Any], measured: bool, sync
 )
 def test_sync_call_of_a_step(settings: dict[str, Any], call: str | None, syncs: int, fua: bool) -> None:
     (done,) = steps(step(**settings)).measured
-    assert (done.call, done.syncs, done.writes_fua) == (call, syncs, fua)
+    assert (done.sync_method, done.syncs, done.writes_fua) == (call, syncs, fua)
 
 
 def test_sync_mount_turns_writes_into_o_dsync() -> None:
     plain, direct = step(sync="none"), step(sync="none", open_flags=("direct",))
     found = steps(plain, direct, where=SYNC_MOUNT)
     assert found.has_sync_mount and not steps(plain).has_sync_mount
-    assert [done.call for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
+    assert [done.sync_method for done in found.synced] == ["O_DSYNC", "O_DSYNC"]
     assert found.unsynced_direct == () and len(steps(plain, direct).unsynced_direct) == 1
 
 
 def test_equal_step_of_another_run_is_not_found() -> None:
-    assert steps(step(), step(sync="none")).as_sync_step(step()) is None  # equal, but not the same step
+    assert steps(step(), step(sync="none")).as_write_step(step()) is None  # equal, but not the same step
     own = step()
-    found = steps(own).as_sync_step(own)
+    found = steps(own).as_write_step(own)
     assert found is not None and found.step is own

@@ -61,7 +61,7 @@ def test_flushes_are_own_only_if_no_other_may_be(
 def test_bios_of_a_partition_are_traced_at_the_disk() -> None:
     storage = target(filesystem(below=("sda1",)), block("sda1", "partition", "sda"), disk())
     found = top(storage, traced("sda1"), traced(us=SYNCS, others=4000))
-    assert found.complete_by_trace
+    assert found.trace_is_complete
     twice = target(
         filesystem("btrfs", below=("sda1", "sda2")),
         block("sda1", "partition", "sda"),

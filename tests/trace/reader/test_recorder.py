@@ -58,23 +58,23 @@ def test_counters_list_only_devices_that_did_something(monkeypatch: pytest.Monke
     monkeypatch.setattr("os.path.isdir", lambda path: True)
     counters = HostCounters()
     texts["/proc/diskstats"] = texts["/proc/diskstats"].replace("busy 1 0 8 1 2 0 16 3", "busy 1 0 8 1 12 0 96 33")
-    found = counters.take()
+    found = counters.changes_since_last_call()
     assert found["devices"] == [["busy", 0, 0, 10, 40, 30, 0, 0, 0, 0, 0, 0]]
     assert found["pressure_ms"] == [None] * 5
 
 
 def test_what_processes_moved_names_their_devices(tmp_path: Path) -> None:
     processes = Processes(set())
-    assert processes.take_busiest() == []
+    assert processes.busiest_since_last_call() == []
     processes._scan_cost_s = 0.0
     with (tmp_path / "file").open("wb") as file:
         file.write(bytes(1 << 20))
         file.flush()
         os.fsync(file.fileno())
-        moved = {one["pid"]: one for one in processes.take_busiest() or ()}
+        moved = {one["pid"]: one for one in processes.busiest_since_last_call() or ()}
     if os.getpid() in moved:  # not in memory
         assert moved[os.getpid()]["written"] >= 1 << 20 and moved[os.getpid()]["devices"]
-    assert Processes({os.getpid()}).take_busiest() == []
+    assert Processes({os.getpid()}).busiest_since_last_call() == []
 
 
 @pytest.fixture

@@ -59,7 +59,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
     complete = [accounts for accounts in proven.steps if accounts[level].outcome == "complete"]
     noisy = [accounts for accounts in complete if accounts[level].others_wrote]
     # prefer steps with counted flushes; FUA writes, which no device counts, only add lines of evidence
-    steps = noisy or [accounts for accounts in complete if accounts[level].complete_by_counters] or complete
+    steps = noisy or [accounts for accounts in complete if accounts[level].counters_are_complete] or complete
     deepest = [accounts[level] for accounts in steps]
     first, arrival = deepest[0], deepest[0].arrival
     where, per_sync = words.devices(arrival.devices), words.between([account.arrival.per_sync for account in deepest])

@@ -103,7 +103,7 @@ def _trace_clause(arrival: Arrival) -> str:
 
 def _dropped_by(case: Case, account: FlushAccount) -> str:
     pairs = _withholding_layers(case)
-    if pairs and not account.lacks_by_trace:
+    if pairs and not account.trace_lacks_flushes:
         return words.label(pairs[0].above)
     filesystem = account.level.filesystem
     if ext.has_no_journal(filesystem) or ext.has_external_journal(filesystem):

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.account import ENOUGH_SHARE
-from fstui.judge.facts.steps import MIN_SYNCS, SyncStep
+from fstui.judge.facts.steps import MIN_SYNCS, WriteStep
 from fstui.judge.speed.stalls import is_starved
 from fstui.measure.kinds.sysbench import SysbenchFigures
 from fstui.model.quantities import rate, ratio
@@ -60,7 +60,7 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious" if lacks_flushes else None,
         confidence="medium",
         steps=[by_flag.step, by_call.step],
-        evidence=[_evidence_line(sync_step, case.flushes.per_sync(sync_step)) for sync_step in (by_call, by_flag)],
+        evidence=[_evidence_line(write_step, case.flushes.per_sync(write_step)) for write_step in (by_call, by_flag)],
         next=(
             "Run odirect-truth here: it counts what arrives of both. Until then, use fdatasync or fsync (InnoDB: "
             "innodb_flush_method = O_DIRECT or fsync).",
@@ -76,14 +76,14 @@ def _is_disturbed(case: Case, *steps: Step) -> bool:
     return any(isinstance(figures, SysbenchFigures) and figures.crowded for figures in figures_of_steps)
 
 
-def _buffered_rewrites(case: Case) -> dict[Call | None, SyncStep]:
+def _buffered_rewrites(case: Case) -> dict[Call | None, WriteStep]:
     """Return the first step of each sync method in which one writer rewrote blocks through the page cache."""
-    steps: dict[Call | None, SyncStep] = {}
-    for sync_step in case.steps.measured:
-        settings = sync_step.settings
+    steps: dict[Call | None, WriteStep] = {}
+    for write_step in case.steps.measured:
+        settings = write_step.settings
         is_rewrite = settings.offsets != "append" and settings.sync_every == 1
-        if is_rewrite and not sync_step.direct and sync_step.syncs >= MIN_SYNCS:
-            steps.setdefault(sync_step.call, sync_step)
+        if is_rewrite and not write_step.direct and write_step.syncs >= MIN_SYNCS:
+            steps.setdefault(write_step.sync_method, write_step)
     return steps
 
 
@@ -101,11 +101,11 @@ def _explanation(per_sync: float | None) -> str:
     )
 
 
-def _expects_flushes(case: Case, sync_step: SyncStep) -> bool:
-    accounts = case.flushes.accounts(sync_step)
+def _expects_flushes(case: Case, write_step: WriteStep) -> bool:
+    accounts = case.flushes.accounts(write_step)
     return any(account.counted and account.expected and account.expected.low > 0 for account in accounts)
 
 
-def _evidence_line(sync_step: SyncStep, per_sync: float | None) -> str:
+def _evidence_line(write_step: WriteStep, per_sync: float | None) -> str:
     counted = "flushes not counted" if per_sync is None else f"{ratio(per_sync)} flushes each"
-    return f"{sync_step.step.name}: {rate(sync_step.step.rate_per_s)}/s, {counted}"
+    return f"{write_step.step.name}: {rate(write_step.step.rate_per_s)}/s, {counted}"

@@ -8,7 +8,7 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.judge.facts.costs import NAND_PER_S, NAND_PROGRAM_NS, Cost, added_time
-from fstui.judge.facts.steps import SyncStep, has_rate
+from fstui.judge.facts.steps import WriteStep, has_rate
 from fstui.model.quantities import duration_ns, rate, ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
@@ -194,11 +194,11 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     limit_per_s = LINK_TOLERANCE * payload
     buffered = {account.step.name for account in (*case.flushes.buffered_direct, *case.flushes.missing_bytes)}
 
-    def too_fast(steps: Iterable[SyncStep]) -> list[Step]:
-        timed = [sync_step.step for sync_step in steps if has_rate(sync_step.step)]
+    def too_fast(steps: Iterable[WriteStep]) -> list[Step]:
+        timed = [write_step.step for write_step in steps if has_rate(write_step.step)]
         return [step for step in timed if step.name not in buffered and _bytes_per_s(step) > limit_per_s]
 
-    synced = too_fast(sync_step for sync_step in case.steps.synced if sync_step.settings.sync_every == 1)
+    synced = too_fast(write_step for write_step in case.steps.synced if write_step.settings.sync_every == 1)
     direct = too_fast(case.steps.unsynced_direct)
     if not (synced or direct):
         return

@@ -80,10 +80,10 @@ def _remote_filesystem(stack: Stack) -> Node | None:
 
 def _commit_counts(case: Case, filesystem: Node) -> Iterator[tuple[Step, int, int]]:
     """Yield each synced step with the number of its syncs and of its COMMITs, if these were counted."""
-    for sync_step in case.steps.synced:
-        counters = sync_step.step.device(filesystem.id)
+    for write_step in case.steps.synced:
+        counters = write_step.step.device(filesystem.id)
         if counters and counters.commits is not None:
-            yield sync_step.step, sync_step.syncs, counters.commits
+            yield write_step.step, write_step.syncs, counters.commits
 
 
 def _commits_clause(commit_counts: tuple[tuple[Step, int, int], ...]) -> str:

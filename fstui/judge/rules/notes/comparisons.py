@@ -8,7 +8,7 @@ from itertools import pairwise
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import SyncStep
+from fstui.judge.facts.steps import WriteStep
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileioFigures
 from fstui.model.quantities import count, duration_ns, rate, ratio, size
@@ -44,10 +44,14 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
     if case.configuration.breaks_sync:
         return
     overwrites = [
-        sync_step for sync_step in case.steps.synced if sync_step.overwrites_at_full_speed and sync_step.step.rate_per_s
+        write_step
+        for write_step in case.steps.synced
+        if write_step.overwrites_at_full_speed and write_step.step.rate_per_s
     ]
     for by_fsync in overwrites:
-        by_fdatasync = next((sync_step for sync_step in overwrites if _differ_only_in_call(by_fsync, sync_step)), None)
+        by_fdatasync = next(
+            (write_step for write_step in overwrites if _differ_only_in_call(by_fsync, write_step)), None
+        )
         if by_fdatasync is None:
             continue
         times = by_fdatasync.step.rate_per_s / by_fsync.step.rate_per_s
@@ -63,21 +67,21 @@ def fsync_dearer(case: Case) -> Iterator[Conclusion]:
                 scope="step",
                 steps=steps,
                 evidence=(
-                    f"{sync_step.step.name}: {step_rate}, {ratio(case.flushes.per_sync(sync_step) or 0)} flushes each"
-                    for sync_step, step_rate in ((by_fsync, fsync_rate), (by_fdatasync, fdatasync_rate))
+                    f"{write_step.step.name}: {step_rate}, {ratio(case.flushes.per_sync(write_step) or 0)} flushes each"
+                    for write_step, step_rate in ((by_fsync, fsync_rate), (by_fdatasync, fdatasync_rate))
                 ),
                 next=("PostgreSQL: wal_sync_method = fdatasync. MySQL 8.0.26 or later: innodb_use_fdatasync = ON.",),
             )
 
 
-def _differ_only_in_call(by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
+def _differ_only_in_call(by_fsync: WriteStep, by_fdatasync: WriteStep) -> bool:
     first, second = (
         (step.open_flags, step.offsets, step.block_bytes) for step in (by_fsync.settings, by_fdatasync.settings)
     )
-    return (by_fsync.call, by_fdatasync.call) == ("fsync", "fdatasync") and first == second
+    return (by_fsync.sync_method, by_fdatasync.sync_method) == ("fsync", "fdatasync") and first == second
 
 
-def _sends_more_flushes(case: Case, by_fsync: SyncStep, by_fdatasync: SyncStep) -> bool:
+def _sends_more_flushes(case: Case, by_fsync: WriteStep, by_fdatasync: WriteStep) -> bool:
     """Return whether fsync sent more flushes, and no other process added any at the topmost level."""
     if any(account.others_wrote for step in (by_fsync, by_fdatasync) for account in case.flushes.accounts(step)[:1]):
         return False

@@ -123,9 +123,9 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
 def _what_flushes_show(case: Case) -> str:
     proven, noisy = case.flushes.proof, case.flushes.noisy_accounts
     accounts = [levels[proven.depth - 1] for levels in proven.steps] if proven and proven.depth else noisy
-    if any(account.complete_by_trace for account in accounts):
+    if any(account.trace_is_complete for account in accounts):
         return "The kernel's trace tells their flushes from fstui's."
-    if any(account.complete_by_counters for account in accounts):
+    if any(account.counters_are_complete for account in accounts):
         return "Only steps and layers with barely more flushes and bytes than fstui sent are evidence."
     return "Too few flushes still prove a fault; enough flushes prove nothing."
 

@@ -115,8 +115,8 @@ def _consequence(error: Failure, *, is_loss: bool, is_refusal: bool) -> str:
 
 
 def _writes_are_synced(case: Case, step: Step) -> bool:
-    sync_step = case.steps.as_sync_step(step)
-    flags = sync_step.settings.open_flags if sync_step else ()
+    write_step = case.steps.as_write_step(step)
+    flags = write_step.settings.open_flags if write_step else ()
     return case.steps.has_sync_mount or "dsync" in flags or "sync" in flags
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.steps import SyncStep, has_rate
+from fstui.judge.facts.steps import WriteStep, has_rate
 from fstui.model.quantities import count, duration_ns, rate, seconds, size
 from fstui.model.steps import Step
 
@@ -52,14 +52,14 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     """
     if case.evidence.rate_limit or case.configuration.stub_signs:  # a limit sets the pace, not the scenario
         return
-    for sync_step in case.steps.measured:
-        step, latency = sync_step.step, sync_step.step.latency_ns
-        if sync_step.settings.ops_per_s and sync_step.call and latency:
+    for write_step in case.steps.measured:
+        step, latency = write_step.step, write_step.step.latency_ns
+        if write_step.settings.ops_per_s and write_step.sync_method and latency:
             p50, worst = duration_ns(latency.p50), duration_ns(latency.max)
             p99 = f", p99 {duration_ns(latency.p99)}" if latency.p99 is not None else ""
             yield Conclusion(
                 title=f"p50 {p50}{p99}, worst {worst}",
-                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}, in {count(sync_step.syncs)} "
+                sentence=f"A write with its sync took {p50} (p50{p99}), at worst {worst}, in {count(write_step.syncs)} "
                 f"syncs during {words.time_measured([step])}.",
                 scope="step",
                 steps=[step],
@@ -91,8 +91,8 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     """
     if case.evidence.rate_limit:  # fstui paused for other processes, which may explain the change.
         return
-    for sync_step in case.steps.measured:
-        step, change = sync_step.step, rate_change(sync_step)
+    for write_step in case.steps.measured:
+        step, change = write_step.step, rate_change(write_step)
         if change:
             before, after, elapsed = rate(change.before_per_s), rate(change.after_per_s), seconds(change.start_s)
             fell = change.after_per_s < change.before_per_s
@@ -122,9 +122,9 @@ class RateChange(NamedTuple):
     bytes_before: int
 
 
-def rate_change(sync_step: SyncStep) -> RateChange | None:
+def rate_change(write_step: WriteStep) -> RateChange | None:
     """Split the intervals of a long step where two medians fit their rates best. Return None if there is no change."""
-    step, settings = sync_step
+    step, settings = write_step
     if step.elapsed_s < MIN_STEP_S or settings.ops_per_s or not has_rate(step):
         return None
     intervals = _intervals(step)

@@ -66,7 +66,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     To make the writes durable, add O_DSYNC, or call fdatasync after the write.
     """
-    direct = [sync_step.step for sync_step in case.steps.sync_steps if sync_step.is_unsynced_direct]
+    direct = [write_step.step for write_step in case.steps.write_steps if write_step.is_unsynced_direct]
     steps = [step for step in direct if step.ops and not case.flushes.synced_by_flag(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
         rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)

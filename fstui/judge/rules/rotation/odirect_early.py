@@ -98,12 +98,14 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
 def _compared_with_synced(case: Case, pace: Pace) -> str:
     offsets = "same" if pace.is_one_block else "random"
     synced = [
-        sync_step
-        for sync_step in case.steps.synced
-        if sync_step.settings.offsets == offsets and sync_step.step.rate_per_s > 0
+        write_step
+        for write_step in case.steps.synced
+        if write_step.settings.offsets == offsets and write_step.step.rate_per_s > 0
     ]
     if not synced:
         return ""
-    step = min(synced, key=lambda sync_step: not sync_step.direct).step  # O_DIRECT with a sync is the most similar step
+    step = min(
+        synced, key=lambda write_step: not write_step.direct
+    ).step  # O_DIRECT with a sync is the most similar step
     times = pace.step.rate_per_s / step.rate_per_s
     return f" The rate is {times:.1f} × that of {step.name}, {rate(step.rate_per_s)}/s."

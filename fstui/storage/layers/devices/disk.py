@@ -76,7 +76,7 @@ class DiskReader(DeviceReader):
         tree, directory = self.tree, f"/sys/block/{name}"
         path = links.path_of(tree, name)
         link_name = links.link_of(path, name)
-        device_number = tree.word(f"{directory}/dev") or ""
+        device_number = tree.stripped(f"{directory}/dev") or ""
         properties, database = udev_properties(tree, device_number), f"{DATABASE}/b{device_number}"
         model_name = _model_name(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         model, cache_enabled = models.find(model_name), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
@@ -98,7 +98,9 @@ class DiskReader(DeviceReader):
             next((reading for reading in firmware if reading and models.find_fault(model_name, reading.value)), None),
         )
         return LayerDescription(
-            kind=(re.split(r"\d", name, maxsplit=1)[0] or name) if is_unknown else self.row.name,  # drbd of drbd0
+            kind=(re.split(r"\d", name, maxsplit=1)[0] or name)
+            if is_unknown
+            else self.layer_kind.name,  # drbd of drbd0
             below=self.slaves(name),
             readings=(*self.queue_readings(name), *without_none(disk_readings)),
             state=without_none([state]),
@@ -118,7 +120,7 @@ class DiskReader(DeviceReader):
 def _feature_readings(tree: Tree, directory: str) -> tuple[Reading, ...]:
     """Return whether the host offers a flush, and whether it lets the guest switch the cache of the disk."""
     path = f"{directory}/device/features"
-    bits = tree.word(path) or ""
+    bits = tree.stripped(path) or ""
     if not bits or set(bits) - {"0", "1"} or len(bits) <= max(_FEATURES.values()):
         return ()
     named_bits = ((what, "yes" if bits[bit] == "1" else "no") for what, bit in _FEATURES.items())
@@ -133,8 +135,8 @@ def _vmbus_readings(path: str, directory: str) -> tuple[Reading, ...]:
 
 
 def _model_name(tree: Tree, directory: str) -> str | None:
-    model = tree.word(f"{directory}/device/model")
-    vendor = tree.word(f"{directory}/device/vendor")
+    model = tree.stripped(f"{directory}/device/model")
+    vendor = tree.stripped(f"{directory}/device/vendor")
     # libata reports the vendor ATA for every disk; PCI and virtio report a number
     if model is None or vendor is None or vendor == "ATA" or vendor.startswith("0x") or model.startswith(vendor):
         return model
@@ -143,7 +145,7 @@ def _model_name(tree: Tree, directory: str) -> str | None:
 
 def _identity(tree: Tree, directory: str) -> str:
     """Return an identifier that no other disk has; empty if there is none."""
-    words = (tree.word(f"{directory}/{path}") for path in ("wwid", "device/wwid", "serial", "device/serial"))
+    words = (tree.stripped(f"{directory}/{path}") for path in ("wwid", "device/wwid", "serial", "device/serial"))
     return next(filter(None, words), "")
 
 
@@ -198,7 +200,7 @@ class Drive(LayerKind, frozen=True, kw_only=True):
         commands = [command for node in nodes for command in (*cache_commands(node), health.health_command(node))]
         return tuple(command for command in commands if command is not None)
 
-    def keeps_each_write(self, node: Node) -> bool:
+    def is_each_write_durable(self, node: Node) -> bool:
         """Return whether each write may be durable at once, because a server on this host provides the disk.
 
         Earlier versions of fstui saved the server's storage as layers below such a disk. How the server handles a write

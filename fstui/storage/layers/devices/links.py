@@ -150,9 +150,9 @@ def _pcie_readings(tree: Tree, device: str) -> tuple[Reading, ...]:
 def _usb_readings(tree: Tree, device: str) -> tuple[Reading, ...]:
     speed = tree.reading("link_rate", f"{device}/speed")
     rate = Reading(what="link_rate", value=f"{speed.value} Mb/s", path=speed.path) if speed is not None else None
-    words = (tree.word(f"{device}/{file}") for file in ("manufacturer", "product"))
+    words = (tree.stripped(f"{device}/{file}") for file in ("manufacturer", "product"))
     names = " ".join(dict.fromkeys(filter(None, words)))
-    ids = ":".join(filter(None, (tree.word(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
+    ids = ":".join(filter(None, (tree.stripped(f"{device}/{file}") for file in ("idVendor", "idProduct"))))
     bridge = f"{ids} {names}".strip()
     bridge_reading = (Reading(what="usb_bridge", value=bridge, path=device),) if bridge else ()
     return (*_rate_readings("usb", rate), *bridge_reading)

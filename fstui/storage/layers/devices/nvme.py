@@ -45,7 +45,7 @@ class HeadReader(DeviceReader):
         return LayerDescription(
             below=paths,
             readings=self.queue_readings(name),
-            identity=self.tree.word(f"/sys/block/{name}/wwid") or "",
+            identity=self.tree.stripped(f"/sys/block/{name}/wwid") or "",
             roles=dict.fromkeys(paths, "path"),
         )
 

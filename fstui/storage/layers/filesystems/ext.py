@@ -67,7 +67,7 @@ def _journal_name(tree: Tree, device: str) -> str:
     it is not the name of a device: ``sda1-8``, where 8 is the inode of the journal.
     """
     task = tree.integer(_journal_task(device))
-    name = (tree.word(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
+    name = (tree.stripped(f"/proc/{task}/comm") or "") if task is not None and task > 0 else ""
     return name.removeprefix("jbd2/") if name.startswith("jbd2/") and len(name) != _TRUNCATED_LENGTH else ""
 
 

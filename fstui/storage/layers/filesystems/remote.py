@@ -40,9 +40,9 @@ def answered_by(node: Node) -> str:
 class RemoteReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
         """Return the server or the program. A program of the type fuseblk uses a device of this host."""
-        fuse = self.row.name.startswith("fuse")
+        fuse = self.layer_kind.name.startswith("fuse")
         reason = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
-        device = self.sources.names.by_number(mount.device) if self.row.name == "fuseblk" else None
+        device = self.sources.names.by_number(mount.device) if self.layer_kind.name == "fuseblk" else None
         name = mount.source or mount.fstype
         bottom = Node(
             id=f"remote:{name}",
@@ -60,13 +60,13 @@ class RemoteReader(FilesystemReader):
             name, equals, value = option.partition("=")
             if equals and name in _READING_OF:
                 options[_READING_OF[name]] = value
-        if self.row.name in _NFS:
+        if self.layer_kind.name in _NFS:
             options["sync_option"] = "sync" if "sync" in mount.all_options else "async"
             options["hard"] = "soft" if {"soft", "softerr"}.intersection(mount.super_options) else "hard"
-        if self.row.name in _CIFS and "nostrictsync" in mount.super_options:
+        if self.layer_kind.name in _CIFS and "nostrictsync" in mount.super_options:
             options["strict_sync"] = "no"
         readings = [Reading(what=what, value=value, path=MOUNTINFO) for what, value in options.items()]
-        if self.row.name in _NFS and (counts := self._counts.get(mount.mount_point)) is not None:
+        if self.layer_kind.name in _NFS and (counts := self._counts.get(mount.mount_point)) is not None:
             readings.append(Reading(what="commit_count", value=str(counts.commits), path=MOUNTSTATS))
         return tuple(readings)
 

@@ -80,7 +80,7 @@ class BcacheReader(DeviceReader):
         return LayerDescription(
             below=slaves,
             readings=(*self._cache_settings(f"/sys/block/{name}/bcache"), *self.queue_readings(name)),
-            identity=self.tree.word(f"/sys/block/{name}/bcache/backing_dev_uuid") or "",
+            identity=self.tree.stripped(f"/sys/block/{name}/bcache/backing_dev_uuid") or "",
             roles={slave: role for slave in slaves if (role := self._role(slave))},
         )
 

@@ -82,10 +82,10 @@ PVMOVE = "pvmove"
 class DmReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
         directory, slaves = f"/sys/block/{name}/dm", self.slaves(name)
-        uuid = self.tree.word(f"{directory}/uuid") or ""
-        label = self.tree.word(f"{directory}/name") or name
-        names = {slave: self.tree.word(f"/sys/block/{slave}/dm/name") or "" for slave in slaves}
-        kind = dm_tables.target_of(uuid, names.values())
+        uuid = self.tree.stripped(f"{directory}/uuid") or ""
+        label = self.tree.stripped(f"{directory}/name") or name
+        names = {slave: self.tree.stripped(f"/sys/block/{slave}/dm/name") or "" for slave in slaves}
+        kind = dm_tables.kind_by_names(uuid, names.values())
         target = Reading(what="target", value=kind.removeprefix("dm-"), path=f"{directory}/uuid")
         roles = {slave: role for slave, below in names.items() if (role := dm_tables.role_by_name(kind, below))}
         suspended = self.tree.reading("suspended", f"{directory}/suspended", only=("1",))
@@ -120,7 +120,7 @@ class DmReader(DeviceReader):
 
         Roles by name are kept only if the names identified the right target.
         """
-        name = dm_tables.unmangle(self.tree.word(f"/sys/block/{node.id}/dm/name") or "")
+        name = dm_tables.unmangle(self.tree.stripped(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
             has_answer = claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None

@@ -185,7 +185,7 @@ def unmangle(name: str) -> str:
     return re.sub(_MANGLED, lambda match: chr(int(match[1], 16)), name)
 
 
-def target_of(uuid: str, names_below: Collection[str]) -> str:
+def kind_by_names(uuid: str, names_below: Collection[str]) -> str:
     """Return the kind by names, such as ``dm-crypt``; ``dm`` if the names do not identify it."""
     if not uuid.startswith("LVM-"):
         return next((kind for prefix, kind in _BY_UUID if uuid.startswith(prefix)), "dm")

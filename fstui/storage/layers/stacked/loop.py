@@ -146,7 +146,7 @@ class LoopReader(DeviceReader):
         if file is not None and sectors is not None and file.size_bytes < sectors * SECTOR_BYTES:
             return True
         mount = self.sources.mount_of_path(path)
-        mount_of_loop = self.sources.mount_of_device(self.tree.word(f"/sys/block/{name}/dev") or "")
+        mount_of_loop = self.sources.mount_of_device(self.tree.stripped(f"/sys/block/{name}/dev") or "")
         return mount is not None and mount_of_loop is not None and mount.line > mount_of_loop.line
 
     def _file_layer(self, name: str, path: str) -> Node:

@@ -74,12 +74,12 @@ _WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
 class MdReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
         directory, slaves = f"/sys/block/{name}/md", self.slaves(name)
-        flags = {slave: (self.tree.word(_state_file(directory, slave)) or "").split(",") for slave in slaves}
+        flags = {slave: (self.tree.stripped(_state_file(directory, slave)) or "").split(",") for slave in slaves}
         settings = [self.tree.reading(what, f"{directory}/{what}") for what in _SETTINGS]
         # writes do not wait for a write-mostly member of a mirror whose bitmap has a backlog (md(4))
         has_backlog = bool(self.tree.integer(f"{directory}/bitmap/backlog"))
         written_behind = _flag_readings(flags, "write_mostly", "written_behind", directory) if has_backlog else ()
-        member = "mirror leg" if self.tree.word(f"{directory}/level") in _MIRRORS else "stripe"
+        member = "mirror leg" if self.tree.stripped(f"{directory}/level") in _MIRRORS else "stripe"
         state = (
             self.tree.reading("degraded", f"{directory}/degraded", unless=("0",)),
             *_flag_readings(flags, "faulty", "faulty", directory),
@@ -90,7 +90,7 @@ class MdReader(DeviceReader):
             below=slaves,
             readings=(*without_none(settings), *written_behind, *self.queue_readings(name)),
             state=without_none(state),
-            identity=self.tree.word(f"{directory}/uuid") or "",
+            identity=self.tree.stripped(f"{directory}/uuid") or "",
             roles={slave: next((role for role in _ROLES if role in flags[slave]), member) for slave in slaves},
         )
 

@@ -58,7 +58,7 @@ class Volume(LayerKind, frozen=True, kw_only=True):
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         return sync_path(node, "flush")
 
-    def keeps_each_write(self, node: Node) -> bool:
+    def is_each_write_durable(self, node: Node) -> bool:
         """Return whether sync=always is in effect: each write is in the intent log before it is acknowledged."""
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 

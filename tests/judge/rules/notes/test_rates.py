@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from fstui.judge import judge
-from fstui.judge.facts.steps import SyncStep
+from fstui.judge.facts.steps import WriteStep
 from fstui.judge.rules.notes.rates import RateChange, rate_change
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.host import Process
@@ -112,7 +112,7 @@ def test_rate_change_needs_one_writer_for_long_enough(made: Callable[[list[float
 
 def change(step: Step) -> RateChange | None:
     assert isinstance(step.settings, SyncWrites)
-    return rate_change(SyncStep(step, step.settings))
+    return rate_change(WriteStep(step, step.settings))
 
 
 def test_change_has_both_medians_and_its_time_and_bytes() -> None:
