@@ -36,13 +36,13 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     source: str
 
     @property
-    def states_enough(self) -> bool:
-        """Whether a threshold states what is fast enough, not only what is too slow."""
+    def defines_fast_enough(self) -> bool:
+        """Whether a threshold defines what is fast enough, not only what is too slow."""
         return self.p99_ms is not None or self.least_per_s is not None
 
     @property
     def has_threshold(self) -> bool:
-        return self.states_enough or self.longest_ms is not None
+        return self.defines_fast_enough or self.longest_ms is not None
 
 
 @cache
@@ -60,14 +60,14 @@ def product_fits(case: Case) -> Iterator[Fit]:
             yield _fit(product, write_step)
 
 
-def with_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
+def add_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
     """Add the products for which the storage is fast enough or too slow. The title names only one product."""
     enough = [fit.product for fit in fits if fit.answer in ("fits", "light-load")]
     too_slow = [fit.product for fit in fits if fit.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
-    stating_enough = [product.name for product in products() if product.states_enough]
-    title = next((f"; too slow for {name}" for name in too_slow if name in stating_enough), "")
+    with_definition = [product.name for product in products() if product.defines_fast_enough]
+    title = next((f"; too slow for {name}" for name in too_slow if name in with_definition), "")
     title = title or next((f"; enough for {name}" for name in enough), "")
     lists = (("Too slow for", too_slow), ("Enough for", enough))
     sentences = [f"{intro} {', '.join(names)}." for intro, names in lists if names]
@@ -124,7 +124,7 @@ def _fit(product: Product, write_step: WriteStep) -> Fit:
     answer: Fitness = "no-threshold"
     if not all(limit.is_met for limit in limits):
         answer = "not-known" if is_starved(write_step.step) else "does-not-fit"
-    elif limits and not product.states_enough:
+    elif limits and not product.defines_fast_enough:
         answer = "within-limit"
     elif limits:
         answer = "fits" if write_step.step.rate_per_s >= recommended else "light-load"

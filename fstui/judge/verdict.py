@@ -13,7 +13,7 @@ from fstui.judge.facts import Case
 from fstui.judge.facts.account import FlushAccount
 from fstui.judge.facts.stack import Level
 from fstui.judge.facts.steps import MIN_SYNCS
-from fstui.judge.fitness import product_fits, with_products
+from fstui.judge.fitness import add_products, product_fits
 from fstui.judge.rules import all_rules
 from fstui.judge.speed import speed
 from fstui.model.judgement import NOT_DURABLE, VERDICTS, Confidence, Finding, Judgement, Verdict
@@ -63,7 +63,7 @@ def judge(evidence: Evidence) -> Judgement:
         confidence=why.confidence,
         sentence=f"{opening} {why.sentence}".strip(),
         findings=findings if decisive or not case.steps.all else (*findings, why),
-        speed=with_products(answer, fits),
+        speed=add_products(answer, fits),
         fit=fits,
     )
 

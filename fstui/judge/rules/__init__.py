@@ -1,4 +1,4 @@
-"""The rules, in one folder per question. ``fstui explain`` lists what is here.
+"""The rules, in one folder per question. ``fstui explain`` lists them.
 
 To add a rule, write a function that declares it (``declaration.rule``) and its tests in the same place under
 ``tests/judge/rules``. Its page is the docstring of its file, or its own docstring in a file with several rules. A file
@@ -27,7 +27,7 @@ QUESTIONS = {
     "rotation": "Is a rotating disk faster than its platter allows?",
     "device": "Is what the device, its link and its provider report credible?",
     "database": "Are a database's commits durable?",
-    "speed": "Is it slow?",
+    "speed": "Is the storage slow?",
     "notes": "Which other facts matter?",
 }
 """The questions by folder. Of two findings of equal weight, the one that answers the earlier question comes first."""
@@ -43,7 +43,7 @@ RENAMED = {
     "slower-than-class": "is-it-slow",
     "stalls": "is-it-slow",
 }
-"""Old rule names, which saved runs may contain, and today's."""
+"""The current names of rules by their old names, which saved runs may contain."""
 _MARKDOWN = str.maketrans("", "", "`*#")
 _DEFECTS = "defects"
 """The module that reports the rows of ``defects.toml``. It has no page of its own."""

@@ -65,7 +65,7 @@ def speed(case: Case, verdict: Verdict) -> Speed:
         return _without_cpu(stalled[0].step, stalled[0].line, stalled[0].without_cpu_ns)
     if case.configuration.breaks_sync:
         return Speed(
-            title="its syncs make nothing durable",
+            title="the syncs make nothing durable",
             sentence="The syncs make nothing durable, so their time does not show the disk's speed.",
         )
     return _compared(case, verdict, yardsticks)
@@ -122,8 +122,8 @@ def _device_sentence(stalled: StalledStep) -> str:
     device, longest_ns = slowest
     took = duration_ns(longest_ns)
     if longest_ns >= DEVICE_SHARE * stalled.longest_ns:
-        return f" {device} itself took {took} to answer."
-    return f" {device} itself never took longer than {took}: the delay was in a layer above, or for lack of a CPU."
+        return f" {device} itself took {took} for one request."
+    return f" {device} itself never took longer than {took}: the delay was in a layer above, or due to a lack of CPU."
 
 
 def _slow(case: Case, slow: Yardstick, yardsticks: Sequence[Yardstick]) -> Speed:
@@ -180,11 +180,12 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
             next=(RECORD_A_BASELINE,),
         )
     if verdict in NOT_TRUSTED:
-        return Speed(title=_IN_DOUBT, sentence="Something other than the disk may answer its syncs.")
+        return Speed(title=_IN_DOUBT, sentence="Something other than the disk may acknowledge the syncs.")
     best = fastest_small_step(case)
     if best is None:
         return Speed(
-            title="no small writes were synced", sentence="Its blocks are too large to compare, or not each was synced."
+            title="no small writes were synced",
+            sentence="The blocks are too large to compare, or not every write was synced.",
         )
     return _compared_with_all_kinds(case, best)
 

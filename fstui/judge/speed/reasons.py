@@ -29,7 +29,7 @@ class Reason(NamedTuple):
 
 
 def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
-    """Return all known reasons. Limits come first, because a user has configured them."""
+    """Return all known reasons. Limits come first, because they were set on purpose."""
     return (*_limits(case, step), *_faults(case), *_busy_devices(case), *_other_writers(case, step), *_remote(case))
 
 
@@ -95,6 +95,6 @@ def _others(case: Case, text: str, evidence: str) -> Reason:
 def _remote(case: Case) -> Iterator[Reason]:
     remote_nodes = [node for node in case.stack.nodes if node.layer == "remote" or kind(node.kind).remote]
     if remote_nodes:
-        where, row = words.label(remote_nodes[0]), kind(remote_nodes[0].kind)
-        server = f"the network and {row.answered_by}" if row.across_network else row.answered_by
+        where, remote_kind = words.label(remote_nodes[0]), kind(remote_nodes[0].kind)
+        server = f"{'the network and ' if remote_kind.across_network else ''}{remote_kind.answered_by}"
         yield Reason(f"{where} also waits for {server}", f"remote: {where}", f"Look at {server}.")

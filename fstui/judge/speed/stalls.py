@@ -15,7 +15,7 @@ from fstui.model.steps import STARVED_SHARE, Step
 LONGEST_PAUSE = "the longest pause of a healthy device"
 """The yardstick for stalls."""
 CPU_SHARE = 0.5
-"""If this share of a stall was spent without a CPU, the storage may have answered long before the stall ended."""
+"""If this share of a stall was spent without a CPU, the storage may have finished long before the stall ended."""
 STOLEN_SHARE = 0.05
 """Steal time counts only if it is at least this share of the step. A shorter time is spread over many operations and
 explains no single stall."""

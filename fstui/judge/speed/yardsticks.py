@@ -231,6 +231,6 @@ def _work_per_sync(case: Case, write_step: WriteStep) -> float:
 
 
 def _may_write_parity(node: Node) -> bool:
-    """Return whether the layer spreads data over several devices, not counting a pool's log, cache and spares."""
+    """Return whether the layer adds bytes and spreads data over several devices, not counting log, cache and spares."""
     data = [name for name in node.below if node.below_roles.get(name) not in {"slog", "l2arc", "spare"}]
     return len(data) > 1 and kind(node.kind).may_add_bytes(node)

@@ -6,8 +6,8 @@ the syncs were acknowledged. For O_DIRECT without a sync, a shortage only means 
 cache.
 
 ## How it was measured
-Sectors written (field 7 of `/sys/block/X/stat`), compared with the bytes of the step. Devices that share the
-data are added up; each member of a mirror must receive all of it. The data is new and incompressible, and there is one
+Sectors written (field 7 of `/sys/block/X/stat`) are compared with the bytes of the step. Devices that share the data
+are added up; each member of a mirror must receive all of it. The data is new and incompressible, and there is one
 writer.
 
 ## What it proves, and what it does not
@@ -24,7 +24,7 @@ Look for a filter that fakes the sync calls (`grep Seccomp /proc/self/status`) a
 
 ## Details
 - If only every n-th write is followed by a sync, one block per sync has to arrive. A block that is rewritten between
-  two syncs may reach the disk once, with O_DIRECT too (a loop device without direct-io, ext4 with `data=journal`).
+  two syncs may reach the disk once, even with O_DIRECT (loop without direct-io, ext4 with `data=journal`).
 - Bytes are also missing if `queue/iostats` was set to 0 and back to 1 within one step.
 """
 

@@ -12,9 +12,9 @@ writers may share a flush):
   of the syncs, are missing
 - otherwise: more than 10 % of the minimum is missing
 
-Each short part of a step with one writer is compared as well. As root, the kernel's trace shows which process
-requested each flush. Then flushes of other processes do not count, and the finding names the layer that did not pass
-the flushes on.
+Each short part of a step with one writer is compared as well. If fstui runs as root, the kernel's trace shows which
+process requested each flush. Then flushes of other processes do not count, and the finding names the layer that did not
+pass the flushes on.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so a shortfall is always real. Without root, the rule does not show which layer drops

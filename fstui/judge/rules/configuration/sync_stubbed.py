@@ -2,15 +2,15 @@
 
 ## What it means
 A library (libeatmydata or a similar one) or a system call filter (seccomp, in containers started with syncs suppressed)
-answers a sync instead of the kernel, and makes nothing durable. The disk was not judged.
+intercepts a sync and returns success, so the sync makes nothing durable. The disk was not judged.
 
 ## How it was measured
 Any of these signs is enough:
 
-- fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL, and neither was observed to clean
-  the pages of a file.
+- fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL. This sign does not count if both
+  calls left no dirty pages of files.
 - After two or more syncs, pages of the file were still dirty (`/proc/self/smaps`), but after three direct system calls
-  none was.
+  no page was.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 
@@ -46,7 +46,7 @@ def sync_stubbed(case: Case) -> Iterator[Conclusion]:
 
 
 def _this_process(case: Case, signs: Sequence[str]) -> Conclusion:
-    sign = case.flushes.shortage or signs[0]  # the flushes are not few if only some syncs are faked
+    sign = case.flushes.shortage or signs[0]  # there is no shortage if only some syncs are faked
     return Conclusion(
         title="syncs of this process are stubbed out",
         sentence="A library or a filter intercepts this process's syncs, which never reach the kernel "
@@ -67,8 +67,8 @@ def _another_process(process: Process, signs: Sequence[str]) -> Conclusion:
     name = words.process_label(process)
     return Conclusion(
         title=f"syncs of {name} are stubbed out",
-        sentence=f"{name} has loaded a library that answers syncs without performing them. Nothing that it writes is "
-        "made durable, whatever the disk does for other processes.",
+        sentence=f"{name} has loaded a library that stubs syncs. Nothing that {name} writes is made durable, "
+        "whatever the disk does for other processes.",
         verdict="not-durable",
         scope="process",
         evidence=signs,

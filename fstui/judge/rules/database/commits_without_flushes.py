@@ -5,13 +5,13 @@ A database acknowledged commits before they were durable. There are two cases:
 
 - Its settings require durable commits, but its syncs never reach the device.
 - Its settings let it acknowledge a commit before the flush: `sync_binlog`, `innodb_flush_log_at_trx_commit`, `fsync`,
-  `synchronous_commit`, SQLite's `synchronous`. For an existing server this is the verdict; for a throwaway server that
-  fstui started with these settings, it concerns that step only.
+  `synchronous_commit`, SQLite's `synchronous`. For an existing server, the verdict is about the server's process;
+  for a throwaway server that fstui started with these settings, it is about that step only.
 
 ## How it was measured
-Steps with one client and at least 20 commits. A commit is expected to send as many flushes as one sync of a growing log
-does on this filesystem. A step of the same run with the same system call or open flags shows that such syncs arrive.
-Settings were read from the server, libraries from its `/proc/PID/maps`.
+Only steps with one client and at least 20 commits are judged. A commit is expected to send as many flushes as one sync
+of a growing log does on this filesystem. A step of the same run with the same system call or open flags shows that such
+syncs arrive. Settings were read from the server, libraries from its `/proc/PID/maps`.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so a shortage is certain. Many clients share one flush (group commit), so their
@@ -41,32 +41,32 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     missing = case.commits.missing_flushes
     durable = [commits for commits in missing if commits.settings.durable]
     if durable:
-        yield _despite_settings(case, durable)
+        yield _missing_flushes(case, durable)
     of_existing = (commits for commits in case.commits.all if commits.settings.existing and commits.step.ops)
     if existing := [commits for commits in of_existing if commits.settings.lossy]:
-        yield _by_settings(case, existing, throwaway=False)
+        yield _unsafe_settings(case, existing, throwaway=False)
     if throwaway := [commits for commits in missing if not (commits.settings.durable or commits.settings.existing)]:
-        yield _by_settings(case, throwaway, throwaway=True)
+        yield _unsafe_settings(case, throwaway, throwaway=True)
 
 
-def _despite_settings(case: Case, missing: Sequence[CountedCommits]) -> Conclusion:
+def _missing_flushes(case: Case, missing: Sequence[CountedCommits]) -> Conclusion:
     worst = min(missing, key=lambda commits: commits.arrival.per_sync)
-    step, promised, where = worst.step, worst.settings, words.devices(worst.arrival.devices)
-    per_commit, libraries = ratio(worst.arrival.per_sync), promised.preloads
-    cause = "A layer above answers them."
+    step, settings, where = worst.step, worst.settings, words.devices(worst.arrival.devices)
+    per_commit, libraries = ratio(worst.arrival.per_sync), settings.preloads
+    cause = f"A layer above {where} drops flushes."
     if libraries:
-        cause = f"{', '.join(libraries)} is loaded into it and answers its syncs."
+        cause = f"{', '.join(libraries)} is loaded into the server and stubs its syncs."
     return Conclusion(
         title=f"{per_commit} flushes per commit at {where}, {worst.expected:g} expected",
-        sentence=f"{promised.database} is set to durable commits ({', '.join(promised.settings)}), and "
-        f"{count(step.ops)} of them ({step.name}) produced {count(worst.arrival.flushes)} flushes at {where} in "
+        sentence=f"{settings.database} is set to durable commits ({', '.join(settings.settings)}), and "
+        f"{count(step.ops)} commits ({step.name}) produced {count(worst.arrival.flushes)} flushes at {where} in "
         f"{words.time_measured([step])}: {per_commit} each, {worst.expected:g} expected. {cause}",
         verdict="not-durable",
         scope="process",
         steps=[commits.step for commits in missing],
         evidence=(
             *(commits.evidence for commits in missing),
-            *(f"{promised.database}: {library} in /proc/PID/maps" for library in libraries),
+            *(f"{settings.database}: {library} in /proc/PID/maps" for library in libraries),
             *case.commits.comparison(worst),
         ),
         next=(
@@ -76,28 +76,28 @@ def _despite_settings(case: Case, missing: Sequence[CountedCommits]) -> Conclusi
     )
 
 
-def _by_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommits], *, throwaway: bool) -> Conclusion:
+def _unsafe_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommits], *, throwaway: bool) -> Conclusion:
     """Conclude from the server's own settings: about an existing server, or about the step of a throwaway one."""
     steps = [commits.step for commits in all_commits]
     counted = [commits for commits in case.commits.counted if commits.step in steps]
     worst = min(counted, key=lambda commits: commits.arrival.per_sync, default=None)
     example = worst or all_commits[0]
-    step, promised = example.step, example.settings
-    settings = tuple(dict.fromkeys(setting for commits in all_commits for setting in commits.settings.lossy))
+    step, settings = example.step, example.settings
+    all_lossy = tuple(dict.fromkeys(setting for commits in all_commits for setting in commits.settings.lossy))
     origin = "The step was run with these settings." if throwaway else "They were read from the server, not changed."
     return Conclusion(
-        title=f"commits do not wait: {', '.join([step.name for step in steps] if throwaway else settings)}",
-        sentence=f"{promised.database} does not wait until a commit is on the disk ({', '.join(promised.lossy)})"
+        title=f"commits do not wait: {', '.join([step.name for step in steps] if throwaway else all_lossy)}",
+        sentence=f"{settings.database} does not wait until a commit is on the disk ({', '.join(settings.lossy)})"
         f"{_flushes_clause(case, worst)}. {origin} A power cut loses the newest commits: at this rate "
         f"{rate(step.rate_per_s)} for every second of log that is not yet on the disk.",
         verdict="not-durable",
         scope="step" if throwaway else "process",
         steps=steps,
         evidence=(
-            *(f"{promised.database}: {setting}" for setting in promised.lossy),
+            *(f"{settings.database}: {setting}" for setting in settings.lossy),
             *(commits.evidence for commits in counted),
         ),
-        next=(words.durable_commits(settings),),
+        next=(words.durable_commits(all_lossy),),
     )
 
 

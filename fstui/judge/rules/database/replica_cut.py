@@ -1,9 +1,9 @@
 """*not-durable, medium confidence, if a primary with durable settings lost commits; otherwise a note*
 
 ## What it means
-A primary was stopped during acknowledged commits. The clients are the witness: what was acknowledged to them should be
-found on the primary once it has recovered, or on its replica. If the replica has commits that the primary lost, they
-have diverged. Such a primary must not simply rejoin.
+A primary was stopped while it acknowledged commits. The clients are the witness: every commit that was acknowledged to
+them should be on the primary once it has recovered, or on its replica. If the replica has commits that the primary
+lost, the two have diverged. Such a primary must not simply rejoin.
 
 ## How it was measured
 `replica-cut` starts both servers on filesystems of their own and compares the clients' acknowledgements, row by row,
@@ -12,7 +12,7 @@ shut that filesystem down. Everything not yet written is lost, as in a power cut
 
 ## What it proves, and what it does not
 - With `sync_binlog = 1` and `innodb_flush_log_at_trx_commit = 1`, no acknowledged commit may be missing on the primary.
-  If one is missing, something above the disk answers the primary's syncs.
+  If one is missing, a layer above the disk stubs the primary's syncs.
 - What the disk below DIR does with a flush is not tested: that takes `fstui powercut`.
 - kill -9 loses nothing that was written, with any setting.
 - A replica that was not cut first applies everything that it received. After a cut of both servers, it starts without
@@ -65,8 +65,8 @@ def _lost_despite_settings(cuts: Sequence[CutStep]) -> Conclusion:
     return Conclusion(
         title=f"{lost_share} commits lost on a durable primary",
         sentence=f"{figures.title} is set to durable commits ({', '.join(figures.primary_settings)}), and {lost_share} "
-        f"acknowledged ones were missing after {worst.step.name}. Its filesystem keeps what was synced, so something "
-        "answers its syncs.",
+        f"acknowledged commits were missing after {worst.step.name}. The filesystem keeps everything that was synced, "
+        "so a layer above it stubs the server's syncs.",
         verdict="not-durable",
         confidence="medium",
         scope="process",
@@ -82,7 +82,7 @@ def _loss_note(cuts: Sequence[CutStep]) -> Conclusion:
         cuts, key=lambda cut: (cut.figures.lost_everywhere, cut.figures.lost_on_primary, cut.figures.lost_on_replica)
     )
     figures = worst.figures
-    rest = f" {count(figures.on_replica_alone)} are on the replica alone." if figures.on_replica_alone else ""
+    rest = f" {count(figures.on_replica_alone)} are only on the replica." if figures.on_replica_alone else ""
     return Conclusion(
         title=_title(worst, any_lost=any_lost),
         sentence=f"{figures.title} ({', '.join(figures.primary_settings)}), {worst.step.name}: of "

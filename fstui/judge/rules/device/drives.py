@@ -31,7 +31,7 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     Flushes return faster than NAND can be programmed, although the drive has no power-loss protection. It probably
-    answers from its volatile write cache.
+    acknowledges writes from its volatile write cache.
 
     ## How it was measured
     All expected flushes arrived, and one of these is true:
@@ -68,8 +68,8 @@ def consumer_nand_too_fast(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         title=f"{per_s}/s synced on NAND without protection",
         sentence=f"{words.devices(devices)} completed {per_s} synced writes per second in "
-        f"{words.time_measured(steps)}{flush_clause}. Programming a page of NAND takes 200 µs to 1.4 ms: without "
-        "power-loss protection, it probably answers from its volatile cache.",
+        f"{words.time_measured(steps)}{flush_clause}. Programming a page of NAND takes 200 µs to 1.4 ms, so the "
+        "writes were probably acknowledged from a volatile cache.",
         verdict="suspicious",
         confidence="medium",
         steps=steps,
@@ -97,7 +97,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
 
     ## What it means
     A forced write (FUA) takes hardly longer than a plain one, while write + flush takes over five times as long. The
-    drive probably answers a forced write before the data is on the medium.
+    drive probably acknowledges a forced write before the data is on the medium.
 
     ## How it was measured
     The typical times of O_DIRECT (Tw), O_DIRECT + O_DSYNC (Td) and write + fdatasync (Ts) are compared:
@@ -121,10 +121,10 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     """
     lowest = case.stack.lowest
     write, forced, flushed = case.costs.write, case.costs.dsync, case.costs.synced
-    if not (lowest and write and forced and flushed) or any(map(_may_answer_fua_at_once, lowest)):
+    if not (lowest and write and forced and flushed) or any(map(_may_acknowledge_fua_at_once, lowest)):
         return
     sends_fua = all(node.fua and node.write_cache == "write back" for node in lowest)
-    fua_is_free = forced.ns < FUA_TO_WRITE * write.ns and not _explained_by_flash(lowest, write, forced, flushed)
+    fua_is_free = forced.ns < FUA_TO_WRITE * write.ns and not _may_be_on_flash(lowest, write, forced, flushed)
     if not (sends_fua and flushed.ns > FLUSH_TO_FUA * forced.ns and fua_is_free):
         return
     steps = (write.step, forced.step, flushed.step)
@@ -150,7 +150,7 @@ def fua_ignored(case: Case) -> Iterator[Conclusion]:
     )
 
 
-def _may_answer_fua_at_once(node: Node) -> bool:
+def _may_acknowledge_fua_at_once(node: Node) -> bool:
     """Return whether the cache may be protected or cannot be seen, or the host writes everything through."""
     class_ = node.medium.class_ if node.medium is not None else "unknown"
     may_be_array = node.link is None or link(node.link).may_be_an_array
@@ -159,7 +159,7 @@ def _may_answer_fua_at_once(node: Node) -> bool:
     return may_outlive_power_cut(node) or is_over_own_network(node) or is_hidden or forced_by_host
 
 
-def _explained_by_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:
+def _may_be_on_flash(lowest: tuple[Node, ...], write: Cost, forced: Cost, flushed: Cost) -> bool:
     """Return whether the write may be on the NAND already, or the flush programmed nothing either."""
     on_flash = any(node.medium is not None and node.medium.class_ == "ssd" for node in lowest)
     return on_flash and (forced.ns >= NAND_PROGRAM_NS or flushed.ns - write.ns < NAND_PROGRAM_NS)
@@ -178,7 +178,7 @@ def link_exceeded(case: Case) -> Iterator[Conclusion]:
     USB). The rule applies above 110 % of the payload.
 
     ## What it proves, and what it does not
-    Only a driver or a controller with a cache is between the block layer's counters and the link. Compression and
+    The block layer counts the bytes, so the cache is in a driver or a controller below it. Compression and
     deduplication above the link are legitimate, so the finding is a note there.
 
     ## What to do next

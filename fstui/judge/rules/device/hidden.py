@@ -23,14 +23,14 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     """*plausible, low, if the protocol or the provider documents what a sync means (NFS); else cannot-tell, medium*
 
     ## What it means
-    Another machine or a program answers the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see whether the data
-    is written by then.
+    Another machine or a program handles the sync (NFS, CIFS, 9p, virtiofs, FUSE). This host cannot see whether the data
+    is written when the sync returns.
 
     ## How it was measured
     The type and options of the mount, and for NFS the COMMIT calls in `/proc/self/mountstats`.
 
     ## What it proves, and what it does not
-    It proves nothing about the storage. An NFS server must have the data on stable storage before it answers, but this
+    It proves nothing about the storage. An NFS server must have the data on stable storage before it replies, but this
     host cannot check that.
 
     ## What to do next
@@ -46,12 +46,12 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     server, counts = remote.answered_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     promise = service.promise if service and _promise_may_hold(case) else None
-    answer = f"A sync is answered by {server}, and this host cannot see whether the data is written by then."
+    explanation = f"A sync is handled by {server}. This host cannot see whether the data is written when it returns."
     if promise:
-        answer = f"{promise}. This host cannot see whether it does."
+        explanation = f"{promise}. This host cannot check that."
     yield Conclusion(
-        title=f"{filesystem.kind}: {server} answers",
-        sentence=f"{words.label(filesystem)} is served from elsewhere. {answer}{_commits_clause(counts)}",
+        title=f"{filesystem.kind}: {server} handles syncs",
+        sentence=f"{words.label(filesystem)} is served from elsewhere. {explanation}{_commits_clause(counts)}",
         verdict="plausible" if promise else "cannot-tell",
         confidence="low" if promise else "medium",
         steps=(step for step, _, _ in counts),
@@ -103,8 +103,8 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     device, which may be in memory. Counts above and below it cannot be compared.
 
     ## How it was measured
-    By the types of mounted filesystems, the names of block devices and device-mapper targets, and the number of the
-    filesystem that holds the file (`losetup`).
+    By the types of mounted filesystems, the names of block devices and device-mapper targets, and the device number
+    of the filesystem that holds the file (`losetup`).
 
     ## What it proves, and what it does not
     This does not count against the layer, which may be durable. fstui still reports faults above it, such as barriers

@@ -7,7 +7,7 @@ Optane.
 ## How it was measured
 - the drive is known by its model or your declaration
 - the flush adds less than twice the time of an O_DIRECT write
-- at most 100 000 synced writes per second were made
+- the fastest step did at most 100 000 synced writes per second
 
 ## What it proves, and what it does not
 It is plausible, not proven: the capacitors of a protected cache age, and a declaration may be wrong.

@@ -27,7 +27,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
 
     ## What it proves, and what it does not
     It says nothing about the disk. The counters of a delayed step are still used. If the storage changed, the other
-    steps are not enough to report it as durable.
+    steps are not enough to report the storage as durable.
 
     ## What to do next
     Run again while nothing changes the storage and the machine is less busy, or with more seconds per step.
@@ -200,7 +200,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     limits = counted(len(process.io_limits), "I/O limit") if process.io_limits else "no I/O limits"
     filter_note = ""
     if has_filter:
-        filter_note = " A seccomp filter checks its system calls, and could answer a sync in place of the kernel."
+        filter_note = " A seccomp filter checks its system calls, and could fake its syncs."
     yield Conclusion(
         title=f"measured in the I/O cgroup of {name}",
         sentence=f"The probes ran in the I/O cgroup of {name}, which has {limits}.{filter_note}",

@@ -133,7 +133,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
     A step that needs what this filesystem lacks (O_DIRECT) does not count.
 
     ## What it proves, and what it does not
-    It says nothing about the storage while these steps would have run.
+    The note says nothing about the storage.
 
     ## What to do next
     Check that the directory exists and is writable, then run again.
@@ -172,7 +172,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     - at least half of the step, or it never returned
 
     ## What it proves, and what it does not
-    Earlier acknowledgements prove nothing about storage that no longer answers. The cause may be above the disk: a
+    Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk: a
     frozen filesystem (`fsfreeze`, a snapshot), a full journal, a limit of the cgroup, or a checkpoint of a database. If
     the device did other work during that time, the device was not the cause.
 

@@ -89,15 +89,15 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     devices = [node for node in case.stack.lowest if node.medium and node.medium.ephemeral]
     if not devices:
         return
-    rows = tuple(dict.fromkeys(row for node in devices if (row := media.cloud_model(node))))
-    survival = dict.fromkeys(row.survives for row in rows if row.survives)
+    models = tuple(dict.fromkeys(model for node in devices if (model := media.cloud_model(node))))
+    survival = dict.fromkeys(model.survives for model in models if model.survives)
     yield Conclusion(
         title=f"{words.devices(devices)}: ephemeral",
         sentence=f"{words.devices(devices)} is local to this instance. However durable its syncs are, its data is lost "
         "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
         evidence=(
             *(f"{node.id}: {node.medium.reason}" for node in devices if node.medium),
-            *(f"documented: {row.source}" for row in rows if row.survives),
+            *(f"documented: {model.source}" for model in models if model.survives),
         ),
         next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),
     )

@@ -26,8 +26,8 @@ MIN_INTERVALS_BEFORE, MIN_INTERVALS_AFTER = 5, 10
 MAX_INTERVALS = 1_000
 """A timeline has at most 120 intervals (``latency.Timeline``), but a damaged document may have any number."""
 MAX_UNEXPLAINED = 0.5
-"""The most that the deviations from two medians (before and after the change) may be, as a share of those from a single
-median. In noise, the share is larger."""
+"""The deviations from two medians (before and after the change) may be at most this share of the deviations from a
+single median. In noise, the share is larger."""
 
 
 @rule(order=130, opens_sentence=True)
@@ -42,7 +42,7 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     Each write was timed together with its sync by the monotonic clock, one at a time.
 
     ## What it proves, and what it does not
-    The latency is that of these seconds, on a disk that other processes may use. It says nothing about durability.
+    Other processes may have used the disk during this time. The latency says nothing about durability.
 
     ## What to do next
     Keep the scenario running while you change something. If the longest operation is far above the p50:
@@ -50,7 +50,7 @@ def sync_latency(case: Case) -> Iterator[Conclusion]:
     - with requests in flight at the device, look at the device or its host
     - without them, look at the filesystem's journal or a limit
     """
-    if case.evidence.rate_limit or case.configuration.stub_signs:  # a limit sets the pace, not the scenario
+    if case.evidence.rate_limit or case.configuration.stub_signs:  # a limit or a stub decides the latency
         return
     for write_step in case.steps.measured:
         step, latency = write_step.step, write_step.step.latency_ns
@@ -79,7 +79,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     The step's timeline of about 60 intervals is split where two medians fit it best. The split is a change if:
 
     - the step lasted at least 10 s, with five intervals before the change and ten after it
-    - the medians differ by more than a factor of 2, and the middle halves do not overlap
+    - the medians differ by more than a factor of 2, and the interquartile ranges do not overlap
     - the two medians explain more than half of the variation around a single one
 
     ## What it proves, and what it does not

@@ -25,7 +25,7 @@ def mounted_sync(case: Case) -> Iterator[Conclusion]:
     - or the directory has `chattr +S`, which its files inherit (shown by `lsattr` for a file that the run creates)
 
     ## What it proves, and what it does not
-    These syncs are counted at the device like all others, but here a plain write is what sends the flush. If the disk
+    These syncs are counted at the device like all others, but here a plain write sends the flush. If the disk
     supports FUA, they may arrive as FUA writes, which are not counted.
 
     ## What to do next

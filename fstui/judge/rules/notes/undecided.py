@@ -11,5 +11,6 @@ protocol states what it does with an acknowledged write.
 The note says what is known and the one thing that is missing. The storage may be as durable as any other.
 
 ## What to do next
-The note names who can answer, with which command, on which machine. Until then, do not rely on this storage alone.
+The note names the machine and the command that can supply the missing fact. Until then, do not rely on this storage
+alone.
 """

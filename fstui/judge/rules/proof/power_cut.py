@@ -23,7 +23,7 @@ and settings: a volatile cache may have been empty. A reset or kernel panic does
   data; 100 cuts: 3 %)
 
 ## Details
-- A database server's records are lost if it starts with an empty data directory, but not with a copy of its data.
+- A database server's records count as lost if it starts with an empty data directory, but not with a copy of its data.
 - A record in flight may be damaged. POSIX lets a new file disappear if its directory was not synced. Neither is a loss.
 """
 
@@ -71,7 +71,7 @@ def power_cut(case: Case) -> Iterator[Conclusion]:
         elif figures.survived:
             yield _plausible(step, figures)
         else:
-            yield _nothing_proven(step, figures)
+            yield _no_proof(step, figures)
 
 
 def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
@@ -113,7 +113,7 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
     if figures.not_recovered:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
     if not figures.cut_seen:
-        sentence += " This host saw no power cut, which makes the loss no better."
+        sentence += " This host noticed no power cut, but the records are lost all the same."
     return f"{lost} of {checked} acknowledged records lost", sentence
 
 
@@ -164,14 +164,14 @@ def _confidence(cuts: int, in_guest: bool) -> Confidence:
     return "high" if has_many else "medium"
 
 
-def _nothing_proven(step: Step, figures: PowerCutFigures) -> Conclusion:
+def _no_proof(step: Step, figures: PowerCutFigures) -> Conclusion:
     title, advice = "no power was cut", [_AGAIN]
     intro = f"{count(figures.present)} of {count(figures.checked)} records are there, but "
     if figures.ended is not None:
         title += " while it wrote"
         sentence = f"{intro}the writer had stopped before the cut ({figures.ended}), so all had time to reach the disk."
     elif figures.cut_seen:
-        title, sentence = "no records to check", "No acknowledged record had to be there, so nothing is proven."
+        title, sentence = "no records to check", "No acknowledged record was expected, so nothing is proven."
     else:
         if figures.gone:
             intro = "The run's directory was removed, and "

@@ -5,7 +5,7 @@ How long synced writes took, compared with a reference.
 
 - **stalls**: a synced or O_DIRECT write took at least 250 ms and ten times the p50, or never returned
 - **slow**: less than half of the reference rate
-- **normal**: at least half of it; of a published rate, at least the full rate
+- **normal**: at least half of that rate, or all of it if it is a published rate
 - **unknown**: no rate can be compared, the durability is in doubt, or the host had no CPU to spare
 
 ## How it was measured
@@ -27,6 +27,6 @@ provisioning and RAID5 read-modify-write. Without a reference, declare the mediu
 the system is healthy, to record a baseline.
 
 ## Details
-If the class is unknown, the fastest step decides: below 50 commits per second, the minimum for etcd, it is slow, else
-normal. Extra flushes and copies of a filesystem lower the limits.
+If the class is unknown, the fastest step decides: below 50 commits per second, the minimum for etcd, the storage is
+slow, else normal. Extra flushes and copies of a filesystem lower the limits.
 """

@@ -81,7 +81,7 @@ def test_commits_that_do_not_are_reported_with_the_settings(flushes: float) -> N
 
 def test_library_in_the_server_is_named() -> None:
     stubbed = commits(0.0, preloads=["/usr/lib/libeatmydata.so"])
-    assert "/usr/lib/libeatmydata.so is loaded into it" in found(verdict(None, SYNC, stubbed)).sentence
+    assert "/usr/lib/libeatmydata.so is loaded into the server" in found(verdict(None, SYNC, stubbed)).sentence
 
 
 def test_postgresql_and_sqlite_are_judged_by_their_settings() -> None:

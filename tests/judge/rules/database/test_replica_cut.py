@@ -40,7 +40,7 @@ def test_loss_on_a_primary_that_does_not_wait_is_a_note() -> None:
     cut = ended(durability=LOW, on_primary=400, lost_on_primary=600, on_replica_alone=600)
     found = finding(verdict(None, step(), cut), RULE)
     assert (found.verdict, found.title) == (None, "600 of 1\xa0000 commits lost on the primary, none on both servers")
-    assert "600 are on the replica alone." in found.sentence
+    assert "600 are only on the replica." in found.sentence
     assert "sync_binlog = 1" in found.next[0]
 
 

@@ -34,7 +34,7 @@ def served(kind: str = "nfs4", **values: str) -> Target:
 def test_remote_filesystem_gives_cannot_tell(where: Target, who: str) -> None:
     judgement = verdict(where)
     assert judgement.verdict == "cannot-tell"
-    assert finding(judgement, "remote-filesystem").title == f"{where.fstype}: {who} answers"
+    assert finding(judgement, "remote-filesystem").title == f"{where.fstype}: {who} handles syncs"
 
 
 @pytest.mark.parametrize("kind", ["cifs", "9p", "virtiofs", "fuse.sshfs", "ceph"])
