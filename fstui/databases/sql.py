@@ -62,7 +62,7 @@ async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
         yield None
         return
     try:
-        workspace = await Workspace.make_temporary()  # it is in the ledger, and is removed even if fstui is killed
+        workspace = await Workspace.create_temporary()  # it is in the ledger, and is removed even if fstui is killed
     except Refused as refusal:
         raise DatabaseError(str(refusal)) from None
     try:

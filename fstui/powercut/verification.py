@@ -246,7 +246,7 @@ async def _read_back(
     readback = Readback()
     has_database = any(stream.writes in BY_DATABASE and stream.writer in last_acks for stream in header.streams)
     # a database writes to its files when it recovers, so it recovers a copy
-    copies = await Workspace.make_temporary() if has_database else None
+    copies = await Workspace.create_temporary() if has_database else None
     try:
         request = {
             "directory": str(Path(inspected.path) / (PREFIX + header.run)),

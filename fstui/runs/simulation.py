@@ -43,7 +43,7 @@ async def private_directory() -> AsyncIterator[str]:
     """Yield a temporary directory, which is in the ledger so that ``fstui clean`` finds it. Raises Refused."""
     from fstui.state.workspace import Workspace  # noqa: PLC0415
 
-    workspace = await Workspace.make_temporary()
+    workspace = await Workspace.create_temporary()
     try:
         yield workspace.held.path
     finally:

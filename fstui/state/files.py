@@ -16,13 +16,13 @@ _DIRECTORY_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MAX_PATH_NAMES = 400
 """The maximum number of names in a path, including those in its links, which may form a loop."""
 MAX_BYTES = 256 << 20
-"""More than any document of fstui has, and little enough to read into memory."""
+"""Larger than any document of fstui, and small enough to read into memory."""
 
 
 def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
     """Return the content and the status of a regular file.
 
-    Raises OSError, also for a pipe or device, which could block, and for a file that is too large for memory.
+    Raises OSError, also for a pipe or a device, whose reads may block, and for a file of more than MAX_BYTES.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(fd, "rb") as file:
@@ -109,7 +109,7 @@ def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
         if stat.S_ISREG(status.st_mode):
             if status.st_nlink > 1 and (parent.st_mode & 0o022 or parent.st_uid not in (0, os.geteuid())):
                 os.close(fd)
-                raise OSError(errno.EMLINK, "the file has several hard links, and another user may have made one")
+                raise OSError(errno.EMLINK, "the file has several hard links, and another user may have created one")
             if flags & os.O_TRUNC:
                 os.ftruncate(fd, 0)
         return fd
@@ -123,7 +123,7 @@ def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
 def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
     """Replace the file: write a temporary file next to it, fsync it, rename it, and fsync the directory.
 
-    Raises OSError, and then the old file is untouched and the temporary one is removed. Without ``sync`` the new file
+    Raises OSError; then the old file is unchanged and the temporary file is removed. Without ``sync``, the new file
     may be empty after a power cut.
     """
     fd, temporary = _create_locked_temporary(path)
@@ -171,7 +171,7 @@ def sweep(directory: Path) -> None:
 
 
 def _remove_if_abandoned(path: Path) -> None:
-    """Remove a temporary file that no process writes. Raises OSError.
+    """Remove a temporary file whose writer has ended. Raises OSError.
 
     A writer holds a lock, which ends with its process (flock(2)). On a filesystem without locks, a file that is older
     than an hour is removed.

@@ -1,6 +1,6 @@
-"""The ledger lists everything that fstui has made on targets and not yet removed.
+"""The ledger lists everything that fstui has created on targets and not yet removed.
 
-An entry is written before the thing is made and removed after it is gone. After ``kill -9`` the next start finds the
+An entry is written before the thing is created and removed after it is gone. After ``kill -9`` the next start finds the
 entries whose owner is dead, and can remove what they name.
 """
 
@@ -34,7 +34,7 @@ _CHILD_TIMEOUT_S = 10.0
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing that fstui made, and the owner: the process responsible for removing the thing."""
+    """A thing that fstui created, and the owner: the process responsible for removing the thing."""
 
     run: str
     kind: Kind
@@ -48,7 +48,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     boot: str
     """/proc/sys/kernel/random/boot_id. If this host has been restarted since, the owner is dead."""
     host: str
-    """The host name. The state directory may be on a share, and processes of other hosts cannot be checked."""
+    """The host name. Hosts may share the state directory, and the processes of other hosts cannot be checked."""
     machine: str = ""
     """/etc/machine-id, which stays the same when the host is renamed; empty in old entries and on hosts without one."""
     pid_namespace: str
@@ -70,7 +70,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
 def enter(
     run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = ""
 ) -> LedgerEntry:
-    """Write an entry and sync it, before the thing is made. Raises OSError, and then the thing must not be made.
+    """Write an entry and sync it, before the thing is created. Raises OSError; then the thing must not be created.
 
     ``pid``: the process responsible for removing the thing, by default this process.
     """
@@ -99,9 +99,9 @@ def enter(
 
 
 async def record_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
-    """Write an entry in a child process. Raises OSError, and then the thing must not be made.
+    """Write an entry in a child process. Raises OSError; then the thing must not be created.
 
-    If the task is cancelled, remove the entry again, because the caller then never makes the thing.
+    If the task is cancelled, remove the entry again, because the caller then never creates the thing.
     """
     enter_entry = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
     task = asyncio.ensure_future(in_child(enter_entry, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
@@ -123,7 +123,7 @@ async def strike_out_in_child(entry: LedgerEntry) -> None:
 
 
 async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
-    """Wait for the removal of what an entry names, then remove the entry. Returns None, or why the removal failed."""
+    """Wait for the removal of an entry's thing, then remove the entry. Returns None, or a sentence about a failure."""
     try:
         await removal
     except NoAnswer as problem:
@@ -166,7 +166,7 @@ def entries() -> list[LedgerEntry]:
 def stale_entries() -> list[LedgerEntry]:
     """Return the entries whose owner is dead. An owner that cannot be checked counts as alive.
 
-    Also remove half-written entries, whose things were never made.
+    Also remove half-written entries, whose things were never created.
     """
     _remove_temporary_files()
     return [entry for entry in entries() if _is_owner_alive(entry) is False]
@@ -229,8 +229,7 @@ def _is_empty(pid_namespace: str) -> bool:
     if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
         return False
     try:
-        processes = [path for path in Path("/proc").iterdir() if path.name.isdecimal()]
-        return all(_pid_namespace_of(process) != pid_namespace for process in processes)
+        return all(_pid_namespace_of(Path(f"/proc/{pid}")) != pid_namespace for pid in proc.pids())
     except OSError:
         return False
 
@@ -251,8 +250,7 @@ def _pid_namespace_of(process: Path) -> str:
 def _read_entry(path: Path) -> LedgerEntry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
-    With ``sudo -E`` the state directory belongs to another user, whose own entries could otherwise make root remove any
-    path.
+    With ``sudo -E`` the state directory belongs to another user. That user's entries could make root remove any path.
     """
     try:
         data, status = read_regular(path, os.O_NOFOLLOW)

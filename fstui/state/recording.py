@@ -16,7 +16,7 @@ from fstui.model.recording import Header, Record
 from fstui.state import paths, ring
 
 SYSTEM_DIRECTORY = Path("/var/lib/fstui") / ring.DIRECTORY
-"""Where the systemd unit keeps the recording."""
+"""The directory of the systemd unit's recording."""
 _DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 
 
@@ -26,7 +26,7 @@ class Recording(NamedTuple):
     directory: Path
     records: list[Record]
     extent: tuple[float, float] | None = None
-    """The times of the first and the last record on disk, whether or not they were read."""
+    """The times of the first and the last record on disk, even if they were not read."""
 
 
 def directory() -> Path:
@@ -56,8 +56,8 @@ def read(start: float = 0.0, end: float = inf) -> Recording:
 
 
 def _overlapping_files(files: list[Path], start: float, end: float) -> list[Path]:
-    """Return the files that may have records of the period, and always the last file, whose end is the end of the
-    recording. A file covers the time until the next file begins."""
+    """Return the files that may have records of the period, and always the last file, which shows when the recording
+    ends. A file covers the time until the next file begins."""
     periods = map(sorted, pairwise([*map(ring.start_time_s, files), inf]))  # sorted: the clock may have been set back
     matches = [path for path, (begin, finish) in zip(files, periods, strict=True) if begin <= end and finish >= start]
     return matches if matches[-1:] == files[-1:] else [*matches, files[-1]]
@@ -66,6 +66,6 @@ def _overlapping_files(files: list[Path], start: float, end: float) -> list[Path
 def _decode(line: bytes) -> Record | None:
     with suppress(msgspec.MsgspecError):
         return _DECODER.decode(line)
-    with suppress(msgspec.MsgspecError, ValueError):  # a name that is not UTF-8 is a lone surrogate
+    with suppress(msgspec.MsgspecError, ValueError):  # a name that is not UTF-8 contains lone surrogates
         return cast(Record, msgspec.convert(json.loads(line), Record, strict=False))
     return None

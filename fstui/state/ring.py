@@ -2,7 +2,7 @@
 
 Only the standard library is imported, so that the child that writes the ring starts fast and stays small.
 A record is the CRC-32 of a JSON object in hexadecimal, a space, and the object. Each file is a gzip stream that is
-flushed after every record. So if the recorder is killed or the power is cut, only the last records of one file are
+flushed after every record. If the recorder is killed or the power is cut, only the last records of one file are
 lost. When all files together are larger than the limit, the oldest files are removed.
 """
 
@@ -26,9 +26,9 @@ MIN_FILES = 32
 """A full ring has at least this many files, so that removing a file loses only a small part of the recording."""
 MAX_FILE_AGE_S = 600.0
 MIN_FREE_BYTES = 64 * MIB
-"""If less space than this is free, no record is written, so that other programs can use it."""
+"""If less space than this is free, no record is written, because other programs may need the space."""
 READ_BYTES = 512
-"""Bytes read from a file at once. If some are damaged, all of them and the rest of the file are lost."""
+"""Bytes read from a file at once. If one of them is damaged, all of them and the rest of the file are lost."""
 _NAME = re.compile(r"(\d{8})-(\d+)\.gz")
 """The number of a file, and when its first record was taken, in seconds since 1970."""
 

@@ -24,11 +24,11 @@ from fstui.state.outlines import Outline, OutlineFile, ReplicaCutResult, RunNotF
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
 MAX_BASELINES, MAX_SEARCHED_RUNS = 20, 200
-"""Among the newest MAX_SEARCHED_RUNS runs, at most MAX_BASELINES comparable ones are used."""
+"""At most MAX_BASELINES comparable runs are used, among the newest MAX_SEARCHED_RUNS runs."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One line of the history. Of a file that could not be read, only ``path``, ``note`` and ``unreadable`` are set."""
+    """One line of the history. If the file could not be read, only ``path``, ``note`` and ``unreadable`` are set."""
 
     path: str
     id: str = ""
@@ -71,8 +71,8 @@ def save(run: Run) -> Path:
 
 
 def path_of(run: Run) -> Path:
-    stamp = datetime.fromisoformat(run.started_at).strftime("%Y%m%d-%H%M%S")
-    return paths.runs_dir() / f"{stamp}-{run.id}.json"
+    start = datetime.fromisoformat(run.started_at).strftime("%Y%m%d-%H%M%S")
+    return paths.runs_dir() / f"{start}-{run.id}.json"
 
 
 def document(run: Run) -> bytes:
@@ -159,7 +159,7 @@ def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
 
 
 def _as_earlier(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
-    """Return the run in that file as one to compare with, or None if it is not comparable."""
+    """Return the run in that file for a comparison, or None if it is not comparable."""
     entry = outline_file.entry
     if entry is None or entry.altered or not entry.outline.is_unrestricted:
         return None

@@ -1,8 +1,8 @@
-"""The directory that a run makes on the target: ``.fstui-<run id>`` with mode 0700.
+"""The directory that a run creates on the target: ``.fstui-<run id>`` with mode 0700.
 
-A keeper process makes the directory, holds it until its stdin closes, and then removes it. That happens at the end of a
-run, and also when fstui is killed. The ledger lists the directory before it is made, and still lists it if the keeper
-could not remove it.
+A keeper process creates the directory, holds it until its stdin closes, and then removes it. Its stdin closes at the
+end of a run, and also when fstui is killed. The ledger lists the directory from before it is created until it is
+removed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
 
 
 class HeldDirectory(NamedTuple):
-    """The directory of a run and its identity. Programs must not use another directory that has this path."""
+    """The path and identity of a run's directory. Programs must not use another directory with this path."""
 
     path: str
     device: int
@@ -57,12 +57,12 @@ class HeldDirectory(NamedTuple):
 
 
 class TargetDirectory(NamedTuple):
-    """A directory: its resolved path, the space of its filesystem, and the reason if a run may not write there."""
+    """A directory that the user named, and what a run has to know about it before it writes there."""
 
     path: str
     space: Space | None
     refusal: str | None = None
-    """The sentence for the user; None if a run may write there."""
+    """Why a run may not write there, as a sentence for the user; None if it may."""
     fsid: int = 0
     """statvfs(3) f_fsid. ext4 and btrfs derive it from their UUID, so it stays the same after a reboot."""
 
@@ -141,10 +141,10 @@ def check_room(directory: TargetDirectory, room_bytes: int) -> None:
 
 
 class RunDirectory:
-    """The directory of a run. This base class neither makes nor removes the directory."""
+    """The directory of a run. This base class neither creates nor removes the directory."""
 
     dio_alignment: int | None = None
-    """Block alignment that O_DIRECT needs, in bytes. 0: O_DIRECT is not supported; None: unknown."""
+    """Block alignment that O_DIRECT requires, in bytes. 0: O_DIRECT is not supported; None: unknown."""
     untorn_bytes: int = 0
     """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
     file_flags: str = ""
@@ -170,8 +170,8 @@ class Workspace(RunDirectory):
         self._entry = entry
 
     @classmethod
-    async def make(cls, directory: str, run_id: str) -> Workspace:
-        """Make ``.fstui-<run id>`` in ``directory``. Raises Refused."""
+    async def create(cls, directory: str, run_id: str) -> Workspace:
+        """Create ``.fstui-<run id>`` in ``directory``. Raises Refused."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
             entry = await ledger.record_in_child(run_id, "directory", path, *_mount_of(path))
@@ -194,13 +194,13 @@ class Workspace(RunDirectory):
         return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
 
     @classmethod
-    async def make_temporary(cls) -> Workspace:
-        """Make a workspace in the directory for temporary files. Raises Refused."""
+    async def create_temporary(cls) -> Workspace:
+        """Create a workspace in the directory for temporary files. Raises Refused."""
         try:
             temporary = await in_child(tempfile.gettempdir, where="the directory for temporary files")
         except OSError as error:
             raise Refused(f"there is no directory for temporary files: {error}. Set TMPDIR to one") from None
-        return await cls.make(temporary, secrets.token_hex(3))
+        return await cls.create(temporary, secrets.token_hex(3))
 
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
@@ -220,10 +220,10 @@ class Workspace(RunDirectory):
 
 
 async def _discard_entry(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
-    """Remove the entry of a directory that could not be made.
+    """Remove the entry of a directory that could not be created.
 
-    If the path existed before, only the entry is removed. Otherwise the keeper may have been killed after it made the
-    directory, so the directory is removed as well.
+    If the path existed before, only the entry is removed. Otherwise the keeper may have created the directory before it
+    was killed, so the directory is removed as well.
     """
     if answer.get("errno") == errno.EEXIST:
         await ledger.strike_out_in_child(entry)
@@ -237,11 +237,11 @@ async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
 
 
 async def _remove_directory(entry: ledger.LedgerEntry) -> None:
-    """Raise OSError, and Refused if the path now leads to another filesystem or directory."""
+    """Remove the directory. Raises OSError, and Refused if the path now leads to another filesystem or directory."""
     if entry.mount_point and entry.mount_point not in _mounts_by_point():
         raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then 'fstui clean'")
     helper = "measure.helpers.directory.remove"
-    # empty after the removal; facts about the parent directory if it does not contain such a directory
+    # empty after the removal; if there was no such directory, facts about its parent directory
     parent = await call_helper(helper, entry.what, timeout_s=_REMOVE_TIMEOUT_S, where=entry.what)
     if parent and _is_hidden(entry, parent["fsid"]):
         raise Refused(

@@ -1,6 +1,6 @@
-"""Find out from the kernel's trace events which process requested a flush, and which waits for which file.
+"""Find out from the kernel's trace events which processes request flushes, and which wait for which files.
 
-``reader`` has the child programs that read the trace, and ``child`` starts them. ``conclusion`` says what
-``fstui watch`` found, ``at_risk`` what ``fstui watch --at-risk`` found. Tracing needs root; runs work without it. Must
-not import databases or runs.
+``reader`` has the child programs that read the trace, and ``child`` starts them. ``conclusion`` draws
+the conclusions of ``fstui watch``, ``at_risk`` those of ``fstui watch --at-risk``. Tracing needs root; runs work
+without it. Must not import databases or runs.
 """

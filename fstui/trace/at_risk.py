@@ -42,7 +42,7 @@ class AtRiskChild(WatchingChild):
         device = device_number(target.path) if target else None
         entry_path = str(ledger.path_of(entry)) if entry else None
         program._send(name=name if entry else None, entry=entry_path, untraced=untraced, pid=pid, device=device)
-        answer = await program._answer(READY_TIMEOUT_S)
+        answer = await program._read_reply(READY_TIMEOUT_S)
         if "error" in answer:
             await program.stop()
             raise Refused(f"fstui cannot see what is at risk: {answer['error']}.")

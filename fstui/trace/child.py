@@ -32,11 +32,11 @@ INSTANCES = PurePosixPath("/sys/kernel/tracing/instances")
 TRACE = "the kernel's trace"
 READY_TIMEOUT_S = END_TIMEOUT_S = REMOVE_TIMEOUT_S = 10.0
 SUM_TIMEOUT_S = 30.0
-"""Time to add up the events of a step, which takes some microseconds per event."""
-SILENCE_TIMEOUT_S = 20.0
-"""A watch prints a line every second. If none arrives for this time, it has failed."""
+"""Time limit for adding up the events of a step. Each event takes some microseconds."""
+LINE_TIMEOUT_S = 20.0
+"""A watch prints a line every second. If none arrives for this time, the watch has failed."""
 _BOOT_MOUNT_POINTS = ("/boot", "/efi", "/boot/efi")
-"""Filesystems that are hardly ever synced, so system calls are not recorded for them alone."""
+"""Filesystems that are hardly ever synced. If only these would need it, system calls are not recorded."""
 
 
 class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
@@ -67,10 +67,10 @@ class TracingChild:
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         program = cls(child, entry)
         program._send(name=name, entry=str(ledger.path_of(entry)), **settings)
-        answer = await program._answer(READY_TIMEOUT_S)
-        if "ready" not in answer:
+        reply = await program._read_reply(READY_TIMEOUT_S)
+        if "ready" not in reply:
             await program.stop()
-            raise Untraceable(answer["error"])
+            raise Untraceable(reply["error"])
         return program
 
     async def stop(self) -> str | None:
@@ -83,14 +83,14 @@ class TracingChild:
     def _send(self, **line: Any) -> None:
         self._child.send(json.dumps(line))
 
-    async def _answer(self, timeout_s: float) -> dict[str, Any]:
+    async def _read_reply(self, timeout_s: float) -> dict[str, Any]:
         """Return the next line of the program. If none arrives, return ``{"error": …}`` with the reason."""
         try:
             line = await self._child.read_answer(timeout_s, TRACE, "home")
         except NoAnswer as problem:
             return {"error": str(problem)}
-        answer: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
-        return answer
+        reply: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
+        return reply
 
 
 class RunTrace(TracingChild):
@@ -111,8 +111,8 @@ class RunTrace(TracingChild):
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
         """End the step. Return the requests at each device, or None if the program failed."""
         self._send(until_ns=until_ns)
-        answer = await self._answer(SUM_TIMEOUT_S)
-        return msgspec.convert(answer["devices"], tuple[DeviceTrace, ...]) if "devices" in answer else None
+        reply = await self._read_reply(SUM_TIMEOUT_S)
+        return msgspec.convert(reply["devices"], tuple[DeviceTrace, ...]) if "devices" in reply else None
 
 
 class WatchingChild(TracingChild):
@@ -124,7 +124,7 @@ class WatchingChild(TracingChild):
 
     async def _lines(self) -> AsyncIterator[dict[str, Any]]:
         with contextlib.suppress(NoAnswer):
-            while line := await self._child.read_answer(SILENCE_TIMEOUT_S, TRACE, "home"):
+            while line := await self._child.read_answer(LINE_TIMEOUT_S, TRACE, "home"):
                 yield json.loads(line)
 
 
@@ -175,7 +175,7 @@ def instance_path(name: str) -> str:
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove a killed run's instances. Returns None, or why they remain, for example because a process reads one."""
+    """Remove a killed run's instances. Returns None, or a sentence that says why they remain."""
     name = PurePosixPath(entry.what).name
     return await ledger.remove(
         entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_TIMEOUT_S, where=entry.what)

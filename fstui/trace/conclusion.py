@@ -1,4 +1,4 @@
-"""Say what ``fstui watch`` found: which program waits and why, and whether the storage is durable and fast."""
+"""Conclude what a watch found: which program waits and why, and whether the storage is durable and fast."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ HIGH_CPU_PRESSURE = 0.5
 """If some process waited for a CPU for at least this share of the time, the busy CPUs may have made syncs slow."""
 STUCK_SYNC_NS = 1_000_000_000
 MIN_FLUSHES = 20
-"""Least number of flushes of a device from which its typical flush time is taken."""
+"""Minimum number of flushes of a device for a typical flush time."""
 
 
 class WatchConclusion(NamedTuple):
@@ -47,7 +47,7 @@ class StorageVerdicts(NamedTuple):
 class AwaitedDisk(NamedTuple):
     name: str
     time_ns: float
-    """How much of the sync's time the disk needs."""
+    """The part of the sync's time that the disk needs."""
     upper_device: str | None = None
     """The device of the file, if the disk is below that device."""
 
@@ -75,7 +75,7 @@ class WaitingProgram(NamedTuple):
 
 
 def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchConclusion:
-    """Return the conclusion from a trace. ``filesystems``: all of this host, to find the disks below loop devices."""
+    """Return the conclusion from a trace. ``filesystems``: those of this host, to find the disks below loop devices."""
     programs = _programs([row for row in watched.waits if not row.kernel])
     if not programs:
         who = "only kernel threads" if watched.waits else "none"
@@ -104,7 +104,7 @@ def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchC
 
 
 def _why_untimed(program: WaitingProgram, watched: WatchCounts) -> str:
-    """Say why the trace has no time of the program's device; empty if that device received no request."""
+    """Return why the trace has no time of the program's device; empty if that device received no request."""
     if watched.traced_s < watched.elapsed_s:
         return "The devices had too many requests to trace them all, so their times are not known."
     own_device = program.worst_row.device
@@ -241,7 +241,7 @@ def _program(rows: Sequence[Waiting]) -> WaitingProgram:
 
 
 def _time_in_syncs(share: float) -> str:
-    """Return ``spends 93 % of its time``, or for several threads ``has on average 3.4 threads``."""
+    """Return ``spends 93 % of its time``; for several threads that wait, ``has on average 3.4 threads``."""
     return f"spends {percent(share)} of its time" if share < 1.05 else f"has on average {share:.1f} threads"
 
 
@@ -256,7 +256,7 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
 
 
 def storage_verdicts(watched: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> StorageVerdicts:
-    """Answer whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
+    """Return whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
     devices = {row.device for row in watched.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
     synced_targets = [target for target in targets if target.stack and devices.intersection(target.stack[0].below)]
@@ -265,7 +265,7 @@ def storage_verdicts(watched: WatchCounts, inventory: Inventory, targets: Sequen
 
 
 def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
-    """Judge the configuration alone, because a watch makes no syncs that could be counted."""
+    """Judge the configuration only, because a watch does no syncs of its own that could be counted."""
     for target in targets:
         result = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
         if result.verdict in NOT_TRUSTED:

@@ -14,7 +14,7 @@ from fstui.state.workspace import TargetDirectory, Workspace, check_room, check_
 
 
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
-    made = await Workspace.make(str(tmp_path), "k3f9a1")
+    made = await Workspace.create(str(tmp_path), "k3f9a1")
     assert made.held.path == str(tmp_path / ".fstui-k3f9a1")
     assert [(entry.kind, entry.what) for entry in ledger.entries()] == [("directory", made.held.path)]
     assert ledger.stale_entries() == []
@@ -26,7 +26,7 @@ async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
 async def test_an_existing_directory_is_not_used(tmp_path: Path) -> None:
     (tmp_path / ".fstui-1").mkdir()
     with pytest.raises(Refused, match=r"Cannot make .*/\.fstui-1: File exists"):
-        await Workspace.make(str(tmp_path), "1")
+        await Workspace.create(str(tmp_path), "1")
     assert (tmp_path / ".fstui-1").is_dir()
     assert ledger.entries() == []
 
@@ -35,20 +35,20 @@ async def test_a_ledger_that_cannot_be_written_refuses_the_run(tmp_path: Path, m
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
     with pytest.raises(Refused, match=r"/file: File exists\..*Set XDG_STATE_HOME"):
-        await Workspace.make(str(tmp_path), "1")
+        await Workspace.create(str(tmp_path), "1")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 async def abandoned(directory: Path) -> ledger.LedgerEntry:
     """Return the entry of a directory whose keeper was killed."""
-    made = await Workspace.make(str(directory), "k3f9a1")
+    made = await Workspace.create(str(directory), "k3f9a1")
     (entry,) = ledger.entries()
     os.kill(made._keeper.pid, signal.SIGKILL)
     return entry
 
 
 async def test_the_directory_of_a_killed_keeper_is_removed(tmp_path: Path) -> None:
-    made = await Workspace.make(str(tmp_path), "1")
+    made = await Workspace.create(str(tmp_path), "1")
     (Path(made.held.path) / "data-1").write_text("x")
     os.kill(made._keeper.pid, signal.SIGKILL)
     assert await made.remove() is None
@@ -56,7 +56,7 @@ async def test_the_directory_of_a_killed_keeper_is_removed(tmp_path: Path) -> No
 
 
 async def test_a_failed_removal_stays_in_the_ledger_with_the_reason(tmp_path: Path) -> None:
-    made = await Workspace.make(str(tmp_path), "1")
+    made = await Workspace.create(str(tmp_path), "1")
     os.kill(made._keeper.pid, signal.SIGKILL)
     Path(made.held.path).rename(tmp_path / "moved")
     Path(made.held.path).symlink_to("/")
@@ -101,7 +101,7 @@ async def test_a_disk_that_hangs_is_reported(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(Refused, match=r"did not answer within .* Nothing was written"):
         await inspect(str(tmp_path))
     with pytest.raises(Refused, match=r"\.fstui-1 did not answer within"):
-        await Workspace.make(str(tmp_path), "1")
+        await Workspace.create(str(tmp_path), "1")
 
 
 async def test_an_unmounted_filesystem_does_not_count_as_removed() -> None:
@@ -142,7 +142,7 @@ async def test_a_renamed_parent_keeps_the_entry(tmp_path: Path) -> None:
 
 
 async def test_the_keeper_removes_the_entry_of_a_killed_owner(tmp_path: Path) -> None:
-    made = await Workspace.make(str(tmp_path), "k3f9a1")
+    made = await Workspace.create(str(tmp_path), "k3f9a1")
     made._keeper.hang_up()  # which also happens when the owner is killed
     await made._keeper.reap(10)
     assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
@@ -160,7 +160,7 @@ async def test_root_refuses_the_directory_of_another_user(tmp_path: Path) -> Non
 async def test_a_keeper_killed_while_it_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workspace, "Child", KilledKeeper)
     with pytest.raises(Refused, match="its helper process ended"):
-        await Workspace.make(str(tmp_path), "1")
+        await Workspace.create(str(tmp_path), "1")
     assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
 
 

@@ -180,7 +180,7 @@ class LocalMachine(Machine):
             return programs.NOTHING
 
     async def make_directory(self, directory: str, run_id: str) -> Workspace:
-        return await Workspace.make(directory, run_id)
+        return await Workspace.create(directory, run_id)
 
     def servers(self, run_id: str, workspace: HeldDirectory) -> DatabaseServers:
         from fstui.runs.serving import DatabaseServers  # noqa: PLC0415

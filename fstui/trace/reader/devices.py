@@ -19,12 +19,12 @@ from fstui.trace.reader.recording import EventRecording, TracedEvent
 
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
 MAX_IN_FLIGHT = 65536
-"""Maximum number of requests per device that are remembered until they complete. No device has more in flight."""
+"""Maximum number of requests per device to remember until they complete. No device has more in flight."""
 SECTOR = 512
 MAX_EVENTS_PER_S = 8000
 """Maximum number of request events to read per second. If there are more, only a part of each second is recorded."""
 MIN_SHARE = 0.02
-"""Least part of a second to record."""
+"""Minimum part of each second to record."""
 WAITED_FOR_FILTER = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
 
@@ -61,8 +61,8 @@ class Requests:
     def add_completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.
 
-        Events do not tell which flush was completed, so the oldest flush in flight is used. Single times may be wrong,
-        but their sum is correct.
+        Events do not show which flush was completed, so the oldest flush in flight is used. The time of a flush may be
+        wrong, but the sum of all times is correct.
         """
         flags = request_flags(rwbs)
         if flags & FLUSH_FIRST and self._flushing:

@@ -4,7 +4,7 @@ too low."""
 from __future__ import annotations
 
 PRECISION_BITS = 6
-"""How many bits of a duration are kept below its highest bit."""
+"""Number of bits below the highest bit of a duration that its bucket preserves."""
 MIN_FOR_P99 = 100
 
 
@@ -29,11 +29,11 @@ class Durations:
         bucket = duration_ns >> dropped_bits << dropped_bits if dropped_bits > 0 else duration_ns
         self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
 
-    def merge(self, others: Durations) -> None:
-        for bucket, count in others.buckets.items():
+    def merge(self, other: Durations) -> None:
+        for bucket, count in other.buckets.items():
             self.buckets[bucket] = self.buckets.get(bucket, 0) + count
-        self.sum_ns += others.sum_ns
-        self.longest_ns = max(self.longest_ns, others.longest_ns)
+        self.sum_ns += other.sum_ns
+        self.longest_ns = max(self.longest_ns, other.longest_ns)
 
     def percentile(self, share: float) -> int:
         """Return the lower bound of the bucket at which this share of the durations is reached."""

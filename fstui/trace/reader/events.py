@@ -39,7 +39,7 @@ Reader = struct.Struct
 
 
 class GarbledPage(Exception):  # noqa: N818  the caller counts it as a lost event
-    """The page contradicts itself, so none of its events can be trusted."""
+    """The page is inconsistent, so none of its events can be used."""
 
 
 class Field(NamedTuple):

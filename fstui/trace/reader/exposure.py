@@ -15,7 +15,7 @@ from fstui import proc
 from fstui.trace.reader.devices import SECTOR
 
 MAX_SYNC_GAP_S = 0.1
-"""A program syncs without a pause if less time than this passes between two syncs."""
+"""A program syncs without a pause if the time between two syncs is shorter than this."""
 LONG_SYNC_S = 1.0
 """The data of a sync that takes longer counts as at risk."""
 MAX_WRITES = 4096
@@ -36,7 +36,7 @@ class DatedBytes:
         return self._writes[0][0] if self._writes else None
 
     def set_total(self, total: int, written_at: float) -> list[tuple[float, int]]:
-        """Set the total. Additional bytes get the time ``written_at``; surplus bytes, the oldest, are returned."""
+        """Set the total. Additional bytes get the time ``written_at``. If it falls, return the oldest bytes."""
         removed: list[tuple[float, int]] = []
         self.add(written_at, total - self.total)
         while self.total > total:
@@ -58,7 +58,7 @@ class DatedBytes:
         self._writes.append((time, amount))
 
     def redate(self, time: float) -> None:
-        """Set the time of older bytes to ``time``, before which all is durable: they must have been written again."""
+        """Date older bytes ``time``. All earlier writes are durable, so these bytes must have been written again."""
         if self._writes and self._writes[0][0] < time:
             older_bytes = sum(amount for written_at, amount in self._writes if written_at < time)
             self._writes = deque([(time, older_bytes), *(write for write in self._writes if write[0] >= time)])
@@ -97,7 +97,7 @@ class Exposure(Totals):
         super().__init__()
         self.in_memory, self.in_cache = DatedBytes(), DatedBytes()
         self._sync_start = self._sync_end = self._sync_noted_at = -1.0
-        """Of the last sync that has ended: its start, its end, and when ``add_sync`` was called for it."""
+        """The start and the end of the last sync that has ended, and when ``add_sync`` was called for it."""
 
     def add_sync(self, start: float, end: float, now: float) -> None:
         """Add a sync that has ended. Bytes that were written before the sync began are durable."""
@@ -115,7 +115,7 @@ class Exposure(Totals):
     def update(self, dirty: int, last_update: float, *, limit: int, flushed_at: float) -> None:
         """Set the bytes in memory to ``dirty``. Bytes that have left memory are now in the caches of the disks.
 
-        ``last_update``: its time; new bytes were written after it. ``limit``: the most bytes that the caches can hold.
+        ``last_update``: its time; new bytes were written after it. ``limit``: maximum number of bytes in the caches.
         ``flushed_at``: when the caches were last flushed.
         """
         written_back = self.in_memory.set_total(dirty, max(last_update, self._sync_start))

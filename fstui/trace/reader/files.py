@@ -34,12 +34,12 @@ class FileLocation(NamedTuple):
 
 
 class FileLocations:
-    """Finds the paths of files, and remembers them."""
+    """Finds and remembers the paths of files."""
 
     def __init__(self) -> None:
         self._locations: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._shared: dict[tuple[str, int, int], FileLocation] = {}
-        """By program name, device and inode. A server's processes share files, and some processes have ended."""
+        """By program name, device and inode: a server's processes share files, also when some of them have ended."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
         self._descriptors: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
         """The descriptors of an open file, each with its fdinfo, by pid and inode."""
@@ -58,17 +58,17 @@ class FileLocations:
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return where a file is, if that is known or can be found in the remaining time."""
         key, shared_key = (program, file), (program.name, file.device, file.inode)
-        known = self._locations.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
+        cached = self._locations.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
         now = time.monotonic()
         if self._is_time_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
-            return known
+            return cached
         location = self._find(program, file)
         if location.path is None and self._is_time_up:
-            return known
+            return cached
         if location.path is None or file.inode:  # without an inode, the descriptor may soon lead to another file
             self._searched_at[key] = now
         if location.path is None:
-            return known
+            return cached
         if file.inode:
             self._locations[key] = location
             if file.device:
@@ -112,7 +112,7 @@ class FileLocations:
         return info.get("ino") == file.inode and (not file.device or self._device_of(program, info) in (0, file.device))
 
     def _device_of(self, program: TracedProcess, info: dict[str, int]) -> int:
-        """Return the number of the device on which an open file is; 0 if it is not known."""
+        """Return the device number of an open file's filesystem; 0 if it is unknown."""
         mount = info.get("mnt_id", 0)
         if mount not in self._mounts:  # it is in the mount namespace of the program
             self._mounts.update(device_numbers(program.pid))
@@ -141,7 +141,7 @@ def path_of(program: TracedProcess, fd: str) -> str | None:
 def backing_files() -> dict[tuple[int, int], str]:
     """Return the backing files of loop devices, by device and inode: ``/srv/image (loop0)``.
 
-    A kernel worker syncs a backing file, so no program's descriptor leads to it. The files themselves are not accessed.
+    A kernel worker syncs a backing file, so no program has a descriptor of it. The files themselves are not accessed.
     """
     loops = {}
     for path in glob.glob("/sys/block/loop*/loop/backing_file"):

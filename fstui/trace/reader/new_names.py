@@ -16,7 +16,7 @@ from fstui.trace.reader.files import block_device
 from fstui.trace.reader.syncs import FileNumber
 
 _MIN_COMMIT_AGE_S = 1.5
-"""A journal commit that ends at least this long after a change includes the change. An earlier one may have begun
+"""A journal commit that ends at least this long after a change includes the change. An earlier commit may have begun
 before the change."""
 _COMMIT_INTERVAL_S = 5.0
 """Time until ext4 commits its journal, unless the filesystem is mounted with ``commit=``."""
@@ -37,7 +37,7 @@ class Journal(NamedTuple):
 
 
 class NewNames:
-    """The names that a program made in a directory in one second."""
+    """The names that a program created in a directory in one second."""
 
     def __init__(self, directory: FileNumber, path: str | None, count: int, created_at: float) -> None:
         self.directory, self.path, self.count, self.created_at = directory, path, count, created_at

@@ -30,9 +30,9 @@ COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nil
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
 """A crash loses the files of these filesystems in any case, so they are not examined."""
 SCAN_CPU_S = 0.008
-"""CPU time per scan. Processes for which there is no time are examined in the next scan."""
+"""CPU time per scan. Processes that are not reached in this time are examined in the next scan."""
 QUIET_SCANS = 8
-"""All descriptors of a process that writes nothing are examined only in one of this many scans."""
+"""If a process writes nothing, all its descriptors are examined only in one of this many scans."""
 RECENT_NS = 20_000_000
 """If a file was changed within this time, its next change may not change the modification time, because older kernels
 round that time down to a timer tick of at most 10 ms."""
@@ -100,7 +100,7 @@ class Opener:
 
 class OpenFile:
     def __init__(self, key: tuple[int, int], device: int, path: str, fstype: str) -> None:
-        """``key``: st_dev (on btrfs that of the subvolume) and inode. ``device``: of the filesystem, as in events."""
+        """``key``: st_dev (of the subvolume on btrfs) and inode. ``device``: the filesystem's number in events."""
         self.key, self.device, self.path, self.fstype = key, device, path, fstype
         self.openers: Counter[Opener] = Counter()
         self.is_direct = False
@@ -109,7 +109,7 @@ class OpenFile:
         self.dirty_bytes = self.writeback_bytes = 0
         self.last_scan = -1
         self.clean_mtime_ns = -1
-        """While the modification time is this, the file has no dirty pages."""
+        """As long as the file has this modification time, it has no dirty pages."""
 
     @property
     def unwritten_bytes(self) -> int:
@@ -239,7 +239,7 @@ class OpenFiles:
                     descriptors[name] = self._examine_descriptor(process, directory, name)
                 except PermissionError:
                     raise
-                except OSError:  # the descriptor was closed in between
+                except OSError:  # the descriptor was closed after it was listed
                     descriptors.pop(name, None)
         except PermissionError as error:
             self.unreadable += self._is_limited or error.errno == errno.EPERM

@@ -1,6 +1,6 @@
-"""Find out whether the thread of an event belongs to fstui, to the kernel, or to another program, and to which one.
+"""Find the program of the thread in an event: fstui, the kernel, or another program.
 
-/proc lists the threads that exist now; the kernel's fork events add those that are started later. So a thread is known
+/proc lists the threads that exist now, and the kernel's fork events add those that start later. So fstui knows a thread
 even if it ended long before its events are read.
 """
 
@@ -61,7 +61,7 @@ class Lineage:
 
 
 def in_outermost_namespace() -> bool:
-    """Return whether the process numbers in /proc are those of the kernel's events."""
+    """Return whether /proc shows the process numbers of the kernel's events."""
     return os.readlink("/proc/self/ns/pid") == OUTERMOST_NAMESPACE
 
 
@@ -117,7 +117,7 @@ def rewrite_oom_score(thread: int) -> bool:
 
 
 class TracedProcess(NamedTuple):
-    """A process. ``start_ticks`` tells it apart from a later process with the same pid."""
+    """A process. ``start_ticks`` distinguishes it from a later process with the same pid."""
 
     pid: int
     start_ticks: int

@@ -19,20 +19,20 @@ class Removable(Protocol):
 Traced = TypeVar("Traced", bound=Removable)
 
 
-def serve(make: Callable[[dict[str, Any]], Traced], follow: Callable[[Traced], None]) -> None:
-    """Start to trace by calling ``make`` with the settings from stdin, or print why that is impossible. Then call
-    ``follow``, which returns when stdin has closed. At the end remove the trace and its entry in the ledger."""
+def serve(create: Callable[[dict[str, Any]], Traced], run: Callable[[Traced], None]) -> None:
+    """Start a trace by calling ``create`` with the settings from stdin, or print why that is impossible. Then call
+    ``run``, which returns when stdin has closed. Finally remove the trace and its entry in the ledger."""
     ignore_signals()
-    gc.disable()  # these programs make few reference cycles, and the collector would scan many tuples
+    gc.disable()  # these programs create few reference cycles, and the collector would scan many tuples
     settings = read_settings()
     with contextlib.suppress(BrokenPipeError):
         try:
-            traced = make(settings)
+            traced = create(settings)
         except (TracefsError, OSError) as problem:
             say(error=str(problem))
         else:
             try:
-                follow(traced)
+                run(traced)
             finally:
                 traced.remove()
     remove_entry(settings["entry"])

@@ -27,13 +27,13 @@ TARGET_FILL = 0.125
 operations."""
 
 
-def make_counter(settings: dict[str, Any]) -> FlushCounter:
+def create_counter(settings: dict[str, Any]) -> FlushCounter:
     devices = [device for device in map(find_device, settings["devices"]) if device]
     return FlushCounter(PREFIX + settings["name"], settings["own"], devices)
 
 
-def follow(counter: FlushCounter) -> None:
-    """Read the buffers soon after the start of a step and then whenever they reach TARGET_FILL, until stdin closes."""
+def run(counter: FlushCounter) -> None:
+    """Read the buffers soon after the start of a step, and then about as often as they reach TARGET_FILL."""
     say(ready=True)
     interval_s = MAX_READ_INTERVAL_S
     while True:
@@ -54,7 +54,7 @@ def follow(counter: FlushCounter) -> None:
 
 
 def remove(name: str) -> None:
-    """Remove a killed run's instance and further instances, whose names are NAME-SUFFIX. Raises OSError."""
+    """Remove a killed run's instances, whose names are NAME or NAME-SUFFIX. Raises OSError."""
     try:
         root = find_tracefs()
         for instance in os.listdir(f"{root}/instances"):
@@ -69,4 +69,4 @@ def remove(name: str) -> None:
 
 
 if __name__ == "__main__":
-    serve(make_counter, follow)
+    serve(create_counter, run)

@@ -66,7 +66,7 @@ class PageStore:
         count = bisect_right(pages, until_ns, key=page_time)
         due, self._pages = pages[:count], pages[count:]
         self.bytes = sum(map(len, self._pages))
-        for begin in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, for events kept earlier
+        for begin in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, to yield ``_later_events``
             end = begin + PAGES_AT_ONCE
             # no event of the following pages is earlier than the time at which the first of them begins
             complete_ns = min(until_ns, page_time(due[end])) if end < len(due) else until_ns
@@ -87,10 +87,10 @@ class PageStore:
 
 class EventRecording:
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
-        """Create the instance, then ``enable`` events. Raises TracefsError, OSError; then nothing is left behind."""
+        """Create the instance, then call ``enable``. Raises TracefsError, OSError; then nothing is left behind."""
         self.name = name
         self.instance = Instance(find_tracefs(), name)
-        self.instance.make()
+        self.instance.create()
         self.max_fill = 0.0
         """How full the fullest CPU's buffer was at the last read, as a share."""
         self.collected_bytes = 0
@@ -187,7 +187,7 @@ class EventRecording:
         return self.instance.read("../../saved_cmdlines")
 
     def lost(self) -> int:
-        """Return the number of events that the kernel has dropped so far, plus that of the pages that are garbled."""
+        """Return the number of events that the kernel has dropped so far, plus the number of garbled pages."""
         return self._store.garbled_pages + sum(cpu.lost() for cpu in self.instance.cpus)
 
     def events(self, until_ns: int) -> Iterator[Event]:

@@ -99,8 +99,8 @@ class WaitRows:
             self.row(key if fits else key._replace(file=SyncedFile())).merge(row)
 
     def combined(self) -> dict[WaitKey, WaitRow]:
-        """Return the rows, but only one row for all files of unknown path that a program has on one device. There may
-        be thousands of such files."""
+        """Return the rows, with one row for all files of unknown path that a program has on one device. There may be
+        thousands of such files."""
         rows = WaitRows()
         for key, row in self.rows.items():
             if row.path:

@@ -27,7 +27,7 @@ Running = tuple[FileNumber, int, bool]
 
 
 class EventSwitch:
-    """Events that are switched off for PAUSE_READS if there are too many."""
+    """Switches events off for PAUSE_READS if there are too many."""
 
     def __init__(self, *events: str) -> None:
         self.events = events
@@ -46,7 +46,7 @@ class EventSwitch:
 
 
 class Syncs(EventRecording):
-    """What the filesystems' events reported since the last ``clear``."""
+    """The syncs and new entries according to the filesystems' events since the last ``clear``."""
 
     def __init__(self, name: str, device: int | None = None) -> None:
         """``device``: record only the filesystem on it. Raises TracefsError, OSError; then nothing is left behind."""

@@ -2,7 +2,7 @@
 
 An instance has its own buffer and its own enabled events, so it does not disturb other tracing. ``rmdir`` removes an
 instance and disables its events. It fails with EBUSY while a process has a file of the instance open, so the instance
-of a living process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
+of a running process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def system_call(number: int, *arguments: Any) -> int:
 
 
 def likely_cause() -> str:
-    """Return, in brackets, why the kernel probably refused a request of root."""
+    """Return in brackets why the kernel probably refused a request of root."""
     if "[confidentiality]" in proc.read_text("/sys/kernel/security/lockdown"):
         return " (kernel lockdown: confidentiality)"
     return " (a container, or a root without CAP_SYS_ADMIN?)"
@@ -83,7 +83,7 @@ class Instance:
         self.path = f"{root}/instances/{name}"
         self.cpus: list[CpuBuffer] = []
 
-    def make(self) -> None:
+    def create(self) -> None:
         """Create the instance. Raises TracefsError; then nothing is left behind."""
         try:
             os.mkdir(self.path)

@@ -114,9 +114,9 @@ class SyncWaits:
             self._fua_writes[device, sector] = (time_ns, thread)
 
     def end_fua_write(self, time_ns: int, device: int, sector: int) -> None:
-        since_ns, thread = self._fua_writes.pop((device, sector), (0, 0))
+        began_ns, thread = self._fua_writes.pop((device, sector), (0, 0))
         if thread:
-            self._add(time_ns, (thread, device, 0, -1), time_ns - since_ns, 0)
+            self._add(time_ns, (thread, device, 0, -1), time_ns - began_ns, 0)
 
     def _add(self, time_ns: int, key: Key, duration_ns: int, result: int) -> None:
         durations = self.durations.get(key)
@@ -130,11 +130,11 @@ class SyncWaits:
 
     def in_flight(self) -> Iterator[tuple[int, SyncedFile, int]]:
         """Yield thread, file and start (ns) of each sync that has not ended."""
-        for thread, (since_ns, fd) in self._calls.items():
-            yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), since_ns
-        for thread, (device, inode, since_ns) in self._files.items():
+        for thread, (began_ns, fd) in self._calls.items():
+            yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), began_ns
+        for thread, (device, inode, began_ns) in self._files.items():
             if thread not in self._calls:
-                yield thread, SyncedFile(device, inode), since_ns
+                yield thread, SyncedFile(device, inode), began_ns
 
     def threads(self) -> set[int]:
         ended = {key[0] for by_key in (self.durations, self.untimed_syncs, self.failures) for key in by_key}

@@ -1,4 +1,4 @@
-"""Program: report who waits for which file, and what the devices below do, without writing anything.
+"""Program: report which programs wait for which files, and what the devices below do, without writing anything.
 
 stdin: a line of JSON:
 "name"    of the trace instances; "entry": their file in the ledger
@@ -43,7 +43,7 @@ class WaitRecording(EventRecording):
     """Records which programs wait for syncs of which files."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Begin to record. Raises TracefsError, OSError; then nothing is left behind."""
+        """Start recording. Raises TracefsError, OSError; then nothing is left behind."""
         if not in_outermost_namespace():
             raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls
@@ -79,7 +79,7 @@ class WaitRecording(EventRecording):
         lineage.add("own", family([pid]))
 
     def add_waits(self, span: Span) -> None:
-        """Add ``self.waits`` to the rows of a span. The caller clears them afterwards."""
+        """Add ``self.waits`` to the rows of a span. The caller clears the waits afterwards."""
         self._locations.begin()
         waits = self.waits
         self._processes = programs = self._process_cache.find_processes(waits.threads())
@@ -166,9 +166,9 @@ class WatchSession(WaitRecording):
         self._committing[device] = time_ns
 
     def _commit_ended(self, time_ns: int, device: int) -> None:
-        since_ns = self._committing.pop(device, None)
-        if since_ns is not None:
-            self._commits.setdefault(device, Durations()).add(time_ns - since_ns)
+        began_ns = self._committing.pop(device, None)
+        if began_ns is not None:
+            self._commits.setdefault(device, Durations()).add(time_ns - began_ns)
 
     def _error_set(self, _: int, inode: int, device: int, errseq: int) -> None:
         self._errors[device, inode] = [errseq & ERRNO, 0]
@@ -178,9 +178,9 @@ class WatchSession(WaitRecording):
             error[1] += 1
 
     def begin_second(self) -> float:
-        """Return the part of the second in which to trace devices. If below 1, the caller must then pause them."""
+        """Return the part of the second in which to trace devices. If below 1, the caller must pause them after it."""
         self._share = self._devices.share
-        self._devices.switch(on=True)  # they may be paused since the last second, also if the share is 1 again
+        self._devices.switch(on=True)  # they may still be paused from the last second
         return self._share
 
     def pause_devices(self) -> None:

@@ -22,7 +22,7 @@ def main(directory: str, device: str) -> None:
     place.mkdir(parents=True, exist_ok=True)
     number = tracefs_number(device)
     instance = tracefs.Instance(tracefs.find_tracefs(), "fstui-recorded")
-    instance.make()
+    instance.create()
     try:
         instance.open_buffers()
         (place / "header_page").write_text(instance.read("events/header_page"))
