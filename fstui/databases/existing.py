@@ -1,4 +1,4 @@
-"""A server that is already running. fstui makes one database for the run and changes nothing else on the server."""
+"""A server that is already running. fstui creates one database for the run and changes nothing else on the server."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from fstui.state import ledger
 from fstui.state.ledger import record_in_child, strike_out_in_child
 
 Result = TypeVar("Result")
-MARK = "made_by_fstui"
-"""A table in every database that fstui makes. fstui drops only a database with this table, or an empty one."""
+MARKER_TABLE = "made_by_fstui"
+"""A table in every database that fstui creates. fstui drops only a database with this table, or an empty one."""
 _TRIAL_STATEMENTS = (
-    f"CREATE TABLE {MARK} (id INTEGER)",
+    f"CREATE TABLE {MARKER_TABLE} (id INTEGER)",
     "CREATE TABLE fstui_trial (id INTEGER, k INTEGER)",
     "CREATE INDEX fstui_trial_k ON fstui_trial (k)",
     "INSERT INTO fstui_trial VALUES (1, 1)",
@@ -39,7 +39,7 @@ _READ_TIMEOUT_S = 5.0
 def find_connection(settings: Sysbench) -> Connection:
     """Return the connection to the server's maintenance database. Raises Refused.
 
-    Fields that the settings do not state come from the user's option or service file, or else from defaults.
+    Fields that are not in the settings come from the user's option or service file, or else from defaults.
     FSTUI_DB_PASSWORD overrides the password of the file.
     """
     driver = settings.kind.driver
@@ -111,7 +111,7 @@ class Existing:
 
     @classmethod
     async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
-        """Make the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
+        """Create the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = database_name(run_id)
         maintenance, pid = await _read_files(_connection_and_pid, settings)
         own = replace(maintenance, database=name)
@@ -123,7 +123,7 @@ class Existing:
                 facts = await read_facts(
                     sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace
                 )
-                await _make(sysbench, maintenance, name)
+                await _create_database(sysbench, maintenance, name)
             except BaseException:
                 await strike_out_in_child(entry)
                 raise
@@ -143,30 +143,32 @@ class Existing:
         return await drop(self.sysbench, self.connection, self._entry)
 
 
-async def _make(sysbench: str, maintenance: Connection, name: str) -> None:
-    """Make a database only if it can be dropped again. Raises DatabaseError."""
+async def _create_database(sysbench: str, maintenance: Connection, name: str) -> None:
+    """Create a database only if it can be dropped again. Raises DatabaseError."""
     family = family_of(maintenance)
-    if await _exists(sysbench, maintenance, name):
+    if await _database_exists(sysbench, maintenance, name):
         raise DatabaseError(f"it already has a database {name}, which fstui leaves alone")
     # DROP first, because MySQL then checks that privilege although the database does not exist. In PostgreSQL, an owner
     # may always drop a database
-    quoted = _quoted(family.quote, name)
+    quoted = _quote(family.quote, name)
     await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
 
 
-async def _exists(sysbench: str, maintenance: Connection, name: str) -> bool:
+async def _database_exists(sysbench: str, maintenance: Connection, name: str) -> bool:
     return any(name in row for row in await query(sysbench, maintenance, [family_of(maintenance).database_names]))
 
 
 async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry) -> str | None:
-    """Drop a database that a run made. Return None, or a sentence with the reason why it still exists."""
+    """Drop a database that a run created. Return None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {address(connection)}"
     maintenance = replace(connection, database=family.maintenance)
     try:
-        if not await _is_made_by_fstui(sysbench, connection, maintenance):
-            return f"{what} was not dropped: it holds tables, and no {MARK} among them, so fstui did not make it"
-        quoted = _quoted(family.quote, connection.database)
+        if not await _may_be_dropped(sysbench, connection, maintenance):
+            return (
+                f"{what} was not dropped: it holds tables, and no {MARKER_TABLE} among them, so fstui did not make it"
+            )
+        quoted = _quote(family.quote, connection.database)
         await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
     except DatabaseError as error:
         return f"{what} was not dropped: {error}"
@@ -174,22 +176,22 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     return None
 
 
-async def _is_made_by_fstui(sysbench: str, connection: Connection, maintenance: Connection) -> bool:
-    """Return whether the database is absent, empty or marked. A run that was killed early leaves an empty database."""
-    if not await _exists(sysbench, maintenance, connection.database):
+async def _may_be_dropped(sysbench: str, connection: Connection, maintenance: Connection) -> bool:
+    """Return whether the database is absent, empty or fstui's own. A run that was killed early leaves an empty one."""
+    if not await _database_exists(sysbench, maintenance, connection.database):
         return True
     statement, from_inside = family_of(connection).tables_query(connection.database)
     tables = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [statement])}
-    return not tables or MARK in tables
+    return not tables or MARKER_TABLE in tables
 
 
 def database_name(run_id: str) -> str:
     return f"fstui_{run_id}"
 
 
-def _quoted(mark: str, name: str) -> str:
+def _quote(character: str, name: str) -> str:
     """Return the name as an identifier (https://dev.mysql.com/doc/refman/8.4/en/identifiers.html)."""
-    return f"{mark}{name.replace(mark, mark * 2)}{mark}"
+    return f"{character}{name.replace(character, character * 2)}{character}"
 
 
 async def with_current_password(connection: Connection) -> Connection:

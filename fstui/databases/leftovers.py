@@ -39,7 +39,7 @@ def label(entry: ledger.LedgerEntry) -> str:
 
 
 def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
-    """Return whether the run makes things with this name. The user chooses the name of a laboratory."""
+    """Return whether its run would have given this name. The user chooses the name of a laboratory."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
         case "database":
@@ -48,7 +48,7 @@ def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
         case "server":
             return path.parent.name == f"{PREFIX}{run}"
         case "lab":
-            return True  # the laboratory has a record of its own, which names its maker
+            return True  # the laboratory has a record of its own, which names its run
         case "trace":
             return path.name == Path(tracing.instance_path(run)).name
         case _:

@@ -1,4 +1,4 @@
-"""How to set up, start, reach and query a server of MariaDB, MySQL or Percona Server."""
+"""Set up, start, reach and query a server of MariaDB, MySQL or Percona Server."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class MySQL:
         return [*common_argv(program, data), f"--socket={socket}", *fixed, *_option_arguments(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        """Return the commands that make the data directory. Only its user and root can connect, without a password."""
+        """Return the commands that create the data directory. Only its owner and root can connect; no password."""
         if program.kind == "mysql":
             return [{"argv": [*common_argv(program, data), "--initialize-insecure", "--skip-log-bin"]}]
         text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
@@ -100,7 +100,7 @@ class MySQL:
     def file_io_queries(self, kind: str, version: str) -> list[str]:
         """Return queries with one row per kind of file: name, writes, bytes, syncs, ns in writes, ns in syncs.
 
-        The server counts from its start. An unknown figure is NULL.
+        The server counts since its start. An unknown figure is NULL.
         """
         events = {name: f"SELECT '{name}', {_COUNTERS} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
         if kind == "mysql":
@@ -142,7 +142,7 @@ class MySQL:
         return getpass.getuser()
 
     def with_client_options(self, connection: Connection, options: Mapping[str, str]) -> Connection:
-        """Add what else the options say about the connection: TLS, if they name all three files."""
+        """Add TLS to the connection, if the options name all three files."""
         values = [options.get(name) for name in ("ssl_ca", "ssl_cert", "ssl_key")]
         files = [str(Path(value).expanduser()) for value in values if value]
         tls = Tls(ca=files[0], certificate=files[1], key=files[2]) if len(files) == len(values) else None
@@ -169,7 +169,7 @@ class MySQL:
         return f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{database}'", False
 
     def hint(self, connection: Connection, message: str) -> str:
-        """Return what the user or the server's administrator can do about an error, or nothing."""
+        """Return what the user or the server's administrator can do about an error; empty if unknown."""
         if "1045" in message:
             tls = "; if the account requires TLS, set ssl-ca, ssl-cert and ssl-key in [client] of ~/.my.cnf"
             return "" if connection.tls else tls
@@ -184,7 +184,7 @@ def common_argv(program: ServerProgram, data: str) -> list[str]:
 
 
 def _system_tables(program: ServerProgram) -> list[str]:
-    """Return the SQL scripts that mariadb-install-db would run. It may be missing, as it is in the client's package."""
+    """Return the SQL scripts that mariadb-install-db runs. The tool may be missing: it is in the client's package."""
     prefix = Path(program.path).resolve().parent.parent
     places = itertools.product((prefix, Path("/usr")), ("mysql", "mariadb"), ("mariadb", "mysql"))
     for directory, name, product in places:

@@ -68,9 +68,9 @@ def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
 
 
 def room_bytes(steps: Iterable[Settings]) -> int:
-    """Return the largest space in use at any time."""
+    """Return the largest number of bytes that the steps occupy at any time."""
     largest, previous = 0, None
-    added_bytes = 0  # by earlier steps, as rows of tables that are not dropped yet
+    added_bytes = 0  # rows that earlier steps added to tables that are not dropped yet
     for settings in steps:
         amounts = settings.amounts()
         if isinstance(settings, Sysbench):
@@ -89,7 +89,7 @@ def _shares_data(previous: Sysbench | None, settings: Sysbench) -> bool:
 
 
 def _skip(steps: tuple[PlannedStep, ...], missing: Sequence[str], *, as_root: bool) -> list[PlannedStep]:
-    """Replace the steps of each missing server by one skipped step. Without root, skip steps with replicas."""
+    """Replace the steps of each missing server with one skipped step. Without root, skip steps with replicas."""
     result: dict[str, PlannedStep] = {}
     for step in steps:
         settings = step.settings

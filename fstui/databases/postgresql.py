@@ -1,4 +1,4 @@
-"""How to set up, start, reach and query a PostgreSQL server."""
+"""Set up, start, reach and query a PostgreSQL server."""
 
 from __future__ import annotations
 
@@ -94,8 +94,9 @@ class PostgreSQL:
     def file_io_queries(self, kind: str, version: str) -> list[str]:
         """Return queries with one row for the WAL and one for the data.
 
-        WAL: in pg_stat_wal from 14 to 17, in pg_stat_io since 18. Data: in pg_stat_bgwriter without the fsyncs before
-        16, in pg_stat_io since then (https://www.postgresql.org/docs/current/monitoring-stats.html).
+        Version 18 and later have both in pg_stat_io. Earlier versions have the WAL in pg_stat_wal (since 14), and the
+        data in pg_stat_bgwriter, without fsyncs, or in pg_stat_io (since 16).
+        https://www.postgresql.org/docs/current/monitoring-stats.html
         """
         major = int(version.partition(".")[0]) if version.partition(".")[0].isdecimal() else 0
         if major >= 18:
@@ -143,7 +144,7 @@ class PostgreSQL:
         return ["--db-driver=pgsql", *(f"--pgsql-{name}={value}" for name, value in options.items())]
 
     def secrets(self, connection: Connection) -> str:
-        """Return nothing: libpq reads the password from the environment."""
+        """Return an empty string: libpq reads the password from the environment."""
         return ""
 
     def tables_query(self, database: str) -> tuple[str, bool]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fstui.measure.kinds.servers import KINDS, kind_of_version
 from fstui.model.errors import Refused
 
-ANSWER_TIMEOUT_S = 15.0
+TOOL_TIMEOUT_S = 15.0
 MIN_SYSBENCH_VERSION = (1, 0)
 _VERSION = re.compile(r"(\d+(?:\.\d+)+)")
 
@@ -36,7 +36,7 @@ class ServerProgram(NamedTuple):
 
 
 class Installed(NamedTuple):
-    """Which of the programs that database steps need are installed."""
+    """The installed programs of those that database steps need."""
 
     servers: frozenset[str]
     sysbench: bool
@@ -62,7 +62,7 @@ async def installed() -> Installed:
 
 
 def find_installed() -> Installed:
-    """Call this in a child process, because a directory in PATH may hang."""
+    """Find the installed programs. Call this in a child process, because a directory in PATH may hang."""
     return asyncio.run(installed())
 
 
@@ -84,7 +84,7 @@ async def server_and_sysbench(kind: str) -> tuple[ServerProgram, str]:
 
 
 async def find_sysbench() -> str:
-    """Return the path of sysbench. Raises Refused if it is missing, does not answer, or is too old."""
+    """Return the path of sysbench. Raises Refused if it is missing, prints no version, or is too old."""
     path = shutil.which("sysbench")
     if path is None:
         raise Refused(NO_SYSBENCH)
@@ -105,7 +105,7 @@ async def output_of(
     environment: Mapping[str, str] | None = None,
     directory: str | None = None,
 ) -> tuple[int, str]:
-    """Run a tool. Return its status (-1 after ANSWER_TIMEOUT_S), and stdout and stderr in one text."""
+    """Run a tool. Return its status (-1 after TOOL_TIMEOUT_S), and stdout and stderr in one text."""
     import sh  # noqa: PLC0415  slow to import, and only needed for databases
 
     try:
@@ -123,13 +123,13 @@ async def output_of(
         )
     except sh.CommandNotFound:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
-    # awaiting the command itself would poll once a second for the end of a tool that has closed its output
+    # to await ``running`` would poll only once a second for the end of a tool that has closed its output
     waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
     try:
-        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+        async with asyncio.timeout(TOOL_TIMEOUT_S):
             await asyncio.shield(waiting)
     except TimeoutError:
-        return -1, f"FATAL: no answer for {ANSWER_TIMEOUT_S:.0f} s"
+        return -1, f"FATAL: no answer for {TOOL_TIMEOUT_S:.0f} s"
     finally:
         if not waiting.done():
             with contextlib.suppress(ProcessLookupError):

@@ -1,4 +1,4 @@
-"""The settings of a server whose rows are the records of a power-cut test: all that ``fstui.powercut.server`` needs."""
+"""The settings that ``fstui.powercut.server`` needs for a server whose rows are the records of a power-cut test."""
 
 from __future__ import annotations
 

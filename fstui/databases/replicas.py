@@ -1,4 +1,4 @@
-"""How to start, join and query a primary and its replica of MariaDB or MySQL, for one step.
+"""Start, join and query a primary and its replica of MariaDB or MySQL, for one step.
 
 They use 127.0.0.1 in a network namespace of their own, because replication supports no unix socket
 (https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID: https://mariadb.com/kb/en/gtid/,
@@ -41,7 +41,7 @@ class Replication(NamedTuple):
     gtid_primary: str
     gtid_replica: str
     account_method: str = ""
-    least_version: tuple[int, ...] = ()
+    min_version: tuple[int, ...] = ()
 
     def semi_sync(self, variable: str) -> str:
         return f"rpl_semi_sync_{self.primary}_{variable}"
@@ -76,7 +76,7 @@ _KINDS = {
         gtid_primary="SELECT @@gtid_executed",
         gtid_replica="SELECT @@gtid_executed",
         account_method="WITH caching_sha2_password ",
-        least_version=(8, 0, 26),
+        min_version=(8, 0, 26),
     ),
 }  # fmt: skip
 
@@ -85,14 +85,14 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
     """Return the settings that ``measure.probes.replica_cut`` needs in addition to the step's. Raises Refused."""
     program, sysbench = await programs.server_and_sysbench(settings.server)
     kind = _KINDS[settings.server]
-    if program.version < kind.least_version:
-        least = ".".join(map(str, kind.least_version))
-        raise Refused(f"{program.title} is too old: replica-cut needs {least} or newer")
+    if program.version < kind.min_version:
+        min_version = ".".join(map(str, kind.min_version))
+        raise Refused(f"{program.title} is too old: replica-cut needs {min_version} or newer")
     semi = settings.replication == "semi-synchronous"
     expected = {"primary": _EXPECTED[settings.durability], "replica": _EXPECTED[settings.of_replica]}
     expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}
-    semi_words = {"primary": kind.primary_semi, "replica": kind.replica_semi}
-    plain = {role: _argv(program, kind, role, values) for role, values in expected.items()}
+    semi_options = {"primary": kind.primary_semi, "replica": kind.replica_semi}
+    argv = {role: _argv(program, kind, role, values) for role, values in expected.items()}
     return {
         "sysbench": sysbench,
         "scripts": {name: files(__package__).joinpath(name).read_text() for name in ("sql.lua", "acknowledged.lua")},
@@ -101,8 +101,8 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
         "image_bytes": settings.pair.image_bytes,
         "prepare": MySQL().preparation(program, "{data}"),
         "argv": {
-            **{role: [*words, *(semi_words[role] if semi else ())] for role, words in plain.items()},
-            **{f"{role} again": words for role, words in plain.items()},
+            **{role: [*words, *(semi_options[role] if semi else ())] for role, words in argv.items()},
+            **{f"{role} again": words for role, words in argv.items()},
         },
         "database": DATABASE,
         "set_up_primary": [

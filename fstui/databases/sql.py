@@ -57,7 +57,7 @@ async def query(
 
 @asynccontextmanager
 async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
-    """Yield a directory with links to the files of TLS; None without TLS. Raises DatabaseError."""
+    """Yield a directory with links to the PEM files of TLS; None without TLS. Raises DatabaseError."""
     if connection.tls is None:
         yield None
         return

@@ -1,4 +1,4 @@
-"""A server for one run. Its data, with its socket, is in the run's directory and is removed with it.
+"""A server for one run. Its data and its socket are in the run's directory and are removed with it.
 
 A child program, the keeper (``measure.helpers.serve``), creates, starts and stops the server. It also stops the
 server if fstui is killed.
@@ -110,10 +110,10 @@ class Throwaway:
             raise
         return cls(program, sysbench, workspace, name, keeper)
 
-    async def make(self, settings: Sysbench, limit_s: float = START_TIMEOUT_S) -> None:
+    async def start(self, settings: Sysbench, limit_s: float = START_TIMEOUT_S) -> None:
         """Create and start the server, and wait until it is ready. Raises Refused, OSError."""
         try:
-            await self._start(settings, limit_s, self._setup_request())
+            await self._start_with(settings, limit_s, self._setup_request())
         except BaseException:
             await self._keeper.end()
             raise
@@ -134,9 +134,9 @@ class Throwaway:
 
     async def restart(self, settings: Sysbench, limit_s: float) -> None:
         """Restart the server with these options on its data. Raises Refused, after which ``stop`` must be called."""
-        await self._start(settings, limit_s, {})
+        await self._start_with(settings, limit_s, {})
 
-    async def _start(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
+    async def _start_with(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
         argv = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
         await asyncio.shield(self._keeper.recording_entry)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": argv}))
@@ -175,28 +175,28 @@ class Throwaway:
         """Return the server's process id, and its data directory as the server sees it."""
         try:
             async with asyncio.timeout(limit_s):
-                answer = await self._answer()
-                while "ended" in answer:  # about the server before the restart
-                    answer = await self._answer()
+                message = await self._read_message()
+                while "ended" in message:  # this message is about the server before the restart
+                    message = await self._read_message()
         except TimeoutError:
             raise DatabaseError(f"{self._program.title} did not start within {limit_s:.0f} s") from None
-        if "error" in answer:
-            raise DatabaseError(f"{self._program.title} did not start: {answer['error']}")
-        return int(answer["started"]), str(answer["data"])
+        if "error" in message:
+            raise DatabaseError(f"{self._program.title} did not start: {message['error']}")
+        return int(message["started"]), str(message["data"])
 
-    async def _answer(self) -> dict[str, Any]:
+    async def _read_message(self) -> dict[str, Any]:
         line = await self._keeper.child.read_line() or b'{"error": "its helper process ended"}'
         return dict(json.loads(line))
 
     async def why_ended(self) -> str | None:
         """Return why the server ended by itself, or None if it is still running."""
         try:
-            answer = await asyncio.wait_for(self._answer(), 0.3)  # the keeper may be about to write its line
+            message = await asyncio.wait_for(self._read_message(), 0.3)  # the keeper may be about to write its line
         except TimeoutError:
             return None
-        status = answer.get("ended", 0)
+        status = message.get("ended", 0)
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        complaint = f": {answer['complaint']}" if answer.get("complaint") else ""
+        complaint = f": {message['complaint']}" if message.get("complaint") else ""
         return f"{self._program.title} ended by itself ({how}){complaint}"
 
     async def stop(self) -> str | None:
@@ -208,7 +208,7 @@ class Throwaway:
 
 
 def enter_directory(workspace: HeldDirectory) -> list[str]:
-    """Return the arguments to put before a command line, so that the program starts in the run's directory."""
+    """Return the words before a command line that make the program start in the run's directory."""
     return ["sh", "-c", _ENTER_SCRIPT, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 

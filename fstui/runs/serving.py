@@ -131,7 +131,7 @@ class DatabaseServers(Servers):
         server = await Throwaway.open(
             settings, workspace=self._workspace, run_id=self._run_id, number=self._start_count, on_start=self._on_start
         )
-        await server.make(settings, start_limit_s(self._sync_s))
+        await server.start(settings, start_limit_s(self._sync_s))
         return server
 
 

@@ -34,7 +34,7 @@ async def test_missing_tool_is_an_error_with_its_name() -> None:
 
 
 async def test_tool_that_does_not_answer_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(programs, "ANSWER_TIMEOUT_S", 0.5)
+    monkeypatch.setattr(programs, "TOOL_TIMEOUT_S", 0.5)
     assert await output_of("/bin/sleep", "1000") == (-1, "FATAL: no answer for 0 s")
 
 
@@ -52,7 +52,7 @@ async def test_sysbench_is_refused_by_its_version(
     program = tmp_path / "sysbench"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(programs, "ANSWER_TIMEOUT_S", 2.0)
+    monkeypatch.setattr(programs, "TOOL_TIMEOUT_S", 2.0)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(Refused, match=said):
         await find_sysbench()

@@ -174,7 +174,7 @@ class LocalMachine(Machine):
 
         try:
             return await in_child(
-                programs.find_installed, timeout_s=2 * programs.ANSWER_TIMEOUT_S, where="a directory in PATH"
+                programs.find_installed, timeout_s=2 * programs.TOOL_TIMEOUT_S, where="a directory in PATH"
             )
         except NoAnswer:
             return programs.NOTHING
