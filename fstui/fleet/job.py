@@ -42,7 +42,7 @@ class FleetJob:
         self._request = request
         self._file = file
         self._digest = _digest(file) if file else ""
-        self.directory = results.make_directory(into)
+        self.directory = results.create_directory(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._places: dict[str, str] = {}
         """The directory with fstui.pyz on each host; empty if the host has fstui."""

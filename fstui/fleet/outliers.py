@@ -23,7 +23,7 @@ from typing import NamedTuple
 import msgspec
 
 from fstui.fleet.results import HostResult
-from fstui.judge.words import capital
+from fstui.judge.words import capitalize
 from fstui.model.base import Base
 from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import rate
@@ -183,7 +183,7 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
         for host in worse:
             reasons = "; ".join(usual.reasons(host)) if usual else ""
             verdict = f"{host.verdict} ({host.confidence}), the median of {group} is {VERDICTS[usual_rank]}"
-            explanation = f" {capital(reasons)}." if reasons else ""
+            explanation = f" {capitalize(reasons)}." if reasons else ""
             sentences.append((host, f"{verdict}: {host.sentence or host.flag}{explanation}"))
     sentences.sort(key=lambda pair: (pair[0].rank, pair[0].node))
     return [Outlier(host=host.node, target=host.place, sentence=sentence) for host, sentence in sentences]

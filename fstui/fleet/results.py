@@ -124,7 +124,7 @@ class Fleet(Base, frozen=True, kw_only=True):
     results: tuple[HostResult, ...] = ()
 
 
-def make_directory(directory: Path | None) -> Path:
+def create_directory(directory: Path | None) -> Path:
     """Make a directory that only this user can read, or use an empty one. Raises Refused."""
     directory = directory or Path(DEFAULT_NAME.format(datetime.now()))
     try:

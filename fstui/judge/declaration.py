@@ -9,7 +9,7 @@ from fstui.judge.facts import Case
 from fstui.model.judgement import Confidence, Finding, Scope, Verdict
 from fstui.model.steps import Step
 
-LAST = 1000
+DEFAULT_ORDER = 1000
 """The ``order`` of rules that set none."""
 
 
@@ -44,7 +44,7 @@ class Rule(NamedTuple):
 
 
 def rule(
-    *, order: int = LAST, opens_sentence: bool = False
+    *, order: int = DEFAULT_ORDER, opens_sentence: bool = False
 ) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
     """Declare a rule with the name of its function.
 

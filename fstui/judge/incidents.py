@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from fstui.judge.speed.stalls import CPU_SHARE
 from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
-from fstui.model.recording import Bucket, Cause, Incident, Mover, Record, RecordedWait, Second, Window
+from fstui.model.recording import Bucket, Cause, Incident, ProcessIo, Record, RecordedWait, Second, Window
 
 MIN_WINDOWS = 6
 """A program has a typical sync time if it synced in at least this many windows of ten seconds."""
@@ -247,7 +247,7 @@ class Explanation(NamedTuple):
     cause: Cause
     clause: str
     """The part of the incident's sentence that states the cause."""
-    culprit: Mover | RecordedWait | None = None
+    culprit: ProcessIo | RecordedWait | None = None
 
 
 def _incident(facts: IncidentFacts) -> Incident:
@@ -377,11 +377,11 @@ def _discards(facts: IncidentFacts) -> Explanation | None:
     requests = counted(sum(counters.discards for counters in facts.counters), "request")
     for program, _ in sums.most_common(1):
         clause = f"{_latency_rose(facts)} while {program} discarded {amount} in {requests}"
-        return Explanation("discards", clause, Mover(program=program, pid=0, read=0, written=0))
+        return Explanation("discards", clause, ProcessIo(program=program, pid=0, read=0, written=0))
     return Explanation("discards", f"{_latency_rose(facts)} while blocks were discarded: {amount} in {requests}")
 
 
-def _per_s(amount: int, mover: Mover, facts: IncidentFacts) -> str:
+def _per_s(amount: int, mover: ProcessIo, facts: IncidentFacts) -> str:
     """Return a rate over the windows in which the process was recorded, because it transferred much."""
     active_s = sum(
         window.elapsed_s
@@ -433,9 +433,9 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     return Explanation("cpu", f"it waited for a CPU{host}, not for the disk")
 
 
-def _movers(windows: Sequence[Window]) -> list[Mover]:
+def _movers(windows: Sequence[Window]) -> list[ProcessIo]:
     """Return each recorded process with the bytes that it read and wrote in all windows."""
-    totals: dict[int, Mover] = {}
+    totals: dict[int, ProcessIo] = {}
     for window in windows:
         for process in window.processes or ():
             previous = totals.get(process.pid)
@@ -451,7 +451,7 @@ def _latency_rose(facts: IncidentFacts) -> str:
     return f"{facts.device}'s own latency rose from {duration_ns(facts.typical_ms * 1e6)} to {now}"
 
 
-def _label(process: Mover | RecordedWait) -> str:
+def _label(process: ProcessIo | RecordedWait) -> str:
     """``rsync (pid 4711, cgroup backup.service)``"""
     pid = f"pid {process.pid}" if process.pid else ""
     group = f"cgroup {_cgroup_name(process.cgroup)}" if process.cgroup else ""

@@ -194,7 +194,7 @@ def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
     if link(first.link).own_network:
         yield _ARRAY
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
-        yield from words.hypervisor(case.host)
+        yield from words.host_advice(case.host)
     elif first.link == "nvme":
         yield f"As root on this host, fstui asks the drive itself (nvme id-ctrl /dev/{first.id}: vwc). Run it as root."
     elif first.link in {"sata", "sas", "scsi"}:

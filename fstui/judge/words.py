@@ -53,7 +53,7 @@ def check_health(drive: Node) -> str:
     return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{shows}"
 
 
-def capital(words: str) -> str:
+def capitalize(words: str) -> str:
     """Capitalise only the first letter, because a sentence may contain names."""
     return words[:1].upper() + words[1:]
 
@@ -109,13 +109,13 @@ def syncs_a_second(syncs: int, step: Step) -> str:
     return f"{rate(syncs / step.elapsed_s if step.elapsed_s > _CLOCK_RESOLUTION_S else 0.0)} syncs a second"
 
 
-def between(values: Sequence[float]) -> str:
+def range_text(values: Sequence[float]) -> str:
     """Return the range of the values: ``1.00``, or ``0.99 to 1.03``."""
     low, high = ratio(min(values)), ratio(max(values))
     return low if low == high else f"{low} to {high}"
 
 
-def expected(flushes: Range | None) -> str:
+def expected_text(flushes: Range | None) -> str:
     """Return the expected flushes: ``1``, ``1 to 2``, ``1/16 to 1``, or ``?`` if the number is not known."""
     if flushes is None:
         return "?"
@@ -157,7 +157,7 @@ def medium(node: Node) -> str:
     return f"{node.id}: medium {medium.class_}, write cache {medium.write_cache} ({source})"
 
 
-def hypervisor(host: Host) -> tuple[str, ...]:
+def host_advice(host: Host) -> tuple[str, ...]:
     """Return what to check on the host of a guest, or nothing on real hardware."""
     if not host.virtualization:
         return ()
@@ -167,7 +167,7 @@ def hypervisor(host: Host) -> tuple[str, ...]:
     return (platform.ask if platform else _ASK_THE_OWNER,)
 
 
-def served_by(nodes: Iterable[Node]) -> tuple[str, ...]:
+def provider_advice(nodes: Iterable[Node]) -> tuple[str, ...]:
     """Return whom to ask what the services that provide these devices do with a flush."""
     services = (platforms.service(node.kind, node.name, node.model) for node in nodes)
     return tuple(dict.fromkeys(service.ask for service in services if service))

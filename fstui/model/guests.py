@@ -14,7 +14,7 @@ GuestFlush = Literal["passed", "each write", "ignored", "discarded", "unknown"]
 """passed: the flush reaches the host's storage; each write: the guest sends no flushes, because each of its writes is
 synced; ignored: the flush does nothing; discarded: all writes are discarded when the guest ends."""
 
-LOSING: frozenset[GuestFlush] = frozenset({"ignored", "discarded"})
+LOSSY_FLUSHES: frozenset[GuestFlush] = frozenset({"ignored", "discarded"})
 """With such a flush, a guest's synced data is lost if the host loses power."""
 
 
@@ -63,4 +63,4 @@ class Guest(Base, frozen=True, kw_only=True):
     @property
     def losing_disks(self) -> tuple[GuestDisk, ...]:
         """The disks whose synced data is lost if the host loses power."""
-        return tuple(disk for disk in self.disks if disk.flush in LOSING)
+        return tuple(disk for disk in self.disks if disk.flush in LOSSY_FLUSHES)

@@ -141,7 +141,7 @@ class Discarder(Base, frozen=True, kw_only=True):
     bytes: int
 
 
-class Mover(Base, frozen=True, kw_only=True):
+class ProcessIo(Base, frozen=True, kw_only=True):
     """A process that read or wrote much since all processes were last examined."""
 
     program: str
@@ -160,7 +160,7 @@ class Window(TimedRecord, frozen=True, kw_only=True, tag="window"):
     lost: int = 0
     waits: tuple[RecordedWait, ...] = ()
     discards: tuple[Discarder, ...] = ()
-    processes: tuple[Mover, ...] | None = None
+    processes: tuple[ProcessIo, ...] | None = None
     """None if it was too early to examine all processes again."""
 
 

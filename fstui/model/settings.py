@@ -48,7 +48,7 @@ class CommitSettings(NamedTuple):
     """Libraries in its process that stub syncs."""
 
 
-class Silence(NamedTuple):
+class Pause(NamedTuple):
     """A time in which a program completed nothing. It is long enough for ten operations at the usual rate."""
 
     start_s: float
@@ -84,7 +84,7 @@ class Figures:
         """Return the reports of a program, interval by interval, instead of samples."""
         return ()
 
-    def silences(self) -> tuple[Silence, ...]:
+    def pauses(self) -> tuple[Pause, ...]:
         """Return the times in which a program that reports intervals completed nothing."""
         return ()
 

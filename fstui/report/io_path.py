@@ -123,7 +123,7 @@ class _Drawing:
         account = self._accounts.get(node.id)
         if account is None or account.expected is None or self._stubbed:
             return ""
-        flushes = words.expected(account.expected)
+        flushes = words.expected_text(account.expected)
         return f"expects {flushes} per sync" if account.expected.high else "expects no flush here"
 
 

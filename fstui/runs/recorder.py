@@ -144,10 +144,10 @@ class StepRecorder:
 
     def _stalls(self, status: StepStatus, elapsed_ns: int) -> StallSummary:
         """Return the stalls. An operation that never returned always counts as one."""
-        if status != "failed" and (silences := self._figures.silences()):
-            ends_s = [elapsed_ns / 1e9 if silence.is_ongoing else silence.end_s for silence in silences]
-            lost_s = sum(end_s - silence.start_s for silence, end_s in zip(silences, ends_s, strict=True))
-            return StallSummary(count=len(silences), lost_s=round(lost_s, 3))
+        if status != "failed" and (pauses := self._figures.pauses()):
+            ends_s = [elapsed_ns / 1e9 if pause.is_ongoing else pause.end_s for pause in pauses]
+            lost_s = sum(end_s - pause.start_s for pause, end_s in zip(pauses, ends_s, strict=True))
+            return StallSummary(count=len(pauses), lost_s=round(lost_s, 3))
         stalls = self.operations.stalls() if self.settings.uniform else StallSummary()
         if self.abandoned_operation and not self._unfinished_ops:
             lost_s = stalls.lost_s + self.abandoned_operation.elapsed_s
@@ -235,9 +235,9 @@ class StepRecorder:
 
     def _current_stall(self, now_ns: int) -> PendingOperation | None:
         if not self._operations_in_flight:
-            silence = next((silence for silence in self._figures.silences() if silence.is_ongoing), None)
+            pause = next((pause for pause in self._figures.pauses() if pause.is_ongoing), None)
             elapsed_s = (now_ns - self.started_ns) / 1e9
-            return PendingOperation(call="a transaction", elapsed_s=elapsed_s - silence.start_s) if silence else None
+            return PendingOperation(call="a transaction", elapsed_s=elapsed_s - pause.start_s) if pause else None
         longest = min(self._operations_in_flight.values(), key=lambda call: call.since_ns)
         return PendingOperation(call=longest.call, elapsed_s=(now_ns - longest.since_ns) / 1e9, writer=longest.writer)
 

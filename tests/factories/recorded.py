@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from fstui.model.recording import DeviceSecond, Header, Mover, Record, RecordedWait, Second, Window
+from fstui.model.recording import DeviceSecond, Header, ProcessIo, Record, RecordedWait, Second, Window
 from fstui.state import recording, ring
 from fstui.state.files import create_private_directory
 
@@ -16,7 +16,7 @@ ETCD = RecordedWait(
     program="etcd", pid=812, call="fdatasync", file="/var/lib/etcd/wal/0.wal", device="vda", below=("vda",),
     syncs=400, waited_ms=900, longest_ms=12, p50_us=2000, cgroup="/system.slice/etcd.service",
 )  # fmt: skip
-RSYNC = Mover(
+RSYNC = ProcessIo(
     program="rsync", pid=4711, read=0, written=3_100_000_000, cgroup="/system.slice/backup.service", devices=("vda",)
 )
 

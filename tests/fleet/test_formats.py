@@ -154,7 +154,7 @@ def test_the_parts_of_a_step_are_those_of_its_timeline() -> None:
 def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(Refused, match="not empty"):
-        results.make_directory(tmp_path)
+        results.create_directory(tmp_path)
 
 
 @pytest.mark.parametrize(

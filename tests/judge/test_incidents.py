@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import incidents
-from fstui.model.recording import Discarder, Incident, Mover, Record, RecordedWait, Second, Window
+from fstui.model.recording import Discarder, Incident, ProcessIo, Record, RecordedWait, Second, Window
 from tests.factories.recorded import BEGIN, ETCD, LENGTH_S, RSYNC, at, between, calm, disk, second, stalled, window
 
 
@@ -56,7 +56,7 @@ READING = between(596, 608, disk(900.0, writes=20, reads=900, read_kib=300_000))
 DISCARDING = between(596, 608, disk(900.0, writes=20, discards=5, discarded_kib=32_000, discard_ms=900))
 ELSEWHERE = between(596, 608, disk(900.0, writes=20, written_kib=80), disk(name="vdb", written_kib=300_000))
 STUCK = between(596, 599, disk(writes=0, flushes=0, in_flight=3))
-TAR = Mover(program="tar", pid=99, read=3_000_000_000, written=0)
+TAR = ProcessIo(program="tar", pid=99, read=3_000_000_000, written=0)
 FSTRIM = (Discarder(program="fstrim", device="vda", bytes=300 << 20),)
 ON_VDB, NO_FILE = replace(RSYNC, devices=("vdb",)), replace(RSYNC, devices=())
 OWN = replace(RSYNC, program="etcd", pid=812)

@@ -68,7 +68,7 @@ def test_link_of_another_user_to_a_directory_is_not_followed(shared: Path, write
     with pytest.raises(Refused, match="a link of another user"):
         check_output_file(shared / "d/out.json")
     with pytest.raises(Refused, match="a link of another user"):
-        results.make_directory(shared / "d")
+        results.create_directory(shared / "d")
     assert not list((shared / "../private").iterdir())
 
 
@@ -77,7 +77,7 @@ def test_documents_of_a_fleet_do_not_go_to_another_user(shared: Path) -> None:
     (shared / "into").mkdir()
     os.chown(shared / "into", OTHER, OTHER)
     with pytest.raises(Refused, match="another user"):
-        results.make_directory(shared / "into")
+        results.create_directory(shared / "into")
 
 
 @pytest.mark.root

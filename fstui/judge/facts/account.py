@@ -57,7 +57,7 @@ class Arrival(NamedTuple):
         """Return the line of evidence. ``requests``, ``operations``: the words for the flushes and the syncs."""
         where = words.devices(self.devices)
         arrived = f"{count(self.flushes)} {requests} for {count(self.syncs)} {operations} at {where}"
-        return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected(self.expected)} expected{suffix})"
+        return f"{step.name}: {arrived} ({ratio(self.per_sync)}, {words.expected_text(self.expected)} expected{suffix})"
 
 
 class FlushAccount(NamedTuple):

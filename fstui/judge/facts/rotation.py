@@ -175,14 +175,14 @@ class Rotation:
         return tuple(pace for pace in self._paces if pace.is_one_block and pace.platters.placement == "in place")
 
     @cached_property
-    def too_fast(self) -> tuple[Pace, ...]:
+    def too_fast_paces(self) -> tuple[Pace, ...]:
         """The steps of synced writes, at any offsets, that are faster than a platter."""
         return tuple(pace for pace in self._paces if pace.times_limit > TOO_FAST)
 
     @cached_property
     def working_devices(self) -> frozenset[str]:
         """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
-        if not self.same_block or self.too_fast:
+        if not self.same_block or self.too_fast_paces:
             return frozenset()
         return frozenset.intersection(*(frozenset(self._busy_devices(write_step)) for write_step in self._rewrites))
 
@@ -192,7 +192,7 @@ class Rotation:
         return self.platters is not None and self.working_devices.issuperset(node.id for node in self.platters.devices)
 
     @cached_property
-    def direct_too_fast(self) -> tuple[Pace, ...]:
+    def too_fast_direct_paces(self) -> tuple[Pace, ...]:
         """O_DIRECT steps that were faster than the platter, except steps whose writes were buffered in memory."""
         if self.platters is None:
             return ()

@@ -51,7 +51,7 @@ class RunFlushes:
         return compute_accounts(self._stack, write_step, self._other_writers)
 
     @cached_property
-    def synced(self) -> tuple[LevelAccounts, ...]:
+    def synced_accounts(self) -> tuple[LevelAccounts, ...]:
         """The accounts of the synced steps; empty if the configuration already explains missing flushes."""
         if self._configuration.breaks_sync:
             return ()
@@ -75,7 +75,7 @@ class RunFlushes:
 
     @cached_property
     def missing_bytes(self) -> tuple[FlushAccount, ...]:
-        return _missing_bytes(self.synced)
+        return _missing_bytes(self.synced_accounts)
 
     @cached_property
     def buffering_loop(self) -> Node | None:
@@ -107,7 +107,7 @@ class RunFlushes:
 
     @cached_property
     def noisy_accounts(self) -> tuple[FlushAccount, ...]:
-        return tuple(account for accounts in self.synced for account in accounts if account.others_wrote)
+        return tuple(account for accounts in self.synced_accounts for account in accounts if account.others_wrote)
 
     @cached_property
     def proof(self) -> Proof | None:
@@ -116,7 +116,7 @@ class RunFlushes:
         Steps with an exact number of expected flushes are preferred. If a filesystem may send one or two flushes per
         sync, the second one may come from another process.
         """
-        counted = tuple(accounts for accounts in self.synced if _is_counted(accounts[0]))
+        counted = tuple(accounts for accounts in self.synced_accounts if _is_counted(accounts[0]))
         if not counted or self.missing_flushes or self.missing_bytes:
             return None
         expected = [(accounts, accounts[0].arrival.expected) for accounts in counted]
@@ -146,16 +146,16 @@ class RunFlushes:
     @cached_property
     def complete_lowest_account(self) -> FlushAccount | None:
         """The account of the lowest level, in a step that is complete there by the counters."""
-        return next((accounts[-1] for accounts in self.synced if accounts[-1].counters_are_complete), None)
+        return next((accounts[-1] for accounts in self.synced_accounts if accounts[-1].counters_are_complete), None)
 
     @property
     def bytes_complete_at_lowest(self) -> bool:
-        lowest = [accounts[-1] for accounts in self.synced if accounts[-1].counted_bytes is not None]
+        lowest = [accounts[-1] for accounts in self.synced_accounts if accounts[-1].counted_bytes is not None]
         return any(account.expected_bytes.low and not account.lacks_bytes for account in lowest)
 
     def counting_levels(self, step: Step) -> LevelAccounts:
         """Return the accounts of a synced step that have both counted and expected flushes."""
-        accounts = next((accounts for accounts in self.synced if accounts[0].step is step), ())
+        accounts = next((accounts for accounts in self.synced_accounts if accounts[0].step is step), ())
         return tuple(account for account in accounts if account.expected and account.counted)
 
     def has_expected_flushes(self, step: Step) -> bool:

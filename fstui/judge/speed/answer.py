@@ -26,7 +26,7 @@ from fstui.judge.speed.yardsticks import (
     rated_steps,
     step_per_s,
 )
-from fstui.judge.words import capital, command, listed
+from fstui.judge.words import capitalize, command, listed
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
@@ -102,8 +102,8 @@ def _stalls(case: Case, stalled: Sequence[StalledStep], slow: Sequence[Yardstick
         answer="stalls",
         yardstick=LONGEST_PAUSE,
         title=f"{duration_ns(longest.longest_ns)} for {operation}{_first_reason(reasons)}",
-        sentence=f"{capital(operation)} took {duration_ns(longest.longest_ns)}, and everything that waited for it was "
-        f"blocked: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}{also}"
+        sentence=f"{capitalize(operation)} took {duration_ns(longest.longest_ns)}, and everything that waited for it "
+        f"was blocked: {counted(stall_count, 'stall')} in {seconds(measured_s)}.{_device_sentence(longest)}{also}"
         f"{_reason_sentences(reasons)}",
         evidence=(
             *(stall.line for stall in stalled),
@@ -235,7 +235,7 @@ def _reason_sentences(reasons: Sequence[Reason]) -> str:
     """Return sentences with the reasons. If there are any, the disk may not be the cause."""
     if not reasons:
         return " No cause was found."
-    return " " + " ".join(f"{capital(reason.text)}." for reason in reasons) + " So the disk may not be the cause."
+    return " " + " ".join(f"{capitalize(reason.text)}." for reason in reasons) + " So the disk may not be the cause."
 
 
 def _next_steps(case: Case, reasons: Sequence[Reason]) -> tuple[str, ...]:

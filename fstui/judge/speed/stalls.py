@@ -74,7 +74,7 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
         commits, unanswered = step.settings.commit_settings(figures), step.unanswered
         by_cpu = not unanswered and (figures.limited_by_processor or figures.crowded)
         if commits and commits.counted and not (commits.existing or by_cpu):
-            times_ns = [(silence.end_s - silence.start_s) * 1e9 for silence in figures.silences()]
+            times_ns = [(pause.end_s - pause.start_s) * 1e9 for pause in figures.pauses()]
             times_ns += [unanswered.elapsed_s * 1e9] if unanswered else []
             times_ns += [step.latency_ns.max] if step.latency_ns else []
             yield StalledStep(step, round(max(times_ns, default=0)), unanswered.call if unanswered else "")

@@ -14,7 +14,7 @@ from fstui.measure.kinds import MAX_BYTES, MAX_SECONDS, StepFigures
 from fstui.measure.kinds.servers import KINDS, Server, ServerKind, ServerName, ServerSettings
 from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import count, counted, duration_ns
-from fstui.model.settings import Amounts, CommitSettings, Figures, Silence
+from fstui.model.settings import Amounts, CommitSettings, Figures, Pause
 from fstui.model.steps import Latency, TimelinePoint
 
 MAX_THREADS = 1024
@@ -26,7 +26,7 @@ HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
 """A step is also limited by the processor if all processes use at least HOST_BOUND_SHARE of the host's processor time,
 and the step uses at least MIN_STEP_SHARE of the time that its clients can use."""
 MIN_MISSED_TRANSACTIONS = 10
-"""A time without a transaction is a silence if this many transactions are usually done in that time."""
+"""A time without a transaction counts as a pause if this many transactions are usually done in that time."""
 _READ_ONLY_WORKLOADS = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _STORED_ROW_BYTES = 240
@@ -284,13 +284,13 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
             for interval in self.intervals
         )
 
-    def silences(self) -> tuple[Silence, ...]:
+    def pauses(self) -> tuple[Pause, ...]:
         """Return the times without a transaction that are too long for a disk that is only slow."""
         busy_s = sum(interval.length_s for interval in self.intervals if interval.tps > 0)
         min_s = MIN_MISSED_TRANSACTIONS * busy_s / max(self.transactions, 1)
         groups = [list(group) for _, group in groupby(self.intervals, lambda interval: interval.tps > 0)]
         gaps = [
-            Silence(group[0].t_s - group[0].length_s, group[-1].t_s, is_ongoing=group[-1] is self.intervals[-1])
+            Pause(group[0].t_s - group[0].length_s, group[-1].t_s, is_ongoing=group[-1] is self.intervals[-1])
             for group in groups
             if group[0].tps <= 0
         ]

@@ -13,7 +13,7 @@ def account(
     flushes: float = 1.0, share: float = 1.0, changes: dict[str, Any] | None = None, **fields: Any
 ) -> FlushAccount:
     seen = evidence(None, step(flushes=flushes, share=share, changes=changes), **fields)
-    ((found,),) = Case(seen).flushes.synced
+    ((found,),) = Case(seen).flushes.synced_accounts
     return found
 
 

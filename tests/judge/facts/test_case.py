@@ -28,7 +28,12 @@ def test_facts_are_cached() -> None:
 def test_empty_evidence_has_no_facts() -> None:
     case = Case(Evidence())
     assert not case.configuration.breaks_sync
-    assert (case.stack.commit_devices, case.flush_growth, case.flushes.synced, case.stack.levels) == ((), (), (), ())
+    assert (case.stack.commit_devices, case.flush_growth, case.flushes.synced_accounts, case.stack.levels) == (
+        (),
+        (),
+        (),
+        (),
+    )
     assert case.flushes.proof is None and case.flushes.withheld_pairs == ()
     assert case.rotation.platters is None and case.costs.write is None
     assert not case.commits_are_safe

@@ -34,8 +34,8 @@ def test_disk_with_a_log_or_flash_waits_for_no_block(model: str, writes: str, pe
     assert platter is not None
     assert (platter.placement, int(platter.writes_per_s)) == (writes, per_s)
     within, faster = same_block(1.5 * per_s), same_block(1.5 * per_s + 1)
-    assert not rotation(where, within).too_fast
-    assert [pace.step for pace in rotation(where, within, faster).too_fast] == [faster]
+    assert not rotation(where, within).too_fast_paces
+    assert [pace.step for pace in rotation(where, within, faster).too_fast_paces] == [faster]
 
 
 def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
@@ -44,7 +44,7 @@ def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
     assert not rotation(where, same_block(100)).platters_wait
     array = on_array(disk(medium=READ), disk("sdb", medium=READ, model="HGST HUS726040AL"))
     both = same_block(400, flushes={"sda": 1, "sdb": 1})
-    assert not rotation(array, both).too_fast  # the slower of the two is not known
+    assert not rotation(array, both).too_fast_paces  # the slower of the two is not known
 
 
 def behind(kind: str) -> Target:
@@ -134,8 +134,8 @@ def test_step_that_does_more_than_rewrite_shows_nothing(done: Step) -> None:
     ids=["disturbed", "new file", "append"],
 )
 def test_o_direct_is_early_only_in_plain_rewrites(changes: dict[str, Any]) -> None:
-    assert rotation(declared(), o_direct(900, offsets="same")).direct_too_fast
-    assert not rotation(declared(), o_direct(900, **{"offsets": "same", **changes})).direct_too_fast
+    assert rotation(declared(), o_direct(900, offsets="same")).too_fast_direct_paces
+    assert not rotation(declared(), o_direct(900, **{"offsets": "same", **changes})).too_fast_direct_paces
 
 
 def test_log_has_the_same_limit_at_any_offset() -> None:
@@ -144,12 +144,12 @@ def test_log_has_the_same_limit_at_any_offset() -> None:
         within, beyond = (
             step("anywhere", offsets="random", rate=1.5 * limit_per_s + more, ops=400) for more in (-2, 2)
         )
-        assert not rotation(platter, within).too_fast
-        assert rotation(platter, beyond).too_fast
+        assert not rotation(platter, within).too_fast_paces
+        assert rotation(platter, beyond).too_fast_paces
 
 
 def test_fastest_pace_exceeds_its_limit_most() -> None:
-    paces = rotation(SPINNING, same_block(200), same_block(900)).too_fast
+    paces = rotation(SPINNING, same_block(200), same_block(900)).too_fast_paces
     assert fastest(paces).step.rate_per_s == 900
     off = rotation(SPINNING).switch_cache_off[0]
     assert off.startswith("Switch the drive's write cache off ('hdparm -W 0 /dev/sda')")

@@ -26,7 +26,7 @@ def seen(*found: DeviceTrace, flushes: float = 3.0, **more: Any) -> Step:
 
 
 def top(storage: Target, *found: DeviceTrace, **more: Any) -> FlushAccount:
-    return Case(evidence(storage, seen(*found, **more), idle=busy("sda", 900))).flushes.synced[0][0]
+    return Case(evidence(storage, seen(*found, **more), idle=busy("sda", 900))).flushes.synced_accounts[0][0]
 
 
 BTRFS = on_disk(filesystem("btrfs"))

@@ -94,5 +94,5 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
         confidence="low",
         steps=[write.step, flushed.step, *(growth.step for growth in growths)],
         evidence=(write.evidence, flushed.evidence, *(growth.evidence for growth in growths)),
-        next=words.hypervisor(case.host),
+        next=words.host_advice(case.host),
     )

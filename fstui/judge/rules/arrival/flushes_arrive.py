@@ -62,7 +62,10 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
     steps = noisy or [accounts for accounts in complete if accounts[level].counters_are_complete] or complete
     deepest = [accounts[level] for accounts in steps]
     first, arrival = deepest[0], deepest[0].arrival
-    where, per_sync = words.devices(arrival.devices), words.between([account.arrival.per_sync for account in deepest])
+    where, per_sync = (
+        words.devices(arrival.devices),
+        words.range_text([account.arrival.per_sync for account in deepest]),
+    )
     unproven = _unproven_below([accounts[proven.depth] for accounts in steps if proven.depth < len(accounts)])
     idle_unknown = first.other_flushes_per_s is None and not arrival.trace
     verified = case.lowest_devices.verified and (arrival.trace is None or arrival.devices == first.devices)
@@ -80,7 +83,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
             *(accounts[0].flush_line for accounts in complete if accounts not in steps),
             *(("idle: not measured, so other writers cannot be excluded",) if idle_unknown else ()),
         ),
-        next=(*words.served_by(first.devices), *words.hypervisor(case.host), words.CUT_THE_POWER),
+        next=(*words.provider_advice(first.devices), *words.host_advice(case.host), words.CUT_THE_POWER),
     )
 
 
@@ -89,7 +92,7 @@ def _flushes(accounts: Sequence[FlushAccount], per_sync: str) -> str:
     all_arrived = all(account.arrival.flushes >= account.syncs for account in accounts)
     if per_sync == "1.00" and expected == (1, 1) and all_arrived:
         return f"Each of {syncs} syncs sent one flush"
-    return f"{syncs} syncs sent {per_sync} flushes each ({words.expected(expected)} expected)"
+    return f"{syncs} syncs sent {per_sync} flushes each ({words.expected_text(expected)} expected)"
 
 
 def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
@@ -141,7 +144,7 @@ def _unproven_below(accounts: Sequence[FlushAccount]) -> str:
 def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     first = accounts[0]
     where = words.devices(first.devices)
-    per_sync = words.between([account.most_per_sync for account in accounts])
+    per_sync = words.range_text([account.most_per_sync for account in accounts])
     cause = (
         f"Another process wrote to {where} during the run, or a layer between filesystem and disk adds flushes of its "
         "own"
@@ -155,7 +158,7 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}, not all fstui's own",
         sentence=f"{cause}. In {words.time_measured(account.step for account in accounts)}, {per_sync} flushes arrived "
-        f"per sync ({words.expected(first.expected)} expected){more_bytes}: {_not_attributed(accounts)}.",
+        f"per sync ({words.expected_text(first.expected)} expected){more_bytes}: {_not_attributed(accounts)}.",
         verdict="cannot-tell",
         confidence="low",
         steps=[account.step for account in accounts],
@@ -168,7 +171,7 @@ def _not_attributed(accounts: Sequence[FlushAccount]) -> str:
     own_per_sync = [account.arrival.per_sync for account in accounts if account.arrival.trace]
     if not own_per_sync:
         return "fstui's own cannot be told apart"
-    own = f"fstui itself requested {words.between(own_per_sync)} of them, according to {TRACE}"
+    own = f"fstui itself requested {words.range_text(own_per_sync)} of them, according to {TRACE}"
     return f"{own}, and a commit of another process may have carried the rest"
 
 

@@ -62,7 +62,7 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
     where, per_sync, expected = (
         words.devices(arrival.devices),
         ratio(arrival.per_sync),
-        words.expected(arrival.expected),
+        words.expected_text(arrival.expected),
     )
     yield Conclusion(
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",

@@ -131,7 +131,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
         confidence="medium",
         evidence=(f"{node.id}: {node.kind}" for node in unknown),
         next=(
-            *words.served_by(unknown),
+            *words.provider_advice(unknown),
             "If another host stores the data, run fstui there.",
             words.CUT_THE_POWER,
             words.UNTIL_THEN,

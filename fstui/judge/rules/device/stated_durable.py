@@ -120,7 +120,7 @@ def _lowest_accounts(case: Case) -> tuple[FlushAccount, ...]:
     """Return what the lowest level received in each synced step, or nothing if something is known to be wrong."""
     if case.flushes.missing_bytes or case.flushes.missing_flushes or case.configuration.has_verdict:
         return ()
-    return tuple(levels[-1] for levels in case.flushes.synced if levels[-1].counted_bytes is not None)
+    return tuple(levels[-1] for levels in case.flushes.synced_accounts if levels[-1].counted_bytes is not None)
 
 
 def _is_contradicted(case: Case) -> bool:
@@ -130,7 +130,7 @@ def _is_contradicted(case: Case) -> bool:
     is_consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
     is_network = any(map(media.is_cloud_volume, case.stack.commit_devices))
     too_fast = (is_consumer and per_s > NAND_PER_S) or (is_network and case.costs.exceeds_network)
-    return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast)
+    return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast_paces)
 
 
 def _statement(node: Node, host: Host) -> Statement | None:

@@ -90,7 +90,7 @@ def _no_flush(case: Case, nodes: list[Node], write: Cost | None) -> Conclusion:
         steps=[write.step] if write else (),
         evidence=(*([write.evidence] if write else []), *(line for node in nodes for line in _feature_lines(node))),
         next=(
-            *words.hypervisor(case.host),
+            *words.host_advice(case.host),
             "On the host, give the disk a cache that flushes: QEMU cache=none or writeback; Firecracker "
             "cache_type=Writeback.",
             words.UNTIL_THEN,

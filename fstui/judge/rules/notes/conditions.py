@@ -88,7 +88,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
         for busy in case.other_writers.busy_devices
     ]
     noisy = case.flushes.noisy_accounts
-    others = other_requesters(top.trace for top, *_ in case.flushes.synced if top.trace)
+    others = other_requesters(top.trace for top, *_ in case.flushes.synced_accounts if top.trace)
     if while_idle or noisy:
         yield Conclusion(
             title=f"other processes write: {while_idle[0]} while fstui was idle"
@@ -133,7 +133,7 @@ def _what_flushes_show(case: Case) -> str:
 def _surplus(account: FlushAccount) -> str:
     surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
     flushes = f"{ratio(account.most_per_sync)} flushes per sync by all processes"
-    received = f"{flushes}, {words.expected(account.expected)} expected{surplus}"
+    received = f"{flushes}, {words.expected_text(account.expected)} expected{surplus}"
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"
 
 

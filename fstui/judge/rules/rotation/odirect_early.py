@@ -30,7 +30,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     Make sure that the drive's cache is off (`hdparm -W`, `smartctl -g wcache`). VirtualBox: IgnoreFlush=0. QEMU: not
     `cache=unsafe`. To be certain, run a power-cut test.
     """
-    paces = [pace for pace in case.rotation.direct_too_fast if pace.platters.has_no_cache]
+    paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:
         worst = fastest(paces)
         claim = "was declared to have" if worst.platters.declared else "reports"
@@ -48,7 +48,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
             ),
             next=(
                 "Make sure that the real drive's write cache is off: 'hdparm -W DEVICE', 'smartctl -g wcache DEVICE'.",
-                *words.hypervisor(case.host),
+                *words.host_advice(case.host),
                 words.CUT_THE_POWER,
             ),
         )
@@ -76,7 +76,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Add O_DSYNC, or fdatasync after the write. Switch the drive's write cache off and compare.
     """
-    paces = [pace for pace in case.rotation.direct_too_fast if not case.flushes.synced_by_flag(pace.step)]
+    paces = [pace for pace in case.rotation.too_fast_direct_paces if not case.flushes.synced_by_flag(pace.step)]
     if paces:
         worst = fastest(paces)
         yield Conclusion(

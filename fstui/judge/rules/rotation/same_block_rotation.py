@@ -43,9 +43,9 @@ LOW_CONFIDENCE_ABOVE = 1.1
 
 @rule(order=10)
 def same_block_rotation(case: Case) -> Iterator[Conclusion]:
-    if case.rotation.too_fast:
-        same_block = tuple(pace for pace in case.rotation.too_fast if pace.is_one_block)
-        yield _too_fast(case, same_block or case.rotation.too_fast)
+    if case.rotation.too_fast_paces:
+        same_block = tuple(pace for pace in case.rotation.too_fast_paces if pace.is_one_block)
+        yield _too_fast(case, same_block or case.rotation.too_fast_paces)
     elif case.rotation.same_block:
         yield _no_faster(case, fastest(case.rotation.same_block))
 
@@ -81,7 +81,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
         evidence=(*(pace.evidence for pace in paces), *platter.evidence),
-        next=(*words.hypervisor(case.host), *case.rotation.switch_cache_off, words.CUT_THE_POWER),
+        next=(*words.host_advice(case.host), *case.rotation.switch_cache_off, words.CUT_THE_POWER),
     )
 
 
