@@ -17,7 +17,7 @@ Culprit = Literal["disk", "filesystem", "program", "cpu", "nobody", "unknown"]
 """The main cause of the waiting: a slow disk, a slow filesystem, a program that syncs too often, too little CPU."""
 
 
-class Waiting(Base, frozen=True, kw_only=True):
+class FileWaits(Base, frozen=True, kw_only=True):
     """The waits of all processes of one name for syncs of one file."""
 
     program: str
@@ -111,7 +111,7 @@ class WatchCounts(Base, frozen=True, kw_only=True):
     """Events that did not fit into the kernel's buffers and are missing from the counts."""
     cpu_pressure_s: float | None = None
     """The time in which at least one process of this host waited for a CPU; None if the kernel does not report it."""
-    waits: tuple[Waiting, ...] = ()
+    waits: tuple[FileWaits, ...] = ()
     """The longest wait first."""
     devices: tuple[WatchedDevice, ...] = ()
     commits: tuple[JournalCommits, ...] = ()

@@ -10,7 +10,7 @@ from fstui.model.at_risk import AtRiskReport
 from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
-from fstui.model.watch import JournalCommits, LostWrite, Waiting, WatchCounts, WatchedDevice, WatchReport
+from fstui.model.watch import FileWaits, JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_line
 
@@ -91,7 +91,7 @@ def watched_programs(report: WatchReport | AtRiskReport) -> str:
     return f"process {report.pid}" if report.pid is not None else report.mount_point or "all programs"
 
 
-def waiting_cells(row: Waiting, elapsed_s: float) -> tuple[str, ...]:
+def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
     times = row.latency_ns
     return (
         row.who,

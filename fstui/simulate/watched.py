@@ -10,7 +10,7 @@ import msgspec
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.latency import Histogram
 from fstui.model.counters import DeviceCounters, DeviceTimes, difference
-from fstui.model.watch import Waiting, WatchCounts, WatchedDevice
+from fstui.model.watch import FileWaits, WatchCounts, WatchedDevice
 from fstui.simulate.programs import SyncWritesProgram
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.stack import mount_point
@@ -76,9 +76,9 @@ class Observation:
         waits = (self._waiting(),) if self.syncs.total else ()
         return WatchCounts(elapsed_s=elapsed_s, traced_s=elapsed_s, waits=waits, devices=devices)
 
-    def _waiting(self) -> Waiting:
+    def _waiting(self) -> FileWaits:
         requests_ns = sum(histogram.sum for histogram in self._requests.values())
-        return Waiting(
+        return FileWaits(
             program=PROGRAM,
             pid=PID,
             processes=1,

@@ -17,7 +17,7 @@ from fstui.model.judgement import NOT_TRUSTED, Speed
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.run import Evidence
 from fstui.model.storage import MediumClass, Target
-from fstui.model.watch import Culprit, JournalCommits, Waiting, WatchCounts, WatchedDevice
+from fstui.model.watch import Culprit, FileWaits, JournalCommits, WatchCounts, WatchedDevice
 
 MIN_WAIT_SHARE = 0.05
 """A program that waits for a smaller share of the time would not notice a faster disk."""
@@ -58,7 +58,7 @@ class AwaitedDisk(NamedTuple):
 
 
 class WaitingProgram(NamedTuple):
-    worst_row: Waiting
+    worst_row: FileWaits
     who: str
     where: str
     syncs: int
@@ -212,14 +212,14 @@ def conclude_from_proc(watched: WatchCounts, why_untraced: str) -> WatchConclusi
     return WatchConclusion("unknown", sentence)
 
 
-def _programs(rows: Sequence[Waiting]) -> list[WaitingProgram]:
-    by_program: dict[str, list[Waiting]] = defaultdict(list)
+def _programs(rows: Sequence[FileWaits]) -> list[WaitingProgram]:
+    by_program: dict[str, list[FileWaits]] = defaultdict(list)
     for row in rows:
         by_program[row.program].append(row)
     return list(map(_program, by_program.values()))
 
 
-def _program(rows: Sequence[Waiting]) -> WaitingProgram:
+def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
     timed_rows = [row for row in rows if row.latency_ns is not None]
     timed_syncs = sum(row.syncs for row in timed_rows)
     worst_row = max(rows, key=lambda row: row.waited_ns)
@@ -288,7 +288,7 @@ def _speed(watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     return _compare_with_class(mount, name, times, media)
 
 
-def _describe_stall(row: Waiting, watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
+def _describe_stall(row: FileWaits, watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     longest = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         sentence = (
@@ -337,5 +337,5 @@ def _flush_times(
     ]
 
 
-def _longest_ns(row: Waiting) -> int:
+def _longest_ns(row: FileWaits) -> int:
     return max(row.latency_ns.max if row.latency_ns else 0, row.in_flight_ns or 0)

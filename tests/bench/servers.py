@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from fstui.databases.throwaway import Throwaway
-from fstui.model.watch import Waiting
+from fstui.model.watch import FileWaits
 from tests.bench.pairs import arguments
 from tests.bench.watch import report_of, watching
 from tests.databases import servers
@@ -157,7 +157,7 @@ async def measured(kind: Kind, directory: str, clients: int, seconds: float) -> 
     return compared(kind, counted, load.seconds, rows) and not report.total.lost
 
 
-def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Sequence[Waiting]) -> bool:
+def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Sequence[FileWaits]) -> bool:
     """Print both counts as rates."""
     good = True
     for name, count in counted.items():

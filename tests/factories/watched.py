@@ -4,11 +4,11 @@ from msgspec.structs import replace
 
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import OtherWriter
-from fstui.model.watch import JournalCommits, Waiting, WatchCounts, WatchedDevice
+from fstui.model.watch import FileWaits, JournalCommits, WatchCounts, WatchedDevice
 
 MS = 1_000_000
 SLOW = DeviceTimes(p50=38 * MS, p99=91 * MS, max=120 * MS)
-DATABASE = Waiting(
+DATABASE = FileWaits(
     pid=50,
     processes=1,
     program="mariadbd",
@@ -28,7 +28,7 @@ SECOND = WatchCounts(
     traced_s=1.0,
     waits=(
         DATABASE,
-        Waiting(
+        FileWaits(
             pid=None,
             processes=4,
             program="postgres",

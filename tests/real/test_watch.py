@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fstui.model.watch import Waiting, WatchReport
+from fstui.model.watch import FileWaits, WatchReport
 from fstui.state import ledger
 from tests.real import disks, headless, processes
 
@@ -78,7 +78,7 @@ def report_of(told: Any) -> WatchReport:
     return msgspec.convert(told, WatchReport, strict=False)
 
 
-def row_of(report: WatchReport, path: Path) -> Waiting:
+def row_of(report: WatchReport, path: Path) -> FileWaits:
     rows = [row for row in report.total.waits if row.file == str(path)]
     assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.total.waits]
     return rows[0]

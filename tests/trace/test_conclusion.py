@@ -6,7 +6,7 @@ import pytest
 from fstui.model.counters import DeviceTimes
 from fstui.model.host import Inventory, OtherWriter
 from fstui.model.storage import Medium, Target
-from fstui.model.watch import JournalCommits, Waiting, WatchCounts, WatchedDevice
+from fstui.model.watch import FileWaits, JournalCommits, WatchCounts, WatchedDevice
 from fstui.trace.conclusion import StorageVerdicts, conclude, conclude_from_proc, storage_verdicts
 from tests.factories.storage import block, disk, filesystem, on_disk, on_loop
 from tests.factories.watched import DATABASE, MS
@@ -15,7 +15,7 @@ SSD = on_disk(filesystem(), disk(medium=Medium(class_="ssd")))
 LYING = on_disk(filesystem(barrier="nobarrier"), disk())
 
 
-def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Waiting:
+def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> FileWaits:
     mean_ns = int(sync_ms * MS)
     measured: dict[str, object] = {
         "syncs": syncs,
@@ -27,7 +27,7 @@ def waiting(syncs: int, sync_ms: float, device_ms: float, **more: object) -> Wai
     return msgspec.structs.replace(DATABASE, **measured | more)
 
 
-def watched(*rows: Waiting, **more: object) -> WatchCounts:
+def watched(*rows: FileWaits, **more: object) -> WatchCounts:
     return msgspec.structs.replace(WatchCounts(elapsed_s=10.0, traced_s=10.0, waits=rows), **more)
 
 
@@ -60,7 +60,7 @@ def watched(*rows: Waiting, **more: object) -> WatchCounts:
         ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "and no request was seen at the device."),
     ],
 )
-def test_what_the_time_goes_into(rows: list[Waiting], culprit: str, words: str) -> None:
+def test_what_the_time_goes_into(rows: list[FileWaits], culprit: str, words: str) -> None:
     found = conclude(watched(*rows))
     assert found.culprit == culprit
     assert words in found.sentence
@@ -178,11 +178,11 @@ def test_without_a_trace_the_counters_are_reported() -> None:
     assert "No device that counts flushes" in conclude_from_proc(watched(), "why").sentence
 
 
-def on_sda(sync_ms: float, device_ms: float = 1.0, **more: object) -> Waiting:
+def on_sda(sync_ms: float, device_ms: float = 1.0, **more: object) -> FileWaits:
     return waiting(200, sync_ms, device_ms, device="sda", **more)
 
 
-def ended(row: Waiting, flush_ms: float = 1.0, where: Target = SSD) -> StorageVerdicts:
+def ended(row: FileWaits, flush_ms: float = 1.0, where: Target = SSD) -> StorageVerdicts:
     times = DeviceTimes(p50=int(flush_ms * MS), p99=None, max=int(flush_ms * MS))
     device = WatchedDevice(device="sda", flushes=200, flush_ns=times)
     return storage_verdicts(watched(row, devices=(device,)), Inventory(filesystems=(where,)), (where,))
@@ -200,7 +200,7 @@ def ended(row: Waiting, flush_ms: float = 1.0, where: Target = SSD) -> StorageVe
         (on_sda(3), 1, on_disk(), "unknown"),  # no reference for an unknown class
     ],
 )
-def test_is_it_slow(row: Waiting, flush_ms: float, where: Target, answer: str) -> None:
+def test_is_it_slow(row: FileWaits, flush_ms: float, where: Target, answer: str) -> None:
     found = ended(row, flush_ms, where).speed
     assert found.answer == answer and found.sentence
     assert bool(found.yardstick) is (answer != "unknown")

@@ -134,36 +134,36 @@ def _is_contradicted(case: Case) -> bool:
 
 
 def _statement(node: Node, host: Host) -> Statement | None:
-    row, document = media.cloud_model(node) or models.find(node.model), media.documented_model(node, host)
+    model, documented = media.cloud_model(node) or models.find(node.model), media.documented_model(node, host)
     service = platforms.service(node.kind, node.name, node.model)
-    if document is not None:
+    if documented is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.identification(node))
-        evidence = (*names, f"documented: {document.source}")
-        next_steps = (document.ask or words.FORCE_STOP,)
-        return Statement(document.says, document.promise or "", _DOCUMENTED, evidence, next_steps)
+        evidence = (*names, f"documented: {documented.source}")
+        next_steps = (documented.ask or words.FORCE_STOP,)
+        return Statement(documented.says, documented.promise or "", _DOCUMENTED, evidence, next_steps)
     if service is not None and service.promise:
         return Statement(
             service.title, service.promise, _DOCUMENTED, (f"documented: {service.source}",), (service.ask,)
         )
-    if row is not None and row.cloud and row.cloud != host.cloud:
+    if model is not None and model.cloud and model.cloud != host.cloud:
         return None  # the disk has the name of another cloud
-    if row is not None and row.grade == "array":
+    if model is not None and model.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
-        return Statement(row.says, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
+        return Statement(model.says, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
     if is_behind_raid_controller(node):
-        device_kind = row.says if row is not None and row.grade == "raid" else "a volume of a RAID controller"
+        device_kind = model.says if model is not None and model.grade == "raid" else "a volume of a RAID controller"
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
         return Statement(
             device_kind, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
         )
-    return _statement_of_drive(node, row)
+    return _statement_of_drive(node, model)
 
 
-def _statement_of_drive(node: Node, row: models.Model | None) -> Statement | None:
+def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | None:
     reports = no_cache_reports(node)
-    if row is not None and row.ephemeral and has_cache(node) is False:
+    if model is not None and model.ephemeral and has_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
-        return Statement(row.says, condition, _NO_CACHE, reports, (_CHECK_STORE,))
+        return Statement(model.says, condition, _NO_CACHE, reports, (_CHECK_STORE,))
     if is_safe_drive(node) and not reports:
         optane = is_optane(node)
         device_kind = f"a drive with {'no volatile' if optane else 'a protected'} cache"
