@@ -40,8 +40,8 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
     For each DIR, or every writable filesystem, fstui writes at most 117 MiB in 5 to 15 seconds, then removes it all.
     For products without a published threshold, it shows the commits per second to expect.
 
-    Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 no answer, 3 it does not
-    fit, or the verdict is suspicious or worse.
+    Exit status: 0 done, 1 a step failed, 2 refused before anything was written. With --for: 1 if the
+    measurement gives no answer, 3 if the storage does not fit, or if the verdict is suspicious or worse.
 
     \b
     Examples:

@@ -97,7 +97,7 @@ _CURRENT = """[ "$(sha256sum 2>/dev/null <"$file")" = "$digest  -" ]"""
 
 _RECEIVE = f"""find "$place" -name 'fstui-*.pyz.*' -mmin +60 -exec rm -f {{}} +
 cat >"$file.$$" && mv "$file.$$" "$file" && {_CURRENT} && {{ say "ready $place"; exit 0; }}
-say "trouble the file could not be written to $place: $(df -P "$place" | tail -n 1)"; rm -f "$file.$$"
+say "trouble fstui.pyz could not be written to $place: $(df -P "$place" | tail -n 1)"; rm -f "$file.$$"
 case $place in *{TEMPORARY}*) rm -f "$file"; rmdir "$place" ;; esac
 """
 
@@ -114,7 +114,7 @@ say "end $code"
 
 _USING = f"""FSTUI_UNPACK=$place/unpacked; export FSTUI_UNPACK
 using=$place/.using-$$; : >"$using"
-{_CURRENT} || {{ say "trouble the file there was replaced after it was copied"; rm -f "$using"; exit 0; }}
+{_CURRENT} || {{ say "trouble fstui.pyz was replaced after it was copied to $place"; rm -f "$using"; exit 0; }}
 """
 _USED = """rm -f "$using"
 say "stays $(du -sk "$place" | cut -f 1)"

@@ -138,7 +138,7 @@ def _reason(case: Case) -> _Reason:
     if not case.steps.all:
         has_fault = any(node.state for node in case.stack.nodes)
         known = "Nothing" if has_fault else "The configuration shows no fault, and nothing"
-        sentence = f"{known} was measured yet: run fsync-rate to count its flushes."
+        sentence = f"{known} has been measured yet: run fsync-rate to count the flushes of this storage."
         return "not measured", sentence, (_COUNT_FLUSHES,)
     failures = [step.error for step in case.steps.all if step.error]
     if len(failures) == len(case.steps.all):
@@ -147,8 +147,8 @@ def _reason(case: Case) -> _Reason:
     if not case.steps.synced:
         most = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
         sentence = (
-            f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The most here was "
-            f"{most}: run fsync-rate, or allow more seconds."
+            f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The maximum here "
+            f"was {most}: run fsync-rate, or allow more seconds."
         )
         return "too few syncs", sentence, (_COUNT_FLUSHES,)
     syncs = sum(write_step.syncs for write_step in case.steps.synced)
@@ -161,7 +161,7 @@ def _reason(case: Case) -> _Reason:
 def _why_unjudged(case: Case) -> _Reason:
     top = case.stack.levels[0] if case.stack.levels else None
     if top is None or not top.devices:
-        why = "what arrived, because no device on this host is known to count flushes for it."
+        why = "how many flushes arrived, because fstui knows no device of this host that stores this filesystem."
         return "no device is known", why, ("Run fstui on the host that stores the data, or outside the container.",)
     if case.stack.has_unseen_devices:
         why = "what arrived, because the filesystem has devices that are not known."
@@ -177,14 +177,14 @@ def _why_at_topmost_level(case: Case, level: Level, accounts: list[FlushAccount]
     if write_through == level.devices or (write_through and has_counts):
         names, have = words.devices(write_through), "have" if write_through[1:] else "has"
         why = (
-            f"that {names} {have} no volatile cache. Only the kernel's setting says so: it "
-            f"considers {names} “write through” and sends no flush."
+            f"that {names} {have} no volatile cache. The only evidence is the kernel's setting: the "
+            f"kernel considers {names} “write through” and sends no flush."
         )
-        return f"{names}: nothing confirms that it has no cache", why, tuple(_cache_checks(case, write_through))
+        return f"nothing confirms that {names} {have} no cache", why, tuple(_cache_checks(case, write_through))
     if not has_counts:
         traced = any(step.trace for step in case.steps.all)
         return f"{where}: flushes not counted", _why_not_counted(level), (words.CUT_THE_POWER if traced else _AS_ROOT,)
-    why = f"that a flush reaches {where}: none that it would count is expected in these steps."
+    why = f"that a flush reaches {where}: these steps cause no flush that the device counts."
     return "no flush is expected", why, ("Run a step with fdatasync, for example fsync-rate.",)
 
 
@@ -196,7 +196,7 @@ def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
         yield from words.host_advice(case.host)
     elif first.link == "nvme":
-        yield f"As root on this host, fstui asks the drive itself (nvme id-ctrl /dev/{first.id}: vwc). Run it as root."
+        yield f"Run fstui as root on this host: it then reads vwc from the drive (nvme id-ctrl /dev/{first.id})."
     elif first.link in {"sata", "sas", "scsi"}:
         yield f"As root on this host: 'smartctl -g wcache /dev/{first.id}', or 'hdparm -W /dev/{first.id}'."
     else:
@@ -209,11 +209,11 @@ def _why_not_counted(level: Level) -> str:
         between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
         layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
         verb = "pass" if len(between) > 1 else "passes"
-        return f"how {layers} {verb} on a flush, which does not show in what {where} counted."
+        return f"whether {layers} {verb} flushes on: the counters of {where} do not show it."
     if any(kind(device.kind).counts_flushes for device in level.devices):
         return (
-            f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: echo 1 "
-            "there and run again)."
+            f"what arrived, because {where} counts no flushes (a kernel before 5.5, or queue/iostats is 0: write 1 "
+            "to it and run again)."
         )
     reasons = "; ".join(f"{device.id}: {device.reason}" for device in level.devices if device.reason)
     return f"what arrived, because {where} has no request queue that counts flushes.{f' {reasons}.' if reasons else ''}"

@@ -179,8 +179,8 @@ class Comparison:
             return Trust("In one run each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (
-                "(low–high): the ratios of the rounds. They did not alternate (--rounds with several directories), so "
-                "a change of the machine between them also shows as a difference."
+                "(low–high): the ratios of the rounds, which did not alternate (use --rounds with several "
+                "directories). A change of the machine between the runs also shows as a difference."
             )
             return Trust("In rounds that did not alternate, ", note)
         rounds = min(interval.rounds for interval in intervals)
@@ -293,7 +293,7 @@ def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
             times = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
             yield f"! {rank.side.letter}, {faster} is not durable: it does not wait for syncs ({times})"
         elif rank.ratio.undecided:
-            yield f"= {rank.side.letter}: no difference in {rank.ratio.rounds} rounds, as the interval contains 1"
+            yield f"= {rank.side.letter}: no clear difference in {rank.ratio.rounds} rounds: the interval contains 1"
 
 
 def _pairs(before: Run, now: Run) -> Iterator[tuple[Step, Step]]:

@@ -97,4 +97,4 @@ def write_volume_text(plan: Plan) -> str:
 def power_cut_writes(cut: power_cut.PowerCutPlan) -> str:
     if cut.max_bytes is not None:
         return f"≤ {short_size(cut.max_bytes)}"
-    return f"{short_size(cut.bytes_per_s)}/s" if cut.bytes_per_s else "all it can"
+    return f"{short_size(cut.bytes_per_s)}/s" if cut.bytes_per_s else "unlimited"

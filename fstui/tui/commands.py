@@ -46,7 +46,7 @@ class Command(msgspec.Struct, frozen=True):
 
 QUIT = Command("app.quit", "q", "app.quit", "quit", "Quit. A run is stopped first, and its files are removed.")
 INTERRUPT = Command(
-    "app.interrupt", "ctrl+c", "app.interrupt", "", "Quit, the second time without waiting. Copy selected text.",
+    "app.interrupt", "ctrl+c", "app.interrupt", "", "Copy the selected text, or quit; twice: quit without waiting.",
     works_while_typing=True,
 )  # fmt: skip
 SUSPEND = Command(
@@ -57,7 +57,7 @@ HELP = Command("app.help", "question_mark", "app.help", "help", "What this scree
 PALETTE = Command(
     "app.palette", "ctrl+p", "app.command_palette", "find", "Find a mount, a scenario, a rule, a run, a theme or a key."
 )
-GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "What the terms mean, those of this screen first.")
+GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, those of this screen first.")
 BACK = Command("app.back", "escape", "back", "back", "To the previous screen.")
 UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")
 DOWN = Command("list.down", "down,j", "move(1)", "", "The row below.")
@@ -129,7 +129,7 @@ def unknown_commands_message(names: Iterable[str]) -> str:
         return ""
     hint = (
         hint_for(wrong[0], command_names)
-        or " On 100 columns, the help of each screen (?) lists the names of its commands."
+        or " In a terminal of at least 100 columns, the help of each screen (?) lists the names of its commands."
     )
     return f"keys.toml: there is no command {', '.join(wrong)}.{hint}"
 

@@ -148,10 +148,10 @@ FORCED = step("log", sync="none", open_flags=("direct", "dsync"), flushes=0)
 @pytest.mark.parametrize(
     ("where", "done", "words_"),
     [
-        (target(filesystem(below=())), step(), "no device on this host is known to count flushes"),
+        (target(filesystem(below=())), step(), "fstui knows no device of this host"),
         (on_disk(filesystem(), disk(write_cache="write through")), step(flushes=0), "considers sda “write through”"),
         (on_disk(filesystem(device_unseen="/dev/sdz")), step(), "the filesystem has devices that are not known"),
-        (on_disk(filesystem(), disk(fua=True)), FORCED, "none that it would count is expected"),
+        (on_disk(filesystem(), disk(fua=True)), FORCED, "cause no flush that the device counts"),
         (on_disk(filesystem(), disk(counted=False)), step(flushes=None, share=None), "sda counts no flushes"),
         (
             on_disk(filesystem(), disk(counted=False, readings=readings(iostats="0"))),

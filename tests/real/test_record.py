@@ -21,7 +21,7 @@ def recorder(*words: str) -> Iterator[subprocess.Popen[bytes]]:
     try:
         assert process.stderr
         first = process.stderr.readline()
-        assert b"recording into" in first, first
+        assert b"recording to" in first, first
         yield process
     finally:
         if process.poll() is None:

@@ -94,7 +94,7 @@ def test_the_longer_bar_is_the_faster_side() -> None:
 
 def test_an_interval_that_contains_1_shows_no_difference() -> None:
     shown = printed(ran(0, 1, 1.0), ran(0, 2, 1.0), ran(1, 1, 1.1), ran(1, 2, 0.9))
-    assert "= B: no difference in 2 rounds" in shown and "at most 1 time in 2." in " ".join(shown.split())
+    assert "= B: no clear difference in 2 rounds" in shown and "at most 1 time in 2." in " ".join(shown.split())
     assert "no difference" not in printed(ran(0, 1, 1.0), ran(1, 1, 1.0))
 
 

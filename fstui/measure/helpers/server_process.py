@@ -127,7 +127,7 @@ class ServerProcess:
         while not is_ready():
             self.pause(START_POLL_S)
             if process.poll() is not None:
-                raise Trouble(self.failure_reason(f"it ended with status {process.returncode} at once"))
+                raise Trouble(self.failure_reason(f"it exited immediately with status {process.returncode}"))
 
     def pause(self, seconds: float) -> None:
         """Wait. Raises Trouble if the disk is full, because MariaDB waits until a user frees space."""

@@ -64,7 +64,7 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
         thread.start()
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    timed_out = f"its process did not answer within {TIMEOUT_S:g} s"
+    timed_out = f"its process could not be read within {TIMEOUT_S:g} s"
     results = (guests.get(pid, Guest(pid=pid, hypervisor="qemu", trouble=timed_out)) for pid in pids)
     return tuple(guest for guest in results if guest is not None)
 
@@ -99,7 +99,7 @@ class GuestReader:
         if by_libvirt:
             why_unread = "its QMP monitor belongs to libvirt"
         elif path and sockets.is_in_use(self._tree, pid, path) is not False:
-            why_unread = f"the QMP monitor {path} is in use, or that is not known"
+            why_unread = f"the QMP monitor {path} is or may be in use"
         elif path:
             why_unread = f"the QMP monitor {path} gave no answer"
             if answer := sockets.block_devices(self._path_of(pid, path), pid):

@@ -436,7 +436,11 @@ class RingWriter:
     def write(self, record: JsonObject) -> bool:
         """Send a record to the child. Return False if the child has ended."""
         if self._dropped:
-            record = {**record, "dropped": self._dropped, "trouble": "the state directory did not answer"}
+            record = {
+                **record,
+                "dropped": self._dropped,
+                "trouble": "the records were written too slowly, or one was too long",
+            }
         try:
             self._socket.send(json.dumps(record, separators=(",", ":")).encode())
         except ConnectionError:
@@ -569,9 +573,9 @@ def run(settings: JsonObject) -> int:
                 trace, untraced = Trace(PREFIX + settings["name"]), ""
             except (TracefsError, OSError) as problem:
                 untraced = str(problem)
-        say(f"recording into {settings['directory']}; Ctrl-C ends it")
+        say(f"recording to {settings['directory']}; press Ctrl-C to stop")
         if untraced:
-            say(f"no kernel trace, so who waits is not recorded: {untraced}")
+            say(f"no kernel trace, so the programs that wait are not recorded: {untraced}")
         return Recorder(settings, writer, trace, untraced).run(signals, settings["seconds"])
     finally:
         try:

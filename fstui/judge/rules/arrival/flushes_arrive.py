@@ -1,4 +1,4 @@
-"""*consistent: medium confidence if each lowest device is seen to work (`flush-cost`) or loses nothing, else low;
+"""*consistent: medium confidence if each lowest device executes flushes or loses nothing in a power cut, else low;
 cannot-tell if other processes write*
 
 ## What it means
@@ -12,11 +12,12 @@ Expected flushes per sync, for an overwrite with fdatasync:
 - btrfs: 2, one of them as a FUA write if the device supports FUA
 - ext4 with `data=journal`: 2 on Linux 6.1, 3 on 6.18
 
-As root, the kernel's trace shows which process requested each flush. If other processes write too, the trace decides.
+If fstui runs as root, the kernel's trace shows which process requested each flush. The trace decides if other processes
+also write.
 
 ## What it proves, and what it does not
 No layer above the driver dropped the flushes during the seconds measured. A drive, a bridge or a host may still
-acknowledge a flush and ignore it. Without a trace, the result is cannot-tell if:
+acknowledge a flush and ignore it (see `flush-cost`). Without a trace, the result is cannot-tell if:
 
 - over 5 % more flushes or bytes arrive than expected
 - or the idle device receives flushes at over 5 % of the sync rate
@@ -25,8 +26,8 @@ acknowledge a flush and ignore it. Without a trace, the result is cannot-tell if
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- Tolerated: one sync or 0.2 % without a flush (10 % without an exact number)
-- Each stripe or mirror member receives every flush; multipath paths share.
+- One sync or 0.2 % may lack a flush (10 % if a range above 1 is expected).
+- Stripe and mirror members receive every flush; multipath paths share them.
 - The trace includes FUA writes and layers without counters (dm, md).
 """
 
@@ -58,7 +59,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
     level = proven.depth - 1
     complete = [accounts for accounts in proven.steps if accounts[level].outcome == "complete"]
     noisy = [accounts for accounts in complete if accounts[level].others_wrote]
-    # prefer steps with counted flushes; FUA writes, which no device counts, only add lines of evidence
+    # prefer steps whose flushes were counted; no device counts FUA writes, so their steps are only further evidence
     steps = noisy or [accounts for accounts in complete if accounts[level].counters_are_complete] or complete
     deepest = [accounts[level] for accounts in steps]
     first, arrival = deepest[0], deepest[0].arrival
@@ -170,9 +171,9 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
 def _not_attributed(accounts: Sequence[FlushAccount]) -> str:
     own_per_sync = [account.arrival.per_sync for account in accounts if account.arrival.trace]
     if not own_per_sync:
-        return "fstui's own cannot be told apart"
+        return "fstui's own flushes cannot be distinguished"
     own = f"fstui itself requested {words.range_text(own_per_sync)} of them, according to {TRACE}"
-    return f"{own}, and a commit of another process may have carried the rest"
+    return f"{own}, and a journal commit of another process may have completed the other syncs"
 
 
 def _without_others(case: Case, where: str) -> str:
@@ -180,6 +181,6 @@ def _without_others(case: Case, where: str) -> str:
     if not servers:
         return f"Stop the other writers on {where}, or use another disk, and run again."
     return (
-        f"Leave {servers} running: 'fstui watch' shows what it waits for, without writing a byte. Run again as root, "
-        "so that the kernel's trace tells fstui's own flushes apart, or on another disk."
+        f"You need not stop {servers}: 'fstui watch' shows the waits for syncs without writing a byte. Run again as "
+        "root, so that the kernel's trace distinguishes fstui's own flushes, or on another disk."
     )

@@ -62,8 +62,8 @@ def odsync_cheaper(case: Case) -> Iterator[Conclusion]:
         steps=[by_flag.step, by_call.step],
         evidence=[_evidence_line(write_step, case.flushes.per_sync(write_step)) for write_step in (by_call, by_flag)],
         next=(
-            "Run odirect-truth here: it counts what arrives of both. Until then, use fdatasync or fsync (InnoDB: "
-            "innodb_flush_method = O_DIRECT or fsync).",
+            "Run odirect-truth here: it counts the flushes and bytes that reach the device with each method. Until "
+            "then, use fdatasync or fsync (InnoDB: innodb_flush_method = O_DIRECT or fsync).",
         ),
     )
 
@@ -89,15 +89,15 @@ def _buffered_rewrites(case: Case) -> dict[Call | None, WriteStep]:
 
 def _explanation(per_sync: float | None) -> str:
     if per_sync is None:
-        return "No layer counts flushes here, so it is not known whether each arrived."
+        return "No layer counts flushes here, so it is not known whether each O_DSYNC write caused one."
     if per_sync >= ENOUGH_SHARE:
         return (
-            "Each reached the device as a flush all the same, so the flag works and the difference comes from another "
-            "layer."
+            "Each O_DSYNC write still caused a flush at the device, so the flag works and the difference comes from "
+            "another layer."
         )
     return (
-        "Both must make the data durable, so something does less for the flag than for the call. A database with "
-        "innodb_flush_method = O_DSYNC would look fast here."
+        "Both must make the data durable, so some layer skips work for O_DSYNC that it does for fdatasync. A database "
+        "with innodb_flush_method = O_DSYNC would look fast here."
     )
 
 

@@ -55,8 +55,8 @@ from fstui.storage.layers.devices.caches import (
 from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
 
-_CHECK_DRIVE = "Ask the drive again after its next power cycle (smartctl -g wcache): many drives forget the setting."
-_CHECK_STORE = "Only the provider can confirm it, and the data is gone with the instance in any case."
+_CHECK_DRIVE = "Read the setting again after the drive's next power cycle (smartctl -g wcache): many drives forget it."
+_CHECK_STORE = "Only the provider can confirm it, and the data is lost in any case when the instance ends."
 _CHECK_ARRAY = (
     "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."
 )
@@ -72,7 +72,7 @@ class Statement(NamedTuple):
     condition: str
     """A sentence without its full stop: what was stated, or what durability depends on."""
     condition_in_title: str
-    """As in ``durable, if the controller's cache is protected``."""
+    """As in ``durable if the controller's cache is protected``."""
     evidence: tuple[str, ...]
     next: tuple[str, ...]
 
@@ -95,7 +95,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
     )
     conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
     yield Conclusion(
-        title=f"{words.devices(devices)}: durable, if {conditions_in_title}",
+        title=f"{words.devices(devices)}: durable if {conditions_in_title}",
         sentence=f"{described} Nothing in {words.time_measured(account.step for account in accounts)} contradicts "
         f"that, and nothing here can confirm it.{case.lowest_devices.doubt(excluded=devices)}",
         verdict="plausible",

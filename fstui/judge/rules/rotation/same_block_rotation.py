@@ -12,9 +12,9 @@ hard disk reports none, 15 000 rpm is assumed.
 
 ## What it proves, and what it does not
 - Up to 1.5 times the limit: consistent. Confidence is medium up to 1.1 times, if the speed is known, each disk (outside
-  a guest) visibly works or loses nothing, and no I/O limit or other process interfered; else low.
-- Above 1.5 times: suspicious, because something answers early. A non-volatile cache looks the same. Confidence is high
-  above 5 times, if all flushes arrived and you declared the disk; else medium.
+  a guest) executes flushes or loses nothing in a power cut, and there was no I/O limit or other writer; else low.
+- Above 1.5 times: suspicious, because some layer acknowledges too early. A non-volatile cache looks the same.
+  Confidence is high above 5 times, if all flushes arrived and you declared the disk; else medium.
 
 ## What to do next
 Switch the drive's write cache off (VirtualBox: set IgnoreFlush to 0) and repeat. To be certain, run a power-cut test.
@@ -98,7 +98,7 @@ def _explanation(case: Case, worst: Pace) -> str:
     accounts = case.flushes.counting_levels(worst.step)
     if not case.flushes.has_expected_flushes(worst.step) or not accounts[-1].per_sync:
         disks = words.devices(worst.platters.devices)
-        return f"Either a non-volatile cache in {disks} or in a layer above answers, or {disks} acknowledges too early."
+        return f"Either {disks} or a layer above has a non-volatile cache, or {disks} acknowledges too early."
     where = words.devices(accounts[-1].devices)
     per_sync = f"{ratio(accounts[-1].per_sync)} per sync{' by all processes' if accounts[-1].others_wrote else ''}"
     return (

@@ -24,7 +24,7 @@ UNCOUNTED = on_disk(filesystem(), disk(counted=False))
 @pytest.mark.parametrize(
     ("where", "flushes", "expected", "words"),
     [
-        (None, 0.0, "suspicious", "does less for the flag"),
+        (None, 0.0, "suspicious", "skips work for O_DSYNC"),
         (UNCOUNTED, None, None, "No layer counts flushes"),
         (None, 1.0, None, "the flag works"),
     ],

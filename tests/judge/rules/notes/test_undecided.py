@@ -15,7 +15,7 @@ THROUGH = "write through"
     ("device", "host", "who"),
     [
         (disk(write_cache=THROUGH), METAL, "smartctl -g wcache /dev/sda"),
-        (disk(write_cache=THROUGH, link="nvme"), METAL, "Run it as root"),
+        (disk(write_cache=THROUGH, link="nvme"), METAL, "Run fstui as root"),
         (disk(write_cache=THROUGH, link="iscsi"), METAL, "emulate_write_cache"),
         (disk(write_cache=THROUGH, link="mmc"), METAL, "fstui powercut"),
         (disk(write_cache=THROUGH, link="virtio"), GUEST, "virsh dumpxml"),
@@ -34,5 +34,5 @@ def test_note_says_who_can_answer(device: Node, host: Host, who: str) -> None:
 def test_degraded_stack_is_not_called_faultless() -> None:
     degraded = Reading(what="degraded", value="1", path="/sys/block/sda/degraded")
     judgement = verdict(on_disk(filesystem(), disk(state=(degraded,))))
-    assert "Nothing was measured yet" in judgement.sentence
+    assert "Nothing has been measured yet" in judgement.sentence
     assert "no fault" not in judgement.sentence
