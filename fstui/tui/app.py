@@ -86,7 +86,7 @@ class FstuiApp(App[int]):
         self._opening = opening
         self._is_quitting = False
         self._theme_chosen = False
-        """The saved theme may be older than what is shown."""
+        """Whether the user has chosen a theme since the start, which the saved one must not replace."""
         self._run_over = asyncio.Event()
         self._last_filters = [ControlFilter(), *([AsciiFilter()] if self.ascii_only else [])]
 
@@ -104,7 +104,7 @@ class FstuiApp(App[int]):
 
     @work(exclusive=True, group="state")
     async def read_state(self) -> None:
-        """Read keys, theme and leftovers of killed runs from the state directory, whose disk may hang."""
+        """Read keys, theme and leftovers of killed runs from the user's directories, whose disk may hang."""
         saved = None
         with self.reporting():
             saved = await self.session.read_saved()
@@ -144,7 +144,7 @@ class FstuiApp(App[int]):
 
     @contextmanager
     def reporting(self, what: str = "") -> Iterator[None]:
-        """Show an expected error as a notice instead of raising it, after the words that say what failed."""
+        """Show an expected error as a notice instead of raising it. ``what`` says what failed."""
         try:
             yield
         except (OSError, Refused) as error:
@@ -178,7 +178,7 @@ class FstuiApp(App[int]):
         self.leave(0)
 
     def action_interrupt(self) -> None:
-        """Copy the text that is selected with the mouse, as in every Textual app; else quit."""
+        """Copy the text that is selected with the mouse, as every Textual app does. Without a selection, quit."""
         if isinstance(self.screen, BaseScreen) and (selected := self.screen.get_selected_text()) is not None:
             self.screen.clear_selection()
             self.screen.copy(selected)
@@ -223,7 +223,7 @@ class FstuiApp(App[int]):
         self.save_files({name: self.export_screenshot().encode()})
 
     @property
-    def here(self) -> str:
+    def cwd(self) -> str:
         """The current directory, not from getcwd(2), which hangs if the disk of the directory does."""
         return os.environ.get("PWD", ".")
 
@@ -233,7 +233,7 @@ class FstuiApp(App[int]):
         from fstui.runs.files import write  # noqa: PLC0415
 
         problem = ""
-        for directory in (self.here, os.environ.get("HOME", "/")):
+        for directory in (self.cwd, os.environ.get("HOME", "/")):
             results = [await write(f"{directory}/{name}", data) for name, data in files.items()]
             problem = next(filter(None, results), "")
             if not problem:
@@ -268,7 +268,7 @@ class FstuiApp(App[int]):
         return "; ".join(failures) or f"Removed {counted(len(self.left_behind), 'leftover')}."
 
     def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
-        """Choose a scenario for a directory, or for another directory on the same mount if the first is refused."""
+        """Show the plan for a directory. ``others``: directories on the same mount, used if the first is refused."""
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 

@@ -20,13 +20,13 @@ _SUMS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", 
 _MAX_SAMPLES = 600
 """One per second: more than the widest chart shows."""
 _FIRST_S = 2
-"""A chart of less than one cell grows by this time."""
+"""Seconds by which a chart grows while it is shorter than one cell."""
 _MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
 """A host with a thousand devices keeps fewer samples, so that it takes no more memory."""
 
 
 class IoStats(msgspec.Struct, frozen=True, kw_only=True):
-    """What was done in a stretch of time. None: not counted."""
+    """What devices or programs did in a period of time. None: not counted."""
 
     elapsed_s: float
     reads: int | None = None
@@ -47,7 +47,7 @@ class IoStats(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ms_per_write(self) -> float | None:
-        # The kernel counts whole milliseconds: 0 says nothing about a few operations.
+        # the kernel counts whole milliseconds, so 0 does not mean that a few operations took no time
         return _ratio(self.write_ms or None, self.writes)
 
     @property
@@ -102,9 +102,9 @@ class Recent(Generic[Sample]):
 
         The chart ends at the last whole cell. It begins where the samples begin, until there are too many for a chart.
         """
-        known_from_s = self._samples[0][0] if self._samples else 0.0
+        start_s = self._samples[0][0] if self._samples else 0.0
         end_s = self.end_s // cell_s * cell_s or self.end_s // _FIRST_S * _FIRST_S
-        return min(max(end_s - cell_s * number / 2, ceil(known_from_s / cell_s) * cell_s), end_s), end_s
+        return min(max(end_s - cell_s * number / 2, ceil(start_s / cell_s) * cell_s), end_s), end_s
 
     def series(self, cell_s: int, number: int) -> list[list[Sample]]:
         """Return the samples of each half cell.
@@ -132,12 +132,12 @@ def stats_between(before: Counters, after: Counters) -> dict[str, IoStats]:
     if elapsed_s <= 0:
         return {}
     return {
-        moved.device: IoStats(elapsed_s=elapsed_s, **{field: getattr(moved, field) for field in _COUNTERS})
-        for moved in difference(before, after)
+        change.device: IoStats(elapsed_s=elapsed_s, **{field: getattr(change, field) for field in _COUNTERS})
+        for change in difference(before, after)
     }
 
 
-def of_second(second: WatchCounts, *, traced: bool) -> IoStats:
+def stats_of_second(second: WatchCounts, *, traced: bool) -> IoStats:
     """Return one second of a watch. Only the kernel's trace shows who waits."""
     waits, devices = second.waits, second.devices
     return IoStats(
@@ -164,9 +164,9 @@ def sum_devices(devices: Iterable[IoStats]) -> IoStats:
     )
 
 
-def total(stretches: Iterable[IoStats]) -> IoStats:
-    """Add up consecutive stretches of time."""
-    parts = list(stretches)
+def total(periods: Iterable[IoStats]) -> IoStats:
+    """Add up consecutive periods of time."""
+    parts = list(periods)
     return IoStats(
         elapsed_s=sum(part.elapsed_s for part in parts),
         busy_ms=_sum(part.busy_ms for part in parts),

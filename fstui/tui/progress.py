@@ -31,7 +31,7 @@ class Progress:
         self.done: dict[int, Step] = {}
         self.current: int | None = None
         self.preparing: StepPreparing | None = None
-        """How much of the file is written, before the clock starts."""
+        """The progress of writing the file of a step that has not started yet."""
         self.snapshot: Snapshot | None = None
         self.judgement: Judgement | None = None
         self.run: Run | None = None

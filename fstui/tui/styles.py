@@ -25,7 +25,7 @@ SELECTED = "reverse"
 """The row under the cursor, as in Textual's tables."""
 KEY, MAIN_BUTTON = "bold cyan", BRAND
 AREA, TIME = "cyan", "magenta"
-"""Bars and areas: of amounts and rates, and of latencies. These colours mean neither good nor bad."""
+"""Colours of bars and areas: for amounts and rates, and for latencies. They mean neither good nor bad."""
 
 _VERDICT_STYLES: dict[Verdict, str] = {
     "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
@@ -92,7 +92,7 @@ def step_style(status: StepStatus) -> tuple[str, str]:
 
 
 def shades(colour: str) -> tuple[str, str, str]:
-    """Return styles for little, some and much: the more, the brighter, on any background and also without colours."""
+    """Return styles for little, some and much. More is brighter, on any background and also without colours."""
     return f"dim {colour}", colour, HEAD
 
 

@@ -6,13 +6,13 @@ from rich.text import Text
 
 from fstui.runs import scenarios
 from fstui.tui.drawing import cells, result, run, storage
-from fstui.tui.drawing.cells import distinct, fit_list, framed, rule, selectable, shown, window
+from fstui.tui.drawing.cells import fit_columns, fit_list, framed, rule, selectable_row, tell_apart, window
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, FAINT
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 
-WIDTHS = sorted({shown(result.STEPS, 80 - 4)[0].width, shown(run.STEPS, 80 - 5)[0].width})
+WIDTHS = sorted({fit_columns(result.STEPS, 80 - 4)[0].width, fit_columns(run.STEPS, 80 - 5)[0].width})
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -27,18 +27,18 @@ WIDTHS = sorted({shown(result.STEPS, 80 - 4)[0].width, shown(run.STEPS, 80 - 5)[
 )
 def test_no_two_steps_of_a_matrix_read_alike(settings: dict[str, str], width: int) -> None:
     names = [step.name for step in scenarios.expand(scenarios.load("sysbench-oltp"), settings)[1]]
-    cut = distinct(names, width)
+    cut = tell_apart(names, width)
     assert len(set(cut)) == len(names)
     assert all(len(name) <= width for name in cut)
 
 
 def test_long_names_show_their_differences() -> None:
     names = ["fdatasync", "oltp_read_write mariadb high", "oltp_read_only mariadb high", "oltp_insert mariadb low"]
-    assert [name.strip() for name in distinct(names, 18)] == ["fdatasync", "…write", "…only", "oltp_inse…iadb low"]
+    assert [name.strip() for name in tell_apart(names, 18)] == ["fdatasync", "…write", "…only", "oltp_inse…iadb low"]
 
 
 def test_equal_names_are_numbered() -> None:
-    assert [name.strip() for name in distinct(["fsync", "fsync"], 18)] == ["1 fsync", "2 fsync"]
+    assert [name.strip() for name in tell_apart(["fsync", "fsync"], 18)] == ["1 fsync", "2 fsync"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_a_key_draws_only_the_shown_rows(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_frame_around_the_selected_row_has_a_colour() -> None:
-    top, row = rule(8, "a"), selectable([("b", "")], selected=True)
+    top, row = rule(8, "a"), selectable_row([("b", "")], selected=True)
     for lines, style in (([top, row], AREA), ([top], FAINT)):
         spans = [span for text in framed(lines, 10, 4) for span in text.spans if span.style in (AREA, FAINT)]
         assert {span.style for span in spans} == {style}

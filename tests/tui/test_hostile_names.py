@@ -57,7 +57,7 @@ def test_text_cut_to_a_width_has_that_width(cut: Callable[[str, int], str], name
 @given(name=st.text(NAME), width=st.integers(34, 60))
 def test_wrapped_text_is_no_wider(name: str, width: int) -> None:
     assert all(text.cell_len <= width for text in cells.paragraph(name, width))
-    assert cells.ends([name], name[:5], width).cell_len <= width
+    assert cells.spread([name], name[:5], width).cell_len <= width
     assert cells.rule(width, name, name).cell_len == width
     assert all(text.cell_len <= width for text in cells.labelled([(name, name)], "read", width))
 

@@ -12,7 +12,7 @@ from fstui.state import runs
 from fstui.tui.drawing import filesystem
 from fstui.tui.drawing.charts import SYNC_FIGURES, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
-from fstui.tui.iostats import IoStats, Recent, of_second, stats_between, total
+from fstui.tui.iostats import IoStats, Recent, stats_between, stats_of_second, total
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, shades
 from tests.factories import busy, screens
@@ -76,7 +76,7 @@ def test_flushes_below_one_millisecond_have_no_time(flush_ms: int, each: float |
 def watched(*seconds: WatchCounts, traced: bool = True) -> Recent[IoStats]:
     recent = Recent[IoStats]()
     for second in seconds:
-        recent.add(second.elapsed_s, of_second(second, traced=traced))
+        recent.add(second.elapsed_s, stats_of_second(second, traced=traced))
     return recent
 
 

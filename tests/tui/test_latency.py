@@ -30,27 +30,27 @@ def drawn(view: LatencyView, width: int = 80, height: int = 7) -> list[str]:
 
 def field(line: str) -> str:
     """Return the map of a line of 80 columns, without labels."""
-    return line[latency.LABEL : 80 - latency.LADDER]
+    return line[latency.LABEL_WIDTH : 80 - latency.LADDER_WIDTH]
 
 
 @pytest.mark.parametrize("length_s", [0.5, 1.0, 2.0, 10.0])
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
 def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
     view = LatencyView(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
-    ends = width - (latency.LADDER if width >= latency.LADDER_FROM else 0)
-    (line,) = (line[latency.LABEL : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
-    assert " " not in line and len(line) == ends - latency.LABEL
+    ends = width - (latency.LADDER_WIDTH if width >= latency.LADDER_FROM else 0)
+    (line,) = (line[latency.LABEL_WIDTH : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
+    assert " " not in line and len(line) == ends - latency.LABEL_WIDTH
 
 
 def test_a_gap_in_the_data_is_shown() -> None:
     view = LatencyView((point(0.0, (MS, 9)), point(0.1, (MS, 9)), point(1.9, (MS, 9))), elapsed_s=2.0, length_s=2.0)
-    (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
+    (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL_WIDTH] <= "⣿")
     assert line.strip().count(" ") > 40
 
 
 def test_a_step_of_known_length_fills_the_map() -> None:
     view = LatencyView(seconds(2.0, (MS, 9))[:30], elapsed_s=1.0, length_s=2.0)
-    (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL] <= "⣿")
+    (line,) = (field(line) for line in drawn(view) if "⠀" < line[latency.LABEL_WIDTH] <= "⣿")
     assert len(line.rstrip()) == pytest.approx(27, abs=1)
     assert drawn(view)[-1].split() == ["0", "s", "0.5", "1.0", "1.5", "2.0"]
 
@@ -85,7 +85,7 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
 def test_percentiles_and_references_are_at_the_right() -> None:
     marks = (Mark("last", 1.5 * MS), Mark("usual", 12 * MS), Mark("idle", 3 * MS))
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=LATENCY, marks=marks), height=21)
-    beside = [line[80 - latency.LADDER :].split() for line in lines if len(line) > 80 - latency.LADDER + 1]
+    beside = [line[80 - latency.LADDER_WIDTH :].split() for line in lines if len(line) > 80 - latency.LADDER_WIDTH + 1]
     names = [words[0].strip("◂·╌") or words[1] for words in beside if words]
     assert names == ["max", "usual", "p99", "idle", "p90", "last", "p50"]
 
@@ -93,7 +93,7 @@ def test_percentiles_and_references_are_at_the_right() -> None:
 def test_percentiles_of_one_row_share_a_label() -> None:
     close = replace(LATENCY, p90=1.02 * MS, p99=1.04 * MS)
     lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=21)
-    ladder = [line[80 - latency.LADDER :].split() for line in lines if "◂" in line]
+    ladder = [line[80 - latency.LADDER_WIDTH :].split() for line in lines if "◂" in line]
     assert [words[0] for words in ladder] == ["◂max", "◂p50–p99"]
     assert ladder[1][1:] == ["1.0", "ms"]
 

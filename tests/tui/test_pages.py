@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 
 from fstui.report import compare, explanation
 from fstui.tui.drawing.compare import blocks
-from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, in_two
+from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, split_cards
 from fstui.tui.styles import DOUBT
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
@@ -60,7 +60,8 @@ async def test_explanation_has_a_card_for_each_part(width: int, abreast: int) ->
 
 def test_two_columns_have_about_the_same_length() -> None:
     cards = explain_screen("flushes-missing").cards
-    left, right = ([text.plain for card in column for text in card_lines(card, 98)] for column in in_two(cards, 98))
+    columns = split_cards(cards, 98)
+    left, right = ([text.plain for card in column for text in card_lines(card, 98)] for column in columns)
     assert abs(len(left) - len(right)) < 20
     whole = [text.plain for card in cards for text in card_lines(card, 98) if text.plain.strip()]
     assert [text for text in left + right if text.strip() and "continued" not in text] == whole

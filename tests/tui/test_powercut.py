@@ -60,7 +60,7 @@ async def test_name_with_blanks_is_quoted_for_both_shells() -> None:
     async with opened(path="/srv/my data") as pilot:
         screen = pilot.app.screen
         assert isinstance(screen, PowerCutScreen)
-        assert screen.afterwards == """ssh db7 'fstui powercut verify '"'"'/srv/my data'"'"'' < acks.log"""
+        assert screen.verify_command == """ssh db7 'fstui powercut verify '"'"'/srv/my data'"'"'' < acks.log"""
 
 
 @pytest.mark.parametrize("size", [(80, 24), (50, 20)])
@@ -202,4 +202,4 @@ async def test_settings_of_the_plan_are_in_its_command(tmp_path: Path) -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, PowerCutScreen)
-        assert "--set writers=2" in app.screen.write
+        assert "--set writers=2" in app.screen.writer_command

@@ -21,13 +21,13 @@ from fstui.tui.drawing.cells import (
     Column,
     colour_meters,
     headline,
-    in_use,
     line,
     paragraph,
     plain_meter,
     rule,
     table,
     title_line,
+    used_columns,
 )
 from fstui.tui.drawing.charts import Figure
 from fstui.tui.iostats import Recent
@@ -117,7 +117,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
         for row in sorted(state.names, key=lambda row: -row.count)
         if row.directory
     ]
-    columns = in_use(ROWS, cells, view.used_columns)
+    columns = used_columns(ROWS, cells, view.used_columns)
     columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
     drawn = table(columns, cells, width)
     colour_meters(drawn)
@@ -160,7 +160,7 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     room = height - 2
     shown = exposed if len(exposed) <= room else exposed[: max(room - 1, 0)]
     cells = list(map(_program, shown))
-    columns = in_use(PROGRAMS, cells, view.used_columns)
+    columns = used_columns(PROGRAMS, cells, view.used_columns)
     drawn = [rule(width, "if the power failed now"), *table(columns, cells, width)]
     if len(exposed) > len(shown):
         hidden = sum(map(len, exposed[len(shown) :]))

@@ -22,14 +22,13 @@ from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 
 StyledText = tuple[str, str]
 ROW, ACTION = "row", "act"
-"""Marks of a cell that can be clicked: the number of the row to select, or the action to run."""
+"""Keys in the style metadata of text that can be clicked: the row to select, or the action to run."""
 FRAMES_FROM = 110
 """Narrower screens have no room for frames."""
 _SELECTED_MARGIN = "▌"
 _PART, _MIN_PATH_WIDTH = " · ", 12
 _INSET, _LABEL_WIDTH = 3, 9
-"""Text starts below the title of its frame, and evidence in the cell after its label."""
-
+"""Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
 
 Card = tuple[str, Callable[[int], Sequence[Text]]]
 """A title, and what draws the lines below it for a width."""
@@ -106,7 +105,7 @@ def line(*runs: StyledText | str) -> Text:
     return text
 
 
-def ends(left: Sequence[StyledText | str], right: str, width: int, right_style: str = "") -> Text:
+def spread(left: Sequence[StyledText | str], right: str, width: int, right_style: str = "") -> Text:
     """Place texts at both ends of a line. The left one is cut if there is too little room."""
     text, right = line(*left), escape_controls(right)
     room = width - cell_len(right) - 3
@@ -124,10 +123,10 @@ def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -
     while drawn_width(where) > room and _PART in where:
         where = where.rpartition(_PART)[0]
     where = cut_left(where, room) if room >= min(drawn_width(where), _MIN_PATH_WIDTH) else ""
-    return ends([(" fstui ", BRAND), (f" {names}" if names else "", HEAD), (f"   {where}", "")], remark, width)
+    return spread([(" fstui ", BRAND), (f" {names}" if names else "", HEAD), (f"   {where}", "")], remark, width)
 
 
-def shown(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
+def fit_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     visible = [column for column in columns if width >= column.from_width]
     room = width - sum(column.width + column.gap for column in visible)
     return tuple(column if column.width else msgspec.structs.replace(column, width=max(room, 4)) for column in visible)
@@ -166,7 +165,7 @@ def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
         text.highlight_regex("─+", FAINT)
 
 
-def selectable(runs: Sequence[StyledText], *, selected: bool, glyph: StyledText = (" ", "")) -> Text:
+def selectable_row(runs: Sequence[StyledText], *, selected: bool, glyph: StyledText = (" ", "")) -> Text:
     """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
     sign, style = glyph
     body = [(f"{sign} ", style), *runs]
@@ -175,14 +174,14 @@ def selectable(runs: Sequence[StyledText], *, selected: bool, glyph: StyledText 
     return line(" ", *body)
 
 
-def top(columns: Sequence[Column], width: int) -> Text:
+def heading(columns: Sequence[Column], width: int) -> Text:
     """Draw the heads of columns within a horizontal line, which is also the top of a frame."""
     words = f"── {row(columns, {column.title: column.title for column in columns})}".ljust(width)
     return line((re.sub("(?<= ) +(?= |$)", lambda blanks: "─" * len(blanks[0]), words), FAINT))
 
 
-def in_use(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: set[str]) -> list[Column]:
-    """Leave out columns without a value so far. ``used`` keeps their titles, so that no column disappears again."""
+def used_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: set[str]) -> list[Column]:
+    """Hide columns that had no value so far. ``used`` collects the titles of the others, so that they stay visible."""
     used |= {column.title for row in rows for column, cell in zip(columns, row, strict=True) if cell not in ("", NONE)}
     hidden_from = 10_000
     return [
@@ -193,7 +192,7 @@ def in_use(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: set[s
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:
     """Draw a heading and rows of cells, which are in the order of all columns; the columns that fit are shown."""
-    titles, fitting = [column.title for column in columns], shown(columns, width - _INSET - 1)
+    titles, fitting = [column.title for column in columns], fit_columns(columns, width - _INSET - 1)
     drawn = [row(fitting, dict(zip(titles, cells, strict=True))) for cells in (titles, *rows)]
     return [line((" " * _INSET + words, "" if index else FAINT)) for index, words in enumerate(drawn)]
 
@@ -210,7 +209,7 @@ def rule(width: int, left: str = "", right: str = "", legend: Sequence[StyledTex
 
 
 def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
-    """Draw a frame around narrower lines, the first of which is a rule. With a selected row, it has a colour."""
+    """Draw a frame around narrower lines, the first of which is a rule. A frame with a selected row is coloured."""
     lines = []
     style = AREA if any(text.plain.startswith(_SELECTED_MARGIN) for text in texts) else FAINT
     for index in range(height - 1):
@@ -281,7 +280,7 @@ def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: in
     ]
 
 
-def distinct(names: Sequence[str], width: int) -> list[str]:
+def tell_apart(names: Sequence[str], width: int) -> list[str]:
     """Cut the names of steps in the middle, so that no two of them read alike.
 
     Names that would read alike show only their differences. If these are too long as well, the number of the step

@@ -19,12 +19,12 @@ from fstui.tui.drawing.cells import (
     Card,
     Column,
     colour_meters,
-    distinct,
+    fit_columns,
     paragraph,
     plain_meter,
     rule,
-    shown,
     table,
+    tell_apart,
 )
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT
@@ -90,11 +90,11 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
         replace(head, width=widths.get(head.title, head.width), from_width=head.from_width and head.from_width + wider)
         for head in STEPS
     ]
-    room = next((column.width for column in shown(columns, width - 4) if column.title == _BAR), 0)
+    room = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
     if room < _MIN_BAR:
         columns = [replace(head, from_width=width) if head.title == _BAR else head for head in columns]
     drawn = table(columns, (), width)
-    for name, step in zip(distinct(names, widths["STEP"]), steps, strict=True):
+    for name, step in zip(tell_apart(names, widths["STEP"]), steps, strict=True):
         for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
             drawn_bar = plain_meter(float(value(share) or 0), room) if text(share) else ""
             shown_ratio = ratio if index or text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×

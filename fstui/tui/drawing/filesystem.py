@@ -58,7 +58,7 @@ def detail(
     runs: Sequence[Summary] = (),
     inventory: Inventory,
 ) -> list[Text]:
-    """Draw everything but the charts. ``runs``: all saved runs that are known."""
+    """Draw everything but the charts. ``runs``: saved runs on any filesystem."""
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "observed only")]
@@ -73,7 +73,7 @@ def detail(
     elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
-        lines += [line(f"   {device.id}  {io_path.lowest((device,))}: no mounted filesystem uses it")]
+        lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: no mounted filesystem uses it")]
         if device.id in edges:
             words, style = edges[device.id]
             lines += [line((fit_list(f"   {words}", width), style))]
@@ -88,7 +88,7 @@ def detail(
 
 
 def disk(simulated: Simulated, width: int) -> list[Text]:
-    """Draw what a simulated disk is, its parameters in as many columns as fit, and what else can be simulated."""
+    """Draw a simulated disk with its parameters in as many columns as fit, and the list of all simulated disks."""
     from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
@@ -124,7 +124,7 @@ def _side_by_side(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
 
 
 def _parameter(key: str, value: str) -> tuple[str, str]:
-    """Return the name and the value in words: ``seek`` ``8.5 ms``. The value is empty if it is 0."""
+    """Return the name and the value in words: ``seek`` ``8.5 ms``. The words for 0 are empty."""
     name = key.rpartition(".")[2]
     unit = next((unit for unit in _UNITS if name.endswith(unit)), "")
     words = _NAMES.get(name) or name.removesuffix(unit).replace("_", " ")

@@ -19,7 +19,7 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, drawn_width, fit, line, paragraph, rule, shown
+from fstui.tui.drawing.cells import Column, drawn_width, fit, fit_columns, line, paragraph, rule
 from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -42,7 +42,7 @@ COLUMNS = (
 )
 _MIN_PICTURE_LINES = 8
 _LABEL_CELLS, _MAX_BAR_CELLS = 8, 24
-"""From these widths on, the label of a bar contains the rate, and the date."""
+"""Widths of a bar from which its label contains the rate, and the date."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -51,15 +51,15 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
     if width >= _VERY_WIDE:  # the bars take the cells that paths leave
         widths = {"BAR": 0, "TARGET": min(max((drawn_width(_where(run)) for run in runs), default=0), _MAX_TARGET)}
         columns = tuple(replace(column, width=widths.get(column.title, column.width)) for column in COLUMNS)
-    columns = shown(columns, width)
+    columns = fit_columns(columns, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     bar = next((column.width for column in columns if column.title == "BAR"), 0)
     rows = {run.path: partial(_row, run, columns, scale, bar) for run in runs}
     return TableContent(columns, rows, {"BAR": f"{_power_of_ten(scale.low)}…{_power_of_ten(scale.high)}"})
 
 
-def earlier(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
-    """Draw the runs on one filesystem, so without the columns that tell storage apart."""
+def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
+    """Draw the runs on one filesystem, without target, id, host and note."""
     if not runs:
         return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
     left_out = ("TARGET", "RUN", "HOST", "NOTE")
@@ -68,7 +68,7 @@ def earlier(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
         for column in COLUMNS
         if column.title not in left_out
     ]
-    fitting = shown(columns, width - 4)
+    fitting = fit_columns(columns, width - 4)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     heads = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
     drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in runs[: height - 2]]
@@ -80,12 +80,12 @@ def earlier(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
 
 
 def rate_of(runs: Sequence[Summary], width: int) -> str:
-    """Name the step whose rates are shown, if there is one and no column for it."""
+    """Name the step that all rates belong to, unless a column shows it or the rates belong to different steps."""
     names = {run.rate_of for run in runs if run.rate_per_s}
     return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
 
-def in_order(runs: Sequence[Summary], title: str) -> list[Summary]:
+def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
     """Sort by the column of that title: times and rates from the highest, verdicts from the worst, texts by letter."""
     newest_first = sorted(runs, key=lambda run: run.started_at, reverse=True)
     keys: dict[str, Callable[[Summary], Any]] = {
@@ -131,7 +131,7 @@ def _bar_label(run: Summary, cells: int) -> tuple[str, str]:
 
 
 def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
-    """Return the verdict, speed, next steps and evidence, and a picture, for which evidence is cut unless ``whole``."""
+    """Draw the verdict, speed, next steps, evidence and a heat map. Unless ``whole``, cut evidence that is too long."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_summary_lines(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame

@@ -36,8 +36,7 @@ def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = No
     if not target.stack:
         return []
     visited: set[str] = set()
-    lines: list[Text | tuple[str, StyledText]] = []
-    """A layer is the text on the left and its note."""
+    lines: list[Text | tuple[str, StyledText]] = []  # the name of a layer and its note, or any other line
 
     def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
         visited.add(node.id)
@@ -66,7 +65,7 @@ def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = No
     return [part for row in lines for part in ([row] if isinstance(row, Text) else _layer(*row, widest, width))]
 
 
-def lowest(nodes: Sequence[Node]) -> str:
+def lowest_label(nodes: Sequence[Node]) -> str:
     """Name the lowest devices in one or two words: ``sdb hdd-7200``, ``4 × ssd-plp``, ``memory``."""
     if not nodes:
         return "–"
@@ -92,7 +91,10 @@ def reach_lines(
     hidden: bool = False,
     actual: Simulated | None = None,
 ) -> list[Text]:
-    """Draw the places, and a bar for each step to where its data is, ``actual`` if given, or question marks."""
+    """Draw the places where data can be, and for each step a bar to the place that its data reaches.
+
+    ``actual``: the simulated disk, which may lose data. ``hidden``: draw question marks instead of bars.
+    """
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
     from fstui.report.teaching import in_truth  # noqa: PLC0415
 

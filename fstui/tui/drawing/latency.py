@@ -19,8 +19,8 @@ from fstui.tui.drawing.cells import StyledText, fit, framed, line, rule
 from fstui.tui.drawing.charts import axis_labels, column, round_up
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, shades
 
-LABEL = 9
-LADDER = 20
+LABEL_WIDTH = 9
+LADDER_WIDTH = 20
 """Width of the percentiles and reference values to the right of the map."""
 LADDER_FROM = 54
 COLUMN_S = 1.0
@@ -29,7 +29,7 @@ _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
 """Braille dots of the left and the right half of a cell, from the bottom up."""
 _SOME_SHARE, _MANY_SHARE = 0.02, 0.25
 HEAT = shades(TIME)
-"""A few, some or most of the operations."""
+"""Styles of cells with few, some or many of the operations of their column."""
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
 _REFERENCES = ("limit", "last", "usual", "idle")
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
@@ -81,8 +81,8 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     operations in its column (see ``LEGEND``); red is a stall, yellow is faster than the device can be. A step of known
     length fills the map from left to right; a step without a length scrolls by whole columns.
     """
-    ladder_width = LADDER if width >= LADDER_FROM else 0
-    cells, rows = max(width - LABEL - ladder_width, 4), max(height - 1, 1)
+    ladder_width = LADDER_WIDTH if width >= LADDER_FROM else 0
+    cells, rows = max(width - LABEL_WIDTH - ladder_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
     axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
     window = _window(view, cells)
@@ -96,7 +96,7 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
 
 def rates(view: LatencyView, width: int, height: int) -> list[Text]:
     """Draw the operations per second of a step over the same time as the map."""
-    columns, rows = max(width - LABEL - 2, 4), max(height - 1, 1)
+    columns, rows = max(width - LABEL_WIDTH - 2, 4), max(height - 1, 1)
     window, column_s = _window(view, columns), _window(view, columns).length_s / columns
     ops, covered_s = [0.0] * columns, [0.0] * columns
     for point, end_s in with_ends(view.timeline, view.elapsed_s or 1.0):
@@ -114,7 +114,7 @@ def rates(view: LatencyView, width: int, height: int) -> list[Text]:
     return [
         *(
             line(
-                (f"{labels.get(row, ''):>{LABEL - 2}} {'┤' if row in labels else '│'}", FAINT),
+                (f"{labels.get(row, ''):>{LABEL_WIDTH - 2}} {'┤' if row in labels else '│'}", FAINT),
                 ("".join(column(filled, filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
             )
             for row in reversed(range(rows))
@@ -215,9 +215,9 @@ def _runs(cells: Sequence[StyledText]) -> list[StyledText]:
 
 
 def _labels(axis: LogScale, rows: int) -> list[str]:
-    labels = [" " * (LABEL - 1) + "│"] * rows
+    labels = [" " * (LABEL_WIDTH - 1) + "│"] * rows
     for ns in axis.ticks():
-        labels[_row_of(axis, ns * 1.001, rows)] = f"{_tick(ns):>{LABEL - 2}} ┤"
+        labels[_row_of(axis, ns * 1.001, rows)] = f"{_tick(ns):>{LABEL_WIDTH - 2}} ┤"
     return labels
 
 
@@ -258,8 +258,7 @@ def _label(mark: Mark) -> list[StyledText]:
 def _time_axis(window: MapWindow) -> str:
     quarter_s = window.length_s / 4
     digits = next((digits for digits in (0, 1) if not round(quarter_s * 10**digits, 6) % 1), 2)
-    quarters = [
-        (LABEL + window.columns * part // 4, f"{window.start_s + quarter_s * part:.{digits}f}") for part in range(1, 5)
-    ]
+    labels = (f"{window.start_s + quarter_s * part:.{digits}f}" for part in range(1, 5))
+    quarters = [(LABEL_WIDTH + window.columns * part // 4, label) for part, label in enumerate(labels, 1)]
     end, label = quarters.pop()
-    return axis_labels([(LABEL - 1, f"{window.start_s:.0f} s"), *quarters, (end - 1, label)])
+    return axis_labels([(LABEL_WIDTH - 1, f"{window.start_s:.0f} s"), *quarters, (end - 1, label)])

@@ -18,7 +18,19 @@ from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import ACTION, Column, clickable, ends, fit, fit_list, line, meter, paragraph, rule, shown
+from fstui.tui.drawing.cells import (
+    ACTION,
+    Column,
+    clickable,
+    fit,
+    fit_columns,
+    fit_list,
+    line,
+    meter,
+    paragraph,
+    rule,
+    spread,
+)
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
@@ -29,8 +41,8 @@ _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _PROSE_WIDTH = 100
 _QUESTION_FROM = 90
 _MIN_MAP_WIDTH = 48
-_OWN_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
-"""Settings that do not matter to the student, and the length, which comes last."""
+_OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
+"""Settings that do not matter to the student, and the length of the step, which is listed last."""
 _RIGHT_STYLES = (DOUBT, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (
@@ -45,10 +57,10 @@ def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: in
     """Return a row for each lesson. A tall row has the words below the title, and if there is room the question."""
     number, name, result_column, words_column = COLUMNS
     if tall:
-        columns = shown((number, replace(name, width=0), result_column), width - 1)
+        columns = fit_columns((number, replace(name, width=0), result_column), width - 1)
     else:
         name = replace(name, width=min(name.width, width - 20))
-        columns = shown((number, name, result_column, words_column), width - 1)
+        columns = fit_columns((number, name, result_column, words_column), width - 1)
     rows = {}
     for lesson in lessons:
         result = taken.get(lesson.name)
@@ -100,20 +112,22 @@ def introduction(lesson: Lesson, width: int) -> list[Text]:
 
 
 def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson | None, width: int) -> list[Text]:
-    measured = _measured_rates(lesson, result, width) if result else upcoming(lesson, planned, width)
+    measured = _measured_rates(lesson, result, width) if result else planned_steps(lesson, planned, width)
     return [*reach(lesson, planned, width, hidden=result is None), *measured, *disks(lesson, planned, width)]
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     stages = [run for name in STAGES for run in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
     return [
-        ends([(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT),
+        spread(
+            [(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT
+        ),
         line(" ", *stages),
     ]
 
 
 def question(text: str, choice: Choice, chosen: int | None, width: int, *, right: str = "") -> list[Text]:
-    """Return a text, a question and clickable answers. ``right``: marks the right answer, when it is revealed."""
+    """Draw a text, a question and clickable answers. ``right``: the remark after the right answer; empty to hide it."""
     lines = [*prose(text, width), line()] if text else []
     lines += [*prose(choice.ask, width, HEAD), line()]
     for number, answer in enumerate(choice.choices, 1):
@@ -148,7 +162,7 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
 def runs(
     planned: Sequence[LessonRun], started: Mapping[str, Progress], disks: Mapping[str, str], width: int
 ) -> list[Text]:
-    """Return every run with its steps, as far as they have been measured. All bars have the same linear scale."""
+    """Draw every run with its steps and their rates so far. All bars have the same linear scale."""
     lines: list[Text] = []
     names = max(min(_STEP_WIDTH, width - 35), 8)  # the numbers need the rest
     cells = room if (room := width - _STEP_WIDTH - 38) >= _MIN_BAR_WIDTH else 0
@@ -173,7 +187,7 @@ def runs(
     return lines
 
 
-def upcoming(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
+def planned_steps(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
     """Draw the steps of each run with their settings."""
     lines = [line(), rule(width, "what will be measured", "simulated")] if planned else []
     names = max((cell_len(step.name) for plan in planned for step in plan.plan.steps), default=0)
@@ -194,7 +208,7 @@ def _run_title(run: LessonRun, disk: str, width: int) -> list[Text]:
 def _settings(settings: Mapping[str, object]) -> Iterator[str]:
     """Yield what the student can reason about: ``block 16 KiB``, ``sync fdatasync``, ``1.0 s``."""
     for key, value in settings.items():
-        if key in _OWN_SETTINGS or value in ((), "", None, 0) or (key, value) == ("sync_every", 1):
+        if key in _OMITTED_SETTINGS or value in ((), "", None, 0) or (key, value) == ("sync_every", 1):
             continue
         words = "+".join(value) if isinstance(value, tuple) else str(value)
         if isinstance(value, int):
@@ -204,7 +218,7 @@ def _settings(settings: Mapping[str, object]) -> Iterator[str]:
         yield seconds(length_s)
 
 
-def shown_by_runs(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
+def claim_lines(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
     lines = [line("   ", ("What the runs show", HEAD)), line()]
     for claim in claims:
         sentence = paragraph(claim.sentence, width - 4, "   ✓ " if claim.holds else "   ✗ ")
@@ -214,7 +228,7 @@ def shown_by_runs(claims: Sequence[CheckedClaim], width: int) -> list[Text]:
 
 
 def comparison(choice: Choice, chosen: int | None, claims: Sequence[CheckedClaim], width: int) -> list[Text]:
-    lines = shown_by_runs(claims, width)
+    lines = claim_lines(claims, width)
     lines += [line(), line(("   You were asked:", FAINT))]
     right = "right, as measured" if all(claim.holds for claim in claims) else "right"
     return [*lines, *question("", choice, chosen, width, right=right)]
@@ -297,8 +311,8 @@ def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Tex
             name = str(step["name"])
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-                rated = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
-                lines.append(line(rated, (bar(rate_per_s / highest, cells), AREA)))
+                rate_words = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
+                lines.append(line(rate_words, (bar(rate_per_s / highest, cells), AREA)))
     return lines
 
 
@@ -324,7 +338,7 @@ def _step(name: str, index: int, progress: Progress | None, highest: float, *, n
 
 
 def _style(progress: Progress | None) -> str:
-    """Return the colour of the verdict as soon as there is one."""
+    """Return the colour of the verdict; before there is one, and if it is cannot-tell, the colour of areas."""
     run = progress.run if progress else None
     return verdict_style(run.verdict)[1].removeprefix("bold ") if run and run.verdict != "cannot-tell" else AREA
 

@@ -25,7 +25,7 @@ from fstui.report.text import origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, StyledText, fit, line, paragraph, shown, title_line
+from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, title_line
 from fstui.tui.offers import Choices, Offer
 from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -57,12 +57,12 @@ def title(directory: str, target: Target | None, simulated: str | None, width: i
 
 
 def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: int | None = None) -> TableContent:
-    """Return a row for each scenario with its cost; the index is the key."""
+    """Return a row for each scenario with its time and bytes. The key of a row is the index of the scenario."""
     bar = _WIDE_BAR_WIDTH if width >= _VERY_WIDE_SCREEN else _BAR_WIDTH
     name, question, *others = (replace(head, width=bar) if head.title in _BARS else head for head in SCENARIOS)
     if width >= _WIDE_SCREEN:
         name, question = replace(name, gap=3), replace(question, gap=2)
-    columns = shown((name, question, *others), width)
+    columns = fit_columns((name, question, *others), width)
     rows = {}
     for index, offer in enumerate(offers):
         values = {"SCENARIO": offer.name, "QUESTION": offer.form.question, "STEPS": extent(offer, chosen)}
@@ -83,8 +83,8 @@ def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: 
 
 
 def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
-    """Return a row for each setting; the name is the key. ``marked``: the setting under the cursor, and its option."""
-    columns = shown(SETTINGS, width)
+    """Return a row for each setting, with its name as key. ``marked``: the setting and the option under the cursor."""
+    columns = fit_columns(SETTINGS, width)
 
     def draw(name: str) -> list[Text]:
         setting = offer.form.settings.get(name)
@@ -186,7 +186,7 @@ def _text(setting: Setting, text: str) -> str:
 
 
 def _boxes(setting: Setting, values: Sequence[str], marked: int | None, width: int) -> Text:
-    """Return a box for each allowed value, in columns, on as many lines as they need."""
+    """Draw a checkbox for each allowed value, in columns on as many lines as they need."""
     boxes = [
         f"{'▸' if index == marked else ' '}[{'x' if value in values else ' '}] {_text(setting, value)}"
         for index, value in enumerate(offers.options(setting))

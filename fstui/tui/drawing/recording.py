@@ -62,7 +62,7 @@ class RecordingView(msgspec.Struct, frozen=True):
 
 
 def columns(view: RecordingView, width: int) -> tuple[int, int]:
-    """Return how many columns a chart has, and how many cells wide each is: a short recording fills the chart, too."""
+    """Return the number of columns of a chart and their width in cells. Wider columns let a short recording fill it."""
     cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
     recorded = ceil((view.answer.end - view.answer.start) / view.cell_s) + 1
     column_width = max(cells // recorded, 1)
@@ -75,7 +75,7 @@ def title(view: RecordingView, width: int) -> Text:
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
-    """Draw the charts, below them the times and the chosen moment, and the figures that do not change if they fit.
+    """Draw the charts, and below them the times, the chosen moment and, if they fit, the figures that do not change.
 
     The columns of the incident at the moment have the colour of doubt.
     """
@@ -83,9 +83,9 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     cursor = min(max(view.cell, 0), number - 1)
     buckets = [view.buckets.get(cell) for cell in range(number)]
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
-    known = [(chart, values, {value for value in values if value is not None}) for chart, values in series]
-    changing = [(chart, values) for chart, values, distinct in known if len(distinct) > 1]
-    constant = [f"{chart.name} {chart.words(*distinct)}" for chart, _, distinct in known if len(distinct) == 1]
+    value_sets = [(chart, values, {value for value in values if value is not None}) for chart, values in series]
+    changing = [(chart, values) for chart, values, distinct in value_sets if len(distinct) > 1]
+    constant = [f"{chart.name} {chart.words(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1]
     unchanged = paragraph(f"unchanged: {', '.join(constant)}", width, style=FAINT) if constant else []
     room = max(height - 2, 1)
     if changing and room < len(changing) + len(CHARTS):
@@ -154,7 +154,7 @@ def _chart(
 
 
 def _covers(start: float, elapsed_s: float) -> str:
-    """Return ``10 s, 13:43:20–13:43:30``, because figures of different times differ."""
+    """Return the time that figures cover: ``10 s, 13:43:20–13:43:30``."""
     times = "–".join(f"{datetime.fromtimestamp(when):%H:%M:%S}" for when in (start, start + elapsed_s))
     return f"{elapsed_s:.0f} s, {times}"
 

@@ -16,7 +16,7 @@ from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Report, Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import Card, fit, labelled, line, paragraph, selectable
+from fstui.tui.drawing.cells import Card, fit, labelled, line, paragraph, selectable_row
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -28,9 +28,9 @@ class Detail(NamedTuple):
 
     title: str
     lines: Callable[[int], list[Text]]
-    """For a width."""
+    """Draws the lines for a width."""
     page: str = ""
-    """The rule's page that explains it."""
+    """The rule whose page explains it."""
 
 
 def report_cards(report: Report) -> list[Card]:
@@ -95,7 +95,7 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:
-    return selectable([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))
+    return selectable_row([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))
 
 
 def _drawing_of(section: Section) -> Callable[[int], list[Text]]:

@@ -23,19 +23,19 @@ from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
     FRAMES_FROM,
     Column,
-    distinct,
     drawn_width,
     fit,
+    fit_columns,
+    heading,
     labelled,
     line,
     paragraph,
     row,
     rule,
-    selectable,
-    shown,
+    selectable_row,
     styled_row,
+    tell_apart,
     title_line,
-    top,
     window,
 )
 from fstui.tui.drawing.report import Detail
@@ -56,15 +56,13 @@ STEPS = (
     Column("W-AMP", 7, right=True, from_width=76),
 )
 _NAME_WIDTH, _WIDE_SCREEN = 20, 90
-"""A terminal that is not wide cuts the names of rules, to leave room for their titles."""
+"""A narrower terminal cuts the names of rules, to leave room for the titles of findings."""
 FINDINGS = (
     Column("RULE", gap=0),
     Column("VERDICT", gap=2),
     Column("CONFIDENCE", gap=2, from_width=60),
     Column("TITLE", gap=2),
 )
-
-
 _STATES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
 
@@ -128,9 +126,10 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
 
 
 def step_of(run: Run, chosen: Finding | None) -> Step | None:
-    """Return the step of the answer to "is it slow?", unless the finding is a different one and names only other steps.
+    """Return the step whose heat map is shown next to a finding.
 
-    Without such a step, return the step with most syncs among the steps that the finding names.
+    This is the step of the answer to "is it slow?" if the finding names it, is the leading one, or is None. Otherwise
+    it is the step with the most syncs among those that the finding names. A finding without steps counts as naming all.
     """
     timed = [step for step in run.steps if step.timeline]
     steps_of_finding = [step for step in timed if chosen and step.name in chosen.steps] or timed
@@ -182,7 +181,7 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
     widths = {column.title: max([1, *(len(values[column.title]) for values in cells)]) for column in FINDINGS[:-1]}
     if width < _WIDE_SCREEN:
         widths["RULE"] = min(widths["RULE"], _NAME_WIDTH)
-    columns = shown([replace(column, width=widths.get(column.title, 0)) for column in FINDINGS], width - 4)
+    columns = fit_columns([replace(column, width=widths.get(column.title, 0)) for column in FINDINGS], width - 4)
 
     def draw(index: int) -> Text:
         return _finding(ordered[index], cells[index], columns, index == selected)
@@ -196,7 +195,7 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
     names = [step.name for step in run.steps]
     columns = step_columns(STEPS, names, width - 4)
     counts = Counts(run)
-    names = distinct(names, columns[0].width)
+    names = tell_apart(names, columns[0].width)
     rows = [
         _step(step, name, counts, columns, index == selected)
         for index, (step, name) in enumerate(zip(run.steps, names, strict=True))
@@ -208,7 +207,7 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
         if shared and len(rows) + 2 <= height
         else []
     )
-    return [top(columns, width), *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
+    return [heading(columns, width), *window(len(rows), rows.__getitem__, selected or 0, height - 1 - len(note)), *note]
 
 
 def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) -> Text:
@@ -233,7 +232,7 @@ def _cells(finding: Finding) -> dict[str, str]:
 
 def _finding(finding: Finding, values: Mapping[str, str], columns: Sequence[Column], selected: bool) -> Text:
     glyph, style = verdict_style(None if finding.scope == "step" else finding.verdict)
-    return selectable([(row(columns, values), "")], selected=selected, glyph=(glyph, style))
+    return selectable_row([(row(columns, values), "")], selected=selected, glyph=(glyph, style))
 
 
 def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
@@ -241,7 +240,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:
         words = words_row(columns, name, figures.figures_text(step))
-        return selectable([(words, "")], selected=selected, glyph=(glyph, style))
+        return selectable_row([(words, "")], selected=selected, glyph=(glyph, style))
     if step.ops:
         arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns)
@@ -250,4 +249,4 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
     else:
         values["RATE/S"] = step.status
     runs = styled_row(columns, values, {CURVE: TIME})
-    return selectable(runs, selected=selected, glyph=(glyph, style))
+    return selectable_row(runs, selected=selected, glyph=(glyph, style))

@@ -21,18 +21,18 @@ from fstui.tui.drawing import charts, io_path, latency
 from fstui.tui.drawing.cells import (
     Column,
     StyledText,
-    distinct,
     fit,
+    fit_columns,
     fit_middle,
     fit_right,
+    heading,
     line,
     paragraph,
     row,
     rule,
-    shown,
     styled_row,
+    tell_apart,
     title_line,
-    top,
     window,
 )
 from fstui.tui.iostats import IoStats
@@ -73,12 +73,12 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     """Draw a row for each planned step. The numbers of the running step change in place."""
     names = [step.name for step in progress.plan.steps]
     columns = step_columns(STEPS, names, width - 5)
-    names = distinct(names, columns[0].width)
+    names = tell_apart(names, columns[0].width)
 
     def draw(index: int) -> Text:
         return _step(progress, index, names[index], columns)
 
-    return [top(columns, width), *window(len(names), draw, progress.shown_step or 0, height - 1)]
+    return [heading(columns, width), *window(len(names), draw, progress.shown_step or 0, height - 1)]
 
 
 def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
@@ -86,7 +86,7 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
     if width >= columns[1].from_width:
         longest = max(map(cell_len, names), default=0)
         columns = (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
-    return shown(columns, width)
+    return fit_columns(columns, width)
 
 
 def map_rule(progress: Progress, pause: str, width: int) -> Text:
@@ -120,7 +120,7 @@ def _preparing(progress: Progress) -> str:
 
 def requested_and_counted(progress: Progress, width: int, height: int) -> list[Text]:
     """Draw what fstui requested, what each layer counted (a row each), and what others wrote before the run."""
-    columns = shown(LAYERS, width - 5)
+    columns = fit_columns(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
     if step is None and progress.current is None and progress.done:
         step = progress.done[max(progress.done)]
@@ -136,7 +136,7 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     if step is not None:
         requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
         requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}
-    lines = [top(columns, width), line("   " + row(columns, requested))]
+    lines = [heading(columns, width), line("   " + row(columns, requested))]
     for node in layers[:room]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}

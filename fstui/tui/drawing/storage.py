@@ -30,7 +30,7 @@ from fstui.tui.drawing.cells import (
     drawn_width,
     line,
     meter,
-    selectable,
+    selectable_row,
     title_line,
     window,
 )
@@ -164,7 +164,7 @@ def entries(
     words: str = "",
     sort: str = "flag",
 ) -> list[StorageEntry]:
-    """Return the sorted rows with these words. ``judgements`` is None before the configurations were judged."""
+    """Return the sorted rows that contain ``words``. ``judgements`` is None before the configurations were judged."""
     by_mount = judgements or {}
     filesystems = [
         StorageEntry(target, judgement=by_mount.get(target.mount_point), judged=judgements is not None)
@@ -276,7 +276,7 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
     texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
         "TYPE": lambda entry: entry.target.fstype if entry.target else "",
-        "ON DEVICE": lambda entry: io_path.lowest(entry.devices),
+        "ON DEVICE": lambda entry: io_path.lowest_label(entry.devices),
         "I/O PATH": lambda entry: entry.path,
         "FLAG": lambda entry: entry.flag,
     }
@@ -300,7 +300,7 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
         ("ON DEVICE", wanted_device - widths["ON DEVICE"]),
         ("TYPE", min(max(widths["TYPE"], _TYPE_WIDTH), _MAX_TYPE_WIDTH) - _TYPE_WIDTH),
     ):
-        if any(column.title == title for column in columns):  # a long name must not displace the columns of the others
+        if any(column.title == title for column in columns):  # a long name must not displace other columns
             extra = min(missing_cells, room)
             columns = [replace(head, width=head.width + extra) if head.title == title else head for head in columns]
             room -= extra
@@ -334,7 +334,7 @@ def _row(
         "MOUNT": entry.name,
         "TYPE": entry.target.fstype if entry.target else "vm" if entry.guest else "",
         "FREE": "–" if bytes_ is None else short_size(bytes_),
-        "ON DEVICE": io_path.lowest(entry.devices),
+        "ON DEVICE": io_path.lowest_label(entry.devices),
         "I/O PATH": entry.path,
         "READ/S": number(stats.per_s("reads")),
         "WRITE/S": number(stats.per_s("writes")),
@@ -359,7 +359,7 @@ def _row(
             runs += [(" " * column.gap, ""), *meter(share, column.width, colour)]
         else:
             runs.append((cell(column, values[column.title]), styles[column.title]))
-    return selectable(runs, selected=selected, glyph=(glyph, style))
+    return selectable_row(runs, selected=selected, glyph=(glyph, style))
 
 
 def _haystack(entry: StorageEntry) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BaseScreen(Screen[None]):
-    """A screen of fstui. ``KEYS`` has its keys: bindings, footer, help and palette are made from it."""
+    """A screen of fstui. Its bindings, footer, help and palette entries are generated from ``KEYS``."""
 
     CSS_PATH: ClassVar[Path | None] = Path(__file__).parents[1] / "css" / "others.tcss"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-huge")]  # noqa: RUF012  Textual's own type
@@ -86,7 +86,7 @@ class BaseScreen(Screen[None]):
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
 
     def line_is_free(self) -> bool:
-        """Return whether the terminal has received the last frame. A slow line then skips frames, not lags behind."""
+        """Return whether the terminal has received the last frame. On a slow line, skip frames until it has."""
         driver = self.app._driver
         if isinstance(driver, PressDriver):
             if driver.is_behind:
@@ -138,7 +138,7 @@ class BaseScreen(Screen[None]):
     async def action_back(self) -> None:
         if prompt := self.query("Input"):
             await prompt.remove()
-        elif not self._answered or self._answered != self._question:  # else the key has closed the question
+        elif not self._answered or self._answered != self._question:  # otherwise this key only closes the question
             await self.go_back()
 
     async def go_back(self) -> None:
@@ -150,12 +150,12 @@ class BaseScreen(Screen[None]):
             self.part("footer").redraw()
 
     async def on_click(self, event: Click) -> None:
-        """Close the notice as a key does, then do what was clicked, which may say something."""
+        """Close the notice, as a key press does, then run the clicked action, which may show a notice of its own."""
         if self.selections:  # text was selected by dragging
             return
         part, _ = self.get_widget_at(event.screen_x, event.screen_y)
         action = part.action_of(event) if isinstance(part, DrawnLines) else ""
-        self.on_key()  # the footer is drawn again: what was clicked may be elsewhere now
+        self.on_key()  # after action_of, because closing a notice moves the lines
         if action:
             await self.run_action(action)
 

@@ -52,17 +52,17 @@ class HistoryScreen(BaseScreen):
         "fstui show --again, which judges a saved run again with the rules of this version."
     )
 
-    def __init__(self, against: Run | None = None) -> None:
+    def __init__(self, compared_run: Run | None = None) -> None:
         super().__init__()
         self.table = DrawnTable(lambda width: drawing.rows(self.rows or (), width), id="runs")
         self.table.border_title = "saved runs"
-        self.against = against
+        self.compared_run = compared_run
         self.marked: list[Summary] = []
         self.words = ""
         self.whole = False
         """Show all of the evidence, for scrolling."""
         self.rows: list[Summary] | None = None
-        self._every: list[Summary] = []
+        self._all_runs: list[Summary] = []
         self._empty = "Reading the saved runs …"
         self._documents: dict[str, Run | None] = {}
         """The documents read so far, by path; None for one that cannot be read."""
@@ -89,8 +89,8 @@ class HistoryScreen(BaseScreen):
 
     async def _list(self) -> None:
         with self.fstui.reporting():
-            self._every = await history.summaries()
-            self.rows = history.matches(self._every, self.words)
+            self._all_runs = await history.summaries()
+            self.rows = history.matches(self._all_runs, self.words)
         if self.rows is None:
             self._empty = "The saved runs could not be read."
         self._show_rows()
@@ -100,7 +100,7 @@ class HistoryScreen(BaseScreen):
         self._show_rows()
 
     def _show_rows(self) -> None:
-        self.rows = drawing.in_order(self.rows, self._sort) if self.rows else self.rows
+        self.rows = drawing.sorted_by(self.rows, self._sort) if self.rows else self.rows
         self.table.refill()
         self._show_chosen()
 
@@ -120,7 +120,7 @@ class HistoryScreen(BaseScreen):
 
     @work(group="document")
     async def read_chosen(self) -> None:
-        """Read the document of the selected run, and of the next one if the selection moved during that."""
+        """Read the document of the selected run, and again if another run was selected while it was read."""
         self._reading = True
         while (chosen := self.chosen) and chosen.path not in self._documents and not chosen.unreadable:
             try:
@@ -148,8 +148,8 @@ class HistoryScreen(BaseScreen):
             saved = [await history.find(summary.path) for summary in summaries]
         if not saved or not self.is_active:
             return
-        runs = [*([self.against] if self.against else []), *(entry.run for entry in saved)]
-        if not self._comparing:
+        runs = [*([self.compared_run] if self.compared_run else []), *(entry.run for entry in saved)]
+        if not self._is_comparing:
             self.fstui.open_saved(saved[0])
         elif len({run.id for run in runs}) < 2:
             self.say("This is the same run. Choose another one.")
@@ -157,11 +157,11 @@ class HistoryScreen(BaseScreen):
             self.app.push_screen(comparison_screen(runs, self.size.height))
 
     @property
-    def _comparing(self) -> bool:
-        return self.against is not None or bool(self.marked)
+    def _is_comparing(self) -> bool:
+        return self.compared_run is not None or bool(self.marked)
 
     def action_compare(self) -> None:
-        if self._comparing:
+        if self._is_comparing:
             self.action_open()
         else:
             self.action_mark()
@@ -179,7 +179,7 @@ class HistoryScreen(BaseScreen):
 
     def _filter(self, words: str) -> None:
         self.words = words
-        self.rows = history.matches(self._every, words)
+        self.rows = history.matches(self._all_runs, words)
         self.table.choose(0)
         self._show_rows()
 
@@ -223,7 +223,7 @@ class HistoryScreen(BaseScreen):
             await super().go_back()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        marked = ", ".join([*([self.against.id] if self.against else []), *(summary.id for summary in self.marked)])
+        marked = ", ".join(run.id for run in (self.compared_run, *self.marked) if run)
         name = f"compare {marked} with …" if marked else "history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
         number = f"“{self.words}”: {number}" if self.words else number
@@ -238,7 +238,7 @@ class HistoryScreen(BaseScreen):
     def _draw_trend(self, width: int, height: int) -> list[Text]:
         if (chosen := self.chosen) is None or self.size.height < _TREND_FROM_LINES:
             return []
-        return drawing.trend(self._every, chosen, width, _TREND_LINES)
+        return drawing.trend(self._all_runs, chosen, width, _TREND_LINES)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen

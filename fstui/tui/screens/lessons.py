@@ -154,7 +154,7 @@ class LessonScreen(BaseScreen):
         PAGE_DOWN,
     )
     SCROLLED = "pages"
-    # on_key takes the digits, and the app binds the glossary
+    # on_key handles the digits, and the app binds the glossary
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (
         "A lesson asks for a prediction, runs the experiment on simulated disks in real time, shows the result, "
@@ -208,7 +208,7 @@ class LessonScreen(BaseScreen):
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
-        """Show the digits only if they choose something, and Enter only if it leads to a next page."""
+        """Show the digits only while they select an answer, and Enter only if it opens the next page."""
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
         for command in super().footer_commands():
             if command.id == "lesson.next" and not self._requirement:
@@ -308,7 +308,7 @@ class LessonScreen(BaseScreen):
             case "predict":
                 asked = drawing.question(lesson.text, lesson.predict, self.predicted, width)
                 has_room = self.part("text").has_frame
-                return [*asked, *(drawing.upcoming(lesson, self._planned, width) if has_room else [])]
+                return [*asked, *(drawing.planned_steps(lesson, self._planned, width) if has_room else [])]
             case "run":
                 return drawing.runs(lesson.runs, self._progress, self._disks, width)
             case "compare":
@@ -320,7 +320,7 @@ class LessonScreen(BaseScreen):
         asked = drawing.question("", lesson.question, self.answered, width, right="right" if self.answered else "")
         if not self.has_class("-huge"):
             return asked
-        reasons = [*drawing.shown_by_runs(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
+        reasons = [*drawing.claim_lines(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
         return [*asked, line(), rule(width), *reasons]
 
     @property

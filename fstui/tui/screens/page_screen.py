@@ -23,7 +23,7 @@ from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
 NAMES_FROM = 97
-"""A frame on a screen of 100 columns leaves this width. A narrower help has no room for the names of commands."""
+"""Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 NEXT = "What to do next"
 TWO_COLUMNS_FROM = 150
@@ -39,7 +39,7 @@ class Cards(VerticalScroll):
         self._max_columns = max_columns
 
     def compose(self) -> ComposeResult:
-        columns = in_two(self._cards, self.app.size.width // 2 - 2) if self._columns == 2 else [self._cards]
+        columns = split_cards(self._cards, self.app.size.width // 2 - 2) if self._columns == 2 else [self._cards]
         for cards in columns:
             with Vertical():
                 yield from (DrawnLines(partial(card_lines, card), frame=bool(card[0])) for card in cards)
@@ -53,8 +53,8 @@ class Cards(VerticalScroll):
         return min(2 if self.app.size.width >= TWO_COLUMNS_FROM else 1, self._max_columns)
 
 
-def in_two(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
-    """Distribute cards to two columns of about the same height. A card may continue in the second column."""
+def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
+    """Distribute cards over two columns of about the same height. A card may continue in the second column."""
     columns: tuple[list[Card], list[Card]] = ([], [])
     lengths = [len(card_lines(card, width)) + 1 for card in cards]
     room = sum(lengths) // 2

@@ -90,20 +90,20 @@ class PowerCutScreen(BaseScreen):
         return self.fstui.session.judged_filesystems().inventory.host.hostname or "HOST"
 
     @property
-    def write(self) -> str:
+    def writer_command(self) -> str:
         inventory = self.fstui.session.judged_filesystems().inventory
         of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
         command = write_command(self.directory, self._settings)
         return command + (of_root if is_root(self._target, inventory) else "")
 
     @property
-    def witness(self) -> str:
+    def witness_command(self) -> str:
         """The command for the other machine before the cut."""
-        through_ssh = f"ssh -o ServerAliveInterval=2 {self.hostname} {_through_two_shells(self.write)}"
+        through_ssh = f"ssh -o ServerAliveInterval=2 {self.hostname} {_through_two_shells(self.writer_command)}"
         return f"{through_ssh} | fstui powercut witness acks.log"
 
     @property
-    def afterwards(self) -> str:
+    def verify_command(self) -> str:
         """The command for the other machine once this host is up again."""
         verify = shlex.join(["fstui", "powercut", "verify", self.directory])
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
@@ -112,10 +112,10 @@ class PowerCutScreen(BaseScreen):
         self.action_scroll(offset)
 
     def action_copy(self) -> None:
-        self.copy(self.witness)
+        self.copy(self.witness_command)
 
     def action_copy_verify(self) -> None:
-        self.copy(self.afterwards)
+        self.copy(self.verify_command)
 
     def action_toggle_storage_cut(self) -> None:
         self.storage_was_cut = not self.storage_was_cut
@@ -154,12 +154,12 @@ class PowerCutScreen(BaseScreen):
     def _paragraphs(self) -> Iterator[tuple[str, str, str]]:
         """Yield the lead of the first line, the words and the style of each paragraph."""
         yield "  1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
-        yield "      $ ", self.witness, HEAD
+        yield "      $ ", self.witness_command, HEAD
         loses = f"Everything else that runs on {self.hostname} loses its power too."
         yield "  2 ", f"Wait until it shows acknowledgements. {loses}", ""
         yield "  3 ", _PULL, ""
         yield "  4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
-        yield "      $ ", self.afterwards, HEAD
+        yield "      $ ", self.verify_command, HEAD
         yield "    ", "or copy acks.log to this host and press v here.", ""
         yield "", "", ""
         yield f"  [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""

@@ -53,7 +53,7 @@ class RecordingScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self.view: RecordingView | None = None
-        self.around: RecordingView | None = None
+        self.seconds_view: RecordingView | None = None
         """The seconds around the moment, if the screen has room for them."""
         self._empty = "Reading the recording …"
 
@@ -110,7 +110,7 @@ class RecordingScreen(BaseScreen):
             if self.part("seconds").display:
                 around = replace(view, cell_s=1)
                 number = self._columns("seconds", around)
-                self.around = await _with_buckets(replace(around, start=view.time // 1 - number // 2), number)
+                self.seconds_view = await _with_buckets(replace(around, start=view.time // 1 - number // 2), number)
         self.redraw()
 
     def _columns(self, part: str, view: RecordingView) -> int:
@@ -158,7 +158,7 @@ class RecordingScreen(BaseScreen):
         return drawing.timeline(self.view, width, height)
 
     def _draw_seconds(self, width: int, height: int) -> list[Text]:
-        return drawing.seconds(self.around, width, height) if self.around else []
+        return drawing.seconds(self.seconds_view, width, height) if self.seconds_view else []
 
     def _draw(self, draw: Callable[[RecordingView, int], list[Text]], width: int, height: int) -> list[Text]:
         return draw(self.view, width) if self.view else []

@@ -64,20 +64,20 @@ class ResultScreen(BaseScreen):
         saved_to: str | None,
         directory: str | None,
         save_error: str | None = None,
-        before: Run | None = None,
+        repeated_run: Run | None = None,
         *,
         is_saved: bool = False,
     ) -> None:
-        """``before`` is the run that this run repeats. ``is_saved``: an earlier run is shown, and the title says so."""
+        """``repeated_run``: the run that this run repeats. ``is_saved``: show a saved run, and say so in the title."""
         super().__init__()
         self.result = run
         self.saved_to = saved_to
         self.directory = directory
         self.save_error = save_error
         self.findings = list(ordered(run))
-        self.before = before
+        self.repeated_run = repeated_run
         self.is_saved = is_saved
-        self.more = details(run, before)
+        self.details = details(run, repeated_run)
         tables = {section.title for section in replicas.tables(run)}
         table_rows = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
         self.selected = next(table_rows, 0)
@@ -103,12 +103,12 @@ class ResultScreen(BaseScreen):
         yield self.footer_lines()
 
     def on_mount(self) -> None:
-        if self.before is not None:
-            self.say(comparison.headline(self.before, self.result))
+        if self.repeated_run is not None:
+            self.say(comparison.headline(self.repeated_run, self.result))
 
     @property
     def rows(self) -> list[Finding | Step | Detail]:
-        return [*self.findings, *self.result.steps, *self.more]
+        return [*self.findings, *self.result.steps, *self.details]
 
     @property
     def chosen(self) -> Finding | Step | Detail | None:
@@ -141,7 +141,7 @@ class ResultScreen(BaseScreen):
         files = formats.files(self.result)
         first, *others = files
         names = ", ".join((first, *(Path(name).suffix for name in others)))
-        question = f"Press the same key again to write {counted(len(files), 'file')} into {self.fstui.here}: {names}."
+        question = f"Press the same key again to write {counted(len(files), 'file')} into {self.fstui.cwd}: {names}."
         if self._answered != question:
             self.ask(question)
         else:
@@ -162,7 +162,7 @@ class ResultScreen(BaseScreen):
     def action_compare(self) -> None:
         from fstui.tui.screens.history import HistoryScreen  # noqa: PLC0415
 
-        self.app.push_screen(HistoryScreen(against=self.result))
+        self.app.push_screen(HistoryScreen(compared_run=self.result))
 
     def action_explain(self) -> None:
         from fstui.runs.rules import has_page  # noqa: PLC0415
@@ -233,7 +233,7 @@ class ResultScreen(BaseScreen):
 
     def _draw_steps(self, width: int, height: int) -> list[Text]:
         index = self.selected - len(self.findings)
-        return drawing.steps(self.result, self.more, index if index >= 0 else None, width, height)
+        return drawing.steps(self.result, self.details, index if index >= 0 else None, width, height)
 
     def _draw_saved(self, width: int, height: int) -> list[Text]:
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]

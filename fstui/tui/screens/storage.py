@@ -83,7 +83,7 @@ class StorageScreen(BaseScreen):
         self.saved_runs: Sequence[Summary] | None = None
         self._surveyed = self._space_measured = float("-inf")
         self._moved = False
-        """Until the user moves the cursor, it stays on the first row, whichever that is."""
+        """Whether the user has moved the cursor. Until then, it is on the initial row, even if that changes."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -149,7 +149,7 @@ class StorageScreen(BaseScreen):
             inventory, self.flags = self.fstui.session.judged_filesystems()
             # On a host with many devices a survey takes a long time: spend at most a tenth of the time on it.
             self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
-            self.inventory = _with_known_space(inventory, targets)
+            self.inventory = _with_earlier_space(inventory, targets)
             self.read_counters()
             self.refresh_rows()
             new_mounts = {target.mount_point for target in inventory.filesystems} - targets.keys()
@@ -299,8 +299,8 @@ class StorageScreen(BaseScreen):
         return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.words))]
 
 
-def _with_known_space(inventory: Inventory, targets: Mapping[str, Target]) -> Inventory:
-    """Fill in the most recently measured space, because it is measured less often."""
+def _with_earlier_space(inventory: Inventory, targets: Mapping[str, Target]) -> Inventory:
+    """Copy the space from earlier targets, because it is measured less often than mounts are read."""
 
     def filled(target: Target) -> Target:
         earlier = targets.get(target.mount_point)

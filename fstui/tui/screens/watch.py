@@ -17,8 +17,8 @@ from fstui.report import watch
 from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, headline, in_use, line, paragraph, rule, table, title_line
-from fstui.tui.iostats import IoStats, Recent, of_second, total
+from fstui.tui.drawing.cells import Column, headline, line, paragraph, rule, table, title_line, used_columns
+from fstui.tui.iostats import IoStats, Recent, stats_of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
 
@@ -51,7 +51,7 @@ WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
 
 class FollowingScreen(BaseScreen):
-    """Follows a watch until its end. Esc ends it."""
+    """Follow a watch until its end. Esc ends it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ class WatchScreen(FollowingScreen):
             case WatchedSecond(second=second, sentence=sentence):
                 self._second, self._sentence = second, sentence
                 self.elapsed_s += second.elapsed_s
-                self._recent.add(second.elapsed_s, of_second(second, traced=self._untraced is None))
+                self._recent.add(second.elapsed_s, stats_of_second(second, traced=self._untraced is None))
             case WatchFinished(report=report):
                 self._sentence = watch.closing(report)
         self.redraw()
@@ -184,7 +184,7 @@ class WatchScreen(FollowingScreen):
             return [*reason, *table(WRITERS, writers, width)]
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         cells = [watch.waiting_cells(wait, per_s) for wait in second.waits]
-        rows = table(in_use((program, *WAITS[1:]), cells, self._used_columns), cells, width)
+        rows = table(used_columns((program, *WAITS[1:]), cells, self._used_columns), cells, width)
         quiet = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"   {quiet}", FAINT))]
 
@@ -192,5 +192,5 @@ class WatchScreen(FollowingScreen):
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
         journals = [line(f"   {watch.journal(commits, per_s)}") for commits in second.commits]
         rows = [watch.device_cells(device, per_s) for device in second.devices]
-        columns = in_use(DEVICES, rows, self._used_columns)
+        columns = used_columns(DEVICES, rows, self._used_columns)
         return [rule(width, "devices", "the last second"), *table(columns, rows, width), *journals]

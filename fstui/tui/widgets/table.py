@@ -22,9 +22,9 @@ Cells = Sequence[Text]
 
 
 class TableContent(NamedTuple):
-    """The columns of a table, a function for each row by its key, and titles that differ from the columns' own.
+    """The columns of a table, the function that draws each row by its key, and titles that replace those of columns.
 
-    A row is drawn when it comes near.
+    A row is drawn when the cursor or the top line comes near it.
     """
 
     columns: Sequence[Column]
@@ -97,7 +97,7 @@ class DrawnTable(DataTable[Text]):
         self.choose(chosen if chosen in rows else row)
 
     def choose(self, row: str | int | None) -> None:
-        """Put the cursor on the row of that key, or of that number or the nearest one."""
+        """Put the cursor on the row with this key, or on the row nearest to this number."""
         if row is None or not self._rows:
             self._pending = row
         elif isinstance(row, int):
