@@ -173,7 +173,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the id of a saved run, the newest first; nothing if the state directory does not answer."""
+    """Complete the id of a saved run, the newest first; nothing if the state directory hangs."""
     from fstui.runs import history  # noqa: PLC0415
 
     try:

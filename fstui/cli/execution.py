@@ -25,8 +25,8 @@ _NO_THREAD = "can't start new thread"
 COMPLETING = "_FSTUI_COMPLETE"
 """The variable that a shell sets to request completions. There are no command-line arguments then."""
 _COLLECT_AFTER = 100_000
-"""New objects before Python searches for reference cycles. With its default of 700, that takes longer than making a
-table of thousands of rows."""
+"""New objects before Python searches for reference cycles. With its default of 700, that takes longer than building
+a table of thousands of rows."""
 BROKEN_PIPE = 141
 """The exit status that a shell reports for a program ended by SIGPIPE."""
 

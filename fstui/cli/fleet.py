@@ -185,7 +185,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 def clean(directory: Path, **how: Any) -> int:
     """Remove what a fleet command left on the hosts. DIR contains its documents, which stay.
 
-    Removed are fstui.pyz, what it unpacked, and the saved runs of that request.
+    It removes fstui.pyz, what that unpacked, and the saved runs of the request.
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """
@@ -264,7 +264,7 @@ def _file_to_copy(named: Path | None) -> Path:
     pyz = named or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not pyz.is_file():
         raise Refused(
-            f"{pyz} does not exist. This file is carried to each host: make it in a checkout with 'python -m "
+            f"{pyz} does not exist. This file is copied to each host: build it in a checkout with 'python -m "
             "tests.release', or name it with --pyz FILE. If every host has fstui, use --installed fstui"
         )
     return pyz

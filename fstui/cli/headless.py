@@ -126,7 +126,7 @@ class Headless:
         return 0
 
     def _check_plug(self, plan: Plan) -> None:
-        """Raises Refused if the power would be cut after the last step."""
+        """Raise Refused if the power would be cut after the last step."""
         at_s = self._options.pull_plug_s
         if at_s is not None and plan.seconds is not None and at_s >= plan.seconds:
             raise Refused(

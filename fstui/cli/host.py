@@ -161,7 +161,7 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
 
 
 class Checking:
-    """Measures each filesystem. Prints results to stdout; to stderr a line for each on a terminal, else failures."""
+    """Measure filesystems and print the results. On stderr, print a line for each; off a terminal, only failures."""
 
     def __init__(self, checkup: Checkup, printing: Printing, status: Callable[[Run], int]) -> None:
         self._checkup = checkup

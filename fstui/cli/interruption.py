@@ -29,8 +29,8 @@ class Interruption:
         self._waits_for = ""
         self._reported = False
 
-    async def ending(self, work: Awaitable[int], stopped: str = "") -> int:
-        """Return the exit status of the work. If a signal cancels it, print ``stopped`` and return the signal's."""
+    async def ending(self, work: Awaitable[int], message: str = "") -> int:
+        """Return the exit status of the work. If a signal cancels it, print ``message`` and return the signal's status."""
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)
@@ -39,8 +39,8 @@ class Interruption:
         except asyncio.CancelledError:
             if (code := self.exit_code) is None:
                 raise
-            if stopped:
-                say(stopped)
+            if message:
+                say(message)
             return code
 
     def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
@@ -58,7 +58,7 @@ class Interruption:
             stop()
 
     def release(self) -> None:
-        """Let a signal end the process again. Only printing is left, which a reader that does not read may block."""
+        """Let signals end the process again. Only printing is left, which blocks if nothing reads stdout."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.remove_signal_handler(number)

@@ -106,7 +106,7 @@ def _columns(stream: IO[str] | None) -> int | None:
 
 
 _silent: set[int] = set()
-"""Streams whose reader did not read within _READER_TIMEOUT_S. They are not waited for again."""
+"""Streams that nothing read within _READER_TIMEOUT_S. fstui does not wait for them again."""
 
 
 def is_read(stream_fd: int) -> bool:

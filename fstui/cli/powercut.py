@@ -93,7 +93,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
     async def work() -> int:
         cut = await power_cut.make_cut(session, directory, settings)
         concerns = () if yes else await power_cut.concerns(session, cut)
-        interruption.release()  # Ctrl-C ends a question like any other program
+        interruption.release()  # at a question, Ctrl-C ends fstui
         if cut.on_root:
             _confirm_root(cut, root_of)
         _ask(cut, concerns)

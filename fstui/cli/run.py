@@ -93,7 +93,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     """
     if options["pull_plug_s"] is not None and options["simulate"] is None:
         raise Refused("--pull-plug needs a simulated disk. For real storage, use 'fstui powercut'")
-    if "" in directories:  # an unset shell variable; resolved, it would be the current directory
+    if "" in directories:  # an unset shell variable, which would resolve to the current directory
         raise Refused("DIR is empty. Name a directory on the storage to measure")
     if options["scenario"] == power_cut.NAME:
         raise Refused(power_cut.NEEDS_A_PERSON)

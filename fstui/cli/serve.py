@@ -102,7 +102,7 @@ def app_command(home: str, disk: str) -> list[str]:
 
 
 async def application(command: list[str], url: str, token: str) -> Any:
-    """Return the web application. It runs ``command`` for each browser, and answers only below /TOKEN/."""
+    """Return the web application. It runs ``command`` for each browser, and serves only paths below /TOKEN/."""
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 
@@ -152,7 +152,7 @@ def _run_app() -> None:
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # the server may be killed
     home, disk = sys.argv[1:]
-    session, _ = session_on(disk)  # before chdir: it may be a file, named relative to the server's directory
+    session, _ = session_on(disk)  # before chdir, because the path of a file may be relative
     with tempfile.TemporaryDirectory(dir=home) as own:
         # the runs, settings and ledger of the user who serves are neither shown nor changed
         os.environ.update(XDG_STATE_HOME=own, XDG_CONFIG_HOME=own, HOME=own, PWD=own)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 _THRESHOLDS = (*gc.get_threshold()[:2], 1)
-"""Python's defaults, but the oldest objects are searched ten times as often, because lines that were drawn are cycles:
-3 MiB of them would wait. ``execution`` sets others for commands."""
+"""Python's defaults, but the oldest objects are searched ten times as often: drawn lines are reference cycles, which
+would otherwise fill 3 MiB. ``execution`` sets other thresholds for commands."""
 NO_TERMINAL = (
     "the app needs a terminal on stdin, stdout and stderr. Commands that work without one: 'fstui list' lists the "
     "filesystems, 'fstui scenarios' what can be run, and 'fstui run SCENARIO DIR' measures and judges."

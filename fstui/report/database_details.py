@@ -1,5 +1,4 @@
-"""A table and notes that explain the rates of databases: where the syncs of a transaction go, how servers are
-configured, and what limited them."""
+"""Explain the rates of databases: the syncs of a transaction, the settings of servers, and what limited them."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class CheckDocument(JsonDocument, frozen=True, kw_only=True, tag=CHECK_SCHEMA):
     failed: tuple[Unchecked, ...]
     """Filesystems whose check did not return a result."""
     left_out: tuple[Unchecked, ...]
-    """Filesystems that were not written to, or that do not answer."""
+    """Filesystems that were not written to, or that do not respond."""
 
 
 class FitOfDirectory(Base, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class FitDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.fit/1"):
     elapsed_s: float
     directories: tuple[FitOfDirectory, ...]
     left_out: tuple[Unchecked, ...]
-    """Filesystems that were not written to, or that do not answer."""
+    """Filesystems that were not written to, or that do not respond."""
 
 
 class ListedFilesystem(Target, frozen=True, kw_only=True):

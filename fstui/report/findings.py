@@ -70,7 +70,7 @@ def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
 
 
 def trouble(target: Target) -> str:
-    """Return "full", "97 % full" or "read-only", which stop programs; empty if data can be written."""
+    """Return "full", "97 % full" or "read-only"; empty if data can be written and enough space is free."""
     if kind(target.fstype).read_only:
         return ""
     if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is read-only only on purpose

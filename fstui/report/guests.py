@@ -22,7 +22,7 @@ TITLES: Mapping[Hypervisor, str] = {
     "cloud-hypervisor": "cloud-hypervisor",
 }  # fmt: skip
 _HEADER = ("", "VM", "DISK", "CACHE", "A GUEST'S FLUSH", "IMAGE", "STORED ON")
-_CONSEQUENCE = "What the guest has synced is lost if this host crashes or loses power."
+_CONSEQUENCE = "Data that the guest has synced is lost if this host crashes or loses power."
 _DISCARDED = "QEMU writes to a temporary file, which it removes when it ends."
 _RESTART = "Then shut the guest down and start it again: a reboot inside it changes nothing."
 

@@ -90,7 +90,7 @@ class _Drawing:
     def _edge(self, node: Node, lead: str, *, stopped: bool) -> Cell:
         counters = self._step.device(node.id)
         if node is self._target.stack[0] and self._stubbed:
-            return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} answers the syncs here", style="dropped")
+            return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} intercepts the syncs here", style="dropped")
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{lead}{'╳' if stopped else '│'}")
         account = self._account_of.get(node.id)

@@ -68,7 +68,7 @@ def is_stall(ns: float, latency: Latency | None) -> bool:
 
 
 class Slice(NamedTuple):
-    """A stretch of time. Its cells are (lower ns, upper ns, share of the operations)."""
+    """A period of time. Its cells are (lower ns, upper ns, share of the operations)."""
 
     start_s: float
     end_s: float
@@ -76,7 +76,7 @@ class Slice(NamedTuple):
 
 
 def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator[Slice]:
-    """Yield the stretches in which operations ended. In old documents, they have only a median and a maximum."""
+    """Yield the periods in which operations ended. Old documents contain only their median and maximum."""
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
@@ -86,10 +86,10 @@ def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator
 
 def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:
     """Yield each point with its end, normally the start of the next one. ``single_s``: the length of a single point."""
-    steps = [b.t_s - a.t_s for a, b in pairwise(timeline) if b.t_s > a.t_s]
-    stretch_s = min(steps, default=single_s)
+    distances_s = [later.t_s - point.t_s for point, later in pairwise(timeline) if later.t_s > point.t_s]
+    stretch_s = min(distances_s, default=single_s)
     for point, next_point in zip_longest(timeline, timeline[1:]):
-        # Times are rounded to milliseconds, so stretches of equal length differ slightly.
+        # Times are rounded to milliseconds, so periods of equal length differ slightly.
         adjacent = next_point is not None and next_point.t_s - point.t_s < 1.5 * stretch_s
         yield point, next_point.t_s if adjacent else point.t_s + stretch_s
 
@@ -144,7 +144,7 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
 
 
 def _published_ns(case: Case, settings: Settings) -> float | None:
-    """Return the median of at least three rates of the same operation on the same class of medium."""
+    """Return the time of an operation at the median of the published rates; None if fewer than three are published."""
     writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     operation, media = (operation_of(writes) if writes else None), comparable(case.commit_media)
     rates = [reference.per_s for reference in published(operation, media)] if operation and media else []

@@ -37,7 +37,8 @@ def places(target: Target) -> tuple[DataPlace, ...]:
     if lowest and all(node.layer == "memory" for node in lowest):
         return (DataPlace("memory", kept=False),)
     if any(node.layer == "remote" for node in lowest) or not lowest:
-        return DataPlace("page cache", kept=False), DataPlace("the server" if lowest else "what lies below", kept=None)
+        name = "the server" if lowest else "the storage below"
+        return DataPlace("page cache", kept=False), DataPlace(name, kept=None)
     cached = [node for node in lowest if _has_cache(node)]
     name = lowest[0].id if len(lowest) == 1 else f"{len(lowest)} devices"
     caches = (DataPlace(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
 """Parameters that reveal whether a disk is durable."""
 _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
-"""Changes with a visible effect. The example for a disk is the first change whose parameter the disk has."""
+"""Parameters with a value that has a visible effect. The example for a disk is the first one that it has."""
 
 
 def of_disks(disks: Sequence[Simulated]) -> Report:

@@ -21,7 +21,7 @@ WIDTH = 80
 GAP = 2
 _MARGIN = 11
 NARROWEST = 24
-"""Minimum width of a column that is wrapped, in cells."""
+"""Minimum width of a wrapped column in cells."""
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COMMAND = r"(?:^|(?<=[\s(]))'[^']+'(?=[\s).,;:]|$)"

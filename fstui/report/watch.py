@@ -55,7 +55,7 @@ def more_rows(rows: int) -> tuple[str, ...]:
 
 
 def figures(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
-    """Align all cells but the first to the right. ``last``: the last cell contains text and is not aligned either."""
+    """Align all cells but the first to the right. ``last``: except for the last cell as well, which contains text."""
     first, *cells = words
     return (first, *map(right, cells[:-1]), cells[-1]) if last else (first, *map(right, cells))
 
@@ -142,7 +142,7 @@ def _notes(total: WatchCounts) -> Iterator[str]:
         yield f"the kernel's buffers were full and lost {counted(total.lost, 'event')}: the rates are lower bounds"
     if total.traced_s < 0.95 * total.elapsed_s and total.waits:
         share = total.traced_s / total.elapsed_s
-        yield f"device times and FUA cover {percent(share)} of the time, as there were too many events"
+        yield f"device times and FUA cover {percent(share)} of the time, because there were too many events"
     for row in total.waits:
         for number, times in row.failed.items():
             yield f"{row.who}: {counted(times, 'sync')} of {row.where} failed: {os.strerror(number)}"

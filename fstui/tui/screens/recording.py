@@ -44,7 +44,7 @@ class RecordingScreen(BaseScreen):
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
         "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
         "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
-        "moment, whose figures are on the right, of the device that answered slowest. Columns of incidents are yellow. "
+        "moment. Its figures are on the right, for the device that was slowest. Columns of incidents are yellow. "
         "The tables show the programs that waited in its ten seconds, the processes that wrote and read most, and the "
         "devices in its second; each title names the time that its figures cover. A process writes into memory first, "
         "so its rate may differ from that of the device. On the command line: fstui what-happened."
