@@ -146,7 +146,7 @@ class _Session:
 
         self._report = report
         self._store = store
-        self._campaign = CutCampaign(store, self._show, self._finished, mount_fails=mount_fails)
+        self._campaign = CutCampaign(store, self._show, self._cut_ended, mount_fails=mount_fails)
         self._redraws = is_terminal(sys.stderr)
         self._drawn_at = 0.0
         self._signal = 0
@@ -154,7 +154,7 @@ class _Session:
     def run(self, format_: str, output: Path | None, fail_on: Sequence[str]) -> int:
         signals = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
         for number in signals:
-            signal.signal(number, self._arrived)
+            signal.signal(number, self._handle_signal)
         stop_reason, settings = "", self._store.settings
         if finished := len(self._store.conclusive_cuts):
             say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
@@ -187,7 +187,7 @@ class _Session:
             return f"{power} {directory} was removed: the campaign cannot be continued"
         return f"{power} The campaign is saved in {directory}: the same command continues it"
 
-    def _arrived(self, number: int, _: object) -> None:
+    def _handle_signal(self, number: int, _: object) -> None:
         if self._signal:
             self._clear()
             say(f"fstui: ended at once. {self._state()}")
@@ -206,7 +206,7 @@ class _Session:
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
 
-    def _finished(self, cut: CampaignCut) -> None:
+    def _cut_ended(self, cut: CampaignCut) -> None:
         self._clear()
         line = self._report.line(cut, self._store.settings.kind)
         say(line if self._redraws else f"{line}. So far: {self._report.interim(self._store)}")

@@ -17,8 +17,8 @@ from fstui.powercut import plan as power_cut
 from fstui.report import formats, plans
 from fstui.report import references as tables
 from fstui.report.sections import Report
-from fstui.runs import references as known
-from fstui.runs import scenarios as available
+from fstui.runs import references as rates
+from fstui.runs import scenarios as scenario_files
 from fstui.runs.scenarios import Scenario
 from fstui.runs.session import Session
 
@@ -42,13 +42,13 @@ async def _print_scenarios(name: str | None, format_: str, output: Path | None) 
     elif name == power_cut.NAME:
         report = plans.of_power_cut(power_cut.make_plan({}))
     else:
-        report = plans.of_scenario(*await _planned(name, await available.find(name)))
+        report = plans.of_scenario(*await _planned(name, await scenario_files.find(name)))
     await print_report(report, format_, output)
 
 
 async def _all() -> Report:
-    own, broken = await available.load_own()
-    planned = [await _planned(*scenario) for scenario in (*available.load_shipped(), *own)]
+    own, broken = await scenario_files.load_own()
+    planned = [await _planned(*scenario) for scenario in (*scenario_files.load_shipped(), *own)]
     for mistake in broken:  # a broken file of the user's own does not hide the others
         say(f"fstui: {mistake}")
     return plans.of_scenarios(planned, power_cut.make_plan({}))
@@ -92,7 +92,7 @@ def add(runs: tuple[str, ...], name: str) -> int:
     Example:
       fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
     """
-    added = asyncio.run(known.add(name, runs))
+    added = asyncio.run(rates.add(name, runs))
     asyncio.run(print_report(tables.of_own(added.references), formats.PLAIN))
     for left_out in added.skipped:
         say(f"left out, {left_out}")
@@ -106,14 +106,14 @@ def remove(name: str) -> int:
 
     Example: fstui references remove 'our db hosts'
     """
-    asyncio.run(known.remove(name))
+    asyncio.run(rates.remove(name))
     return 0
 
 
 async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
-    own = [reference for reference in await known.read_own() if not media or set(media) & set(reference.media)]
-    references = known.published(None, media)
+    own = [reference for reference in await rates.read_own() if not media or set(media) & set(reference.media)]
+    references = rates.published(None, media)
     await print_report(tables.of_library(references, own), format_, output)
     if not references:
-        published = sorted({reference.medium for reference in known.library()})
+        published = sorted({reference.medium for reference in rates.library()})
         say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(published)}.")

@@ -108,12 +108,12 @@ def completion(shell: str | None, install: bool) -> None:
 
     Example: fstui completion --install
     """
-    named = shell or Path(os.environ.get("SHELL", "")).name
-    if named not in _SHELLS:
-        raise Refused(f"there is no completion for '{named}'. Name one of {', '.join(_SHELLS)}")
-    script = _SHELLS[named](click.Group("fstui"), {}, "fstui", COMPLETING).source()
+    shell_name = shell or Path(os.environ.get("SHELL", "")).name
+    if shell_name not in _SHELLS:
+        raise Refused(f"there is no completion for '{shell_name}'. Name one of {', '.join(_SHELLS)}")
+    script = _SHELLS[shell_name](click.Group("fstui"), {}, "fstui", COMPLETING).source()
     if install:
-        _install(named, script)
+        _install(shell_name, script)
     else:
         write_stdout(script)
 
@@ -149,27 +149,27 @@ def _script_path(shell: str) -> Path:
 
 
 def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from fstui.runs import scenarios as known  # noqa: PLC0415
+    from fstui.runs import scenarios as scenario_files  # noqa: PLC0415
 
-    own, _ = _run(known.load_own())
-    return _beginning(incomplete, ((name, scenario.title) for name, scenario in (*known.load_shipped(), *own)))
+    own, _ = _run(scenario_files.load_own())
+    return _matching(incomplete, ((name, scenario.title) for name, scenario in (*scenario_files.load_shipped(), *own)))
 
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete ``KEY=`` of the scenario named before, then a value."""
-    from fstui.runs import scenarios as known  # noqa: PLC0415
+    """Complete ``KEY=`` of the scenario on the command line, then a value."""
+    from fstui.runs import scenarios as scenario_files  # noqa: PLC0415
 
     # after a --set without a value, click has not assigned the arguments to parameters yet
-    named = ctx.params.get("scenario") or next(iter(ctx.args), "")
+    scenario = ctx.params.get("scenario") or next(iter(ctx.args), "")
     try:
-        form = _run(known.find(named)).settings
+        form = _run(scenario_files.find(scenario)).settings
     except Refused:
         return []
     key, equals, _ = incomplete.partition("=")
     if not equals:
-        return _beginning(incomplete, ((f"{name}=", setting.help) for name, setting in form.items()))
+        return _matching(incomplete, ((f"{name}=", setting.help) for name, setting in form.items()))
     choices = form[key].choices if key in form else ()
-    return _beginning(incomplete, ((f"{key}={choice}", "") for choice in choices or ()))
+    return _matching(incomplete, ((f"{key}={choice}", "") for choice in choices or ()))
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -180,8 +180,8 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
         runs = [run for run in _run(history.summaries()) if run.id]
     except (OSError, Refused):
         return []
-    described = [(run.id, f"{run.verdict}, {run.scenario} on {run.target}") for run in runs]
-    return _beginning(incomplete, [*described, ("last", "the newest run")])
+    descriptions = [(run.id, f"{run.verdict}, {run.scenario} on {run.target}") for run in runs]
+    return _matching(incomplete, [*descriptions, ("last", "the newest run")])
 
 
 def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -189,15 +189,15 @@ def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str)
     from fstui.runs import rules  # noqa: PLC0415
 
     names = (*rules.rule_names(), *explanation.documentation(), *glossary.entries())
-    return _beginning(incomplete, ((name, "") for name in names))
+    return _matching(incomplete, ((name, "") for name in names))
 
 
 def directories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="dir")]
 
 
-def _beginning(incomplete: str, known: Iterable[tuple[str, str]]) -> list[CompletionItem]:
-    return [CompletionItem(name, help=help_ or None) for name, help_ in known if name.startswith(incomplete)]
+def _matching(incomplete: str, candidates: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+    return [CompletionItem(name, help=help_ or None) for name, help_ in candidates if name.startswith(incomplete)]
 
 
 def _run(coroutine: Coroutine[Any, Any, Result]) -> Result:

@@ -66,7 +66,7 @@ class EventLines:
         """Whether the reader closed its end of the pipe (``| head``)."""
         self._output = output
         self._fd: int | None = None
-        self._waiting = bytearray()
+        self._unsent = bytearray()
 
     def write(self, event: Event | WatchEvent) -> None:
         """Write one line, or skip a progress event if the reader is behind. Raises OSError if a disk is full."""
@@ -76,14 +76,14 @@ class EventLines:
         if self._fd is None:  # opened late, so that a refused run does not truncate an older file
             self._fd = self._open(os.O_NONBLOCK)
         self._write_available(0)
-        reader_keeps_up = not self._waiting and self._fd is not None and select.select([], [self._fd], [], 0)[1]
+        reader_keeps_up = not self._unsent and self._fd is not None and select.select([], [self._fd], [], 0)[1]
         if reader_keeps_up or not isinstance(event, StepProgressed):
-            self._waiting += json.line(event)
+            self._unsent += json.line(event)
             self._write_available(0)
 
     def close(self, timeout_s: float | None = None) -> None:
         """Write the rest and close the file. ``timeout_s``: how long to wait for a stalled reader. Raises OSError."""
-        if self._waiting and not self.reader_gone:
+        if self._unsent and not self.reader_gone:
             if self._fd is None:
                 self._fd = self._open(os.O_NONBLOCK if timeout_s is not None else 0)
             self._write_available(timeout_s)
@@ -93,7 +93,7 @@ class EventLines:
     def _write_available(self, timeout_s: float | None) -> None:
         try:
             if self._fd is not None:
-                write_available(self._fd, self._waiting, timeout_s)
+                write_available(self._fd, self._unsent, timeout_s)
         except BrokenPipeError:
             self.reader_gone = True
             if self._output is None:

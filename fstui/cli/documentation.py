@@ -72,10 +72,10 @@ def explain(words: tuple[str, ...], format_: str) -> None:
         known = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
         if name in scenarios.shipped_names():
-            near = f" 'fstui scenarios {name}' describes the scenario."
+            hint = f" 'fstui scenarios {name}' describes the scenario."
         else:
-            near = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, known)
-        raise Refused(f"no rule, page, word or message is called '{name}'.{near} 'fstui explain' lists them all")
+            hint = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, known)
+        raise Refused(f"no rule, page, word or message is called '{name}'.{hint} 'fstui explain' lists them all")
 
 
 _SCHEMAS = (
@@ -126,24 +126,24 @@ def _page(root: click.Context) -> Iterator[str]:
     yield ".SH OPTIONS"
     yield from _options(root)
     yield ".SH COMMANDS"
-    for ctx in _below(root):
+    for ctx in _subcommands(root):
         yield f".SS {_safe(ctx.command_path)} {_safe(_usage(ctx))}"
         yield from _help(ctx.command)
         yield from _options(ctx)
-    yield from _listed("EXIT STATUS", _EXIT_STATUSES)
-    yield from _listed("FILES", _FILES)
-    yield from _listed("ENVIRONMENT", _ENVIRONMENT)
+    yield from _definitions("EXIT STATUS", _EXIT_STATUSES)
+    yield from _definitions("FILES", _FILES)
+    yield from _definitions("ENVIRONMENT", _ENVIRONMENT)
 
 
-def _below(above: click.Context) -> Iterator[click.Context]:
+def _subcommands(parent: click.Context) -> Iterator[click.Context]:
     """Yield the contexts of all commands below this one, each before its own subcommands."""
-    group = above.command
-    for name in group.list_commands(above) if isinstance(group, click.Group) else ():
-        command = group.get_command(above, name) if isinstance(group, click.Group) else None
+    group = parent.command
+    for name in group.list_commands(parent) if isinstance(group, click.Group) else ():
+        command = group.get_command(parent, name) if isinstance(group, click.Group) else None
         if command is not None and not command.hidden:
-            ctx = click.Context(command, parent=above, info_name=name)
+            ctx = click.Context(command, parent=parent, info_name=name)
             yield ctx
-            yield from _below(ctx)
+            yield from _subcommands(ctx)
 
 
 def _usage(ctx: click.Context) -> str:
@@ -168,7 +168,7 @@ def _options(ctx: click.Context) -> Iterator[str]:
             yield from (".TP", rf"\fB{name}\fR", _safe(" ".join(record[1].split())))
 
 
-def _listed(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
+def _definitions(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
     yield f".SH {title}"
     for name, words in rows:
         yield from (".TP", rf"\fB{_safe(name)}\fR", _safe(words))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FAILED, REFUSED, FAIL_ON = 1, 2, 3
 INTERRUPTED = 130
-_NONE_LEFT = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
+_LIMIT_REACHED = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
 COMPLETING = "_FSTUI_COMPLETE"
@@ -83,8 +83,8 @@ def _ended_by(error: BaseException) -> int:
             return _failed("stopped", INTERRUPTED)
         case ReaderGone() | BrokenPipeError() | SystemExit(code=1):  # click's exit for a closed pipe
             return BROKEN_PIPE
-        case BlockingIOError() | RuntimeError() if _is_none_left(error):
-            return _unexpected(_NONE_LEFT)
+        case BlockingIOError() | RuntimeError() if _is_limit_reached(error):
+            return _unexpected(_LIMIT_REACHED)
         case OSError():
             name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
             return _unexpected(f"{name}{error.strerror or error}")
@@ -94,7 +94,7 @@ def _ended_by(error: BaseException) -> int:
             raise error
 
 
-def _is_none_left(error: Exception) -> bool:
+def _is_limit_reached(error: Exception) -> bool:
     """Return whether fork(2) or pthread_create(3) failed with EAGAIN. A non-blocking write has another message."""
     forked = isinstance(error, BlockingIOError) and error.strerror == os.strerror(errno.EAGAIN)
     return forked or str(error) == _NO_THREAD

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAIL_ON, FAILED
 from fstui.cli.interruption import SIGNALS
-from fstui.cli.options import Duration, fail_on_option, fails, pairs, report_options, together, trust_option, yes_option
+from fstui.cli.options import Duration, combine, fail_on_option, fails, pairs, report_options, trust_option, yes_option
 from fstui.cli.output import say
 from fstui.fleet import report, results
 from fstui.fleet.remote import NO_CLUSTERSHELL, Request, nodes_of
@@ -45,7 +45,7 @@ def fleet() -> None:
     """
 
 
-_ssh_options = together(
+_ssh_options = combine(
     click.option("--place", metavar="DIR", help=f"Directory on the hosts for {_PYZ}. Default: ~/.cache/fstui-fleet."),
     click.option(
         "--become", type=click.Choice(("sudo", "doas")), help="Become root with this command, without a password."
@@ -56,7 +56,7 @@ _ssh_options = together(
     ),
     click.option("--timeout", type=Duration(1), help="Time limit for each host, for example 90 or 5m. Default: 2m."),
 )
-_connection_options = together(
+_connection_options = combine(
     click.option("--nodes", required=True, help="Hosts as a ClusterShell node set: 'db[1-40],@storage'."),
     click.option(
         "--into", type=Path, metavar="DIR", help="New directory for the documents. Default: named after the time."
@@ -69,7 +69,7 @@ _connection_options = together(
     _ssh_options,
     report_options(),
 )
-_write_options = together(yes_option, trust_option, fail_on_option())
+_write_options = combine(yes_option, trust_option, fail_on_option())
 _more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
 _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
 """Options that must not be passed on: with them, the remote command does not print the document that is read here."""
@@ -99,8 +99,8 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
     how["scenario"] = asyncio.run(scenarios.own_text(scenario))
     if len(how["scenario"]) > _MAX_SCENARIO:
         raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MAX_SCENARIO} can be sent")
-    words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_passed_on(more)]
-    return _request("run", [*words, *_allowed(how), *_JSON], how)
+    words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_extra_options(more)]
+    return _request("run", [*words, *_permissions(how), *_JSON], how)
 
 
 @fleet.command("check")
@@ -116,7 +116,7 @@ def check(directories: Sequence[str], **how: Any) -> int:
     """
     # click removes the --
     options_at = next((index for index, word in enumerate(directories) if word.startswith("-")), len(directories))
-    words = [*directories[:options_at], *_passed_on(directories[options_at:]), *_allowed(how)]
+    words = [*directories[:options_at], *_extra_options(directories[options_at:]), *_permissions(how)]
     return _request("check", [*words, *_JSON], how)
 
 
@@ -132,7 +132,7 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) ->
 
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """
-    words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_passed_on(more)]
+    words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_extra_options(more)]
     return _request("watch", [*words, *_JSON], {**how, "timeout": how["timeout"] or seconds + _MIN_TIMEOUT_S})
 
 
@@ -144,7 +144,7 @@ def list_(more: Sequence[str], **how: Any) -> int:
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """
-    return _request("list", [*_passed_on(more), *_JSON], how)
+    return _request("list", [*_extra_options(more), *_JSON], how)
 
 
 @fleet.command("show")
@@ -198,11 +198,11 @@ def clean(directory: Path, **how: Any) -> int:
     return signals.exit_code or (FAILED if troubles else 0)
 
 
-def _allowed(how: dict[str, Any]) -> list[str]:
+def _permissions(how: dict[str, Any]) -> list[str]:
     return [*(["--yes"] if how["yes"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
 
 
-def _passed_on(words: Sequence[str]) -> list[str]:
+def _extra_options(words: Sequence[str]) -> list[str]:
     """Return the words after ``--``. Raises UsageError if they are not options, or options of fstui fleet itself."""
     if words and not words[0].startswith("-"):
         raise click.UsageError(f"Got unexpected extra argument ({words[0]}). Options of the remote command follow --.")
@@ -278,9 +278,9 @@ class _Signals:
         self._fanout = fanout
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._arrived)
+                signal.signal(number, self._handle_signal)
 
-    def _arrived(self, number: int, _: object) -> None:
+    def _handle_signal(self, number: int, _: object) -> None:
         if self.exit_code:
             sys.exit(128 + number)  # every ssh ends with this process, and then the run on its host
         self.exit_code = 128 + number

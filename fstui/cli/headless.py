@@ -14,7 +14,7 @@ from fstui.cli.delivery import EventLines, deliver
 from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
-from fstui.cli.options import agreed, fails, rate_limit_of, session_on
+from fstui.cli.options import confirm, fails, rate_limit_of, session_on
 from fstui.cli.output import ReaderGone, say
 from fstui.model.counters import Idle
 from fstui.model.declaration import Declaration
@@ -107,7 +107,7 @@ class Headless:
             running.stop, f"{site.directory.path} does not answer, or its files are being removed"
         )
         try:
-            with narrating(plan, site.target, stdout_shows=self._stdout_shows) as narration:
+            with narrating(plan, site.target, stdout_format=self._stdout_format) as narration:
                 finished = await self._follow(running, narration.on_event)
         except Refused as refusal:
             if (code := self.interruption.exit_code) is None:
@@ -145,14 +145,14 @@ class Headless:
             return
         what = f"{self._options.directory}: {', '.join(concerns)}"
         self.interruption.release()  # at the prompt, Ctrl-C ends fstui as it ends any other program
-        if not agreed(what, "Run it anyway?", yes=False):
+        if not confirm(what, "Run it anyway?", yes=False):
             raise Refused(
                 f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
             )
         self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
 
     @property
-    def _stdout_shows(self) -> str | None:
+    def _stdout_format(self) -> str | None:
         return None if self._options.output or self._round else self._options.format
 
     async def _follow(self, running: RunInProgress, on_event: Callable[[Event], None]) -> RunFinished:

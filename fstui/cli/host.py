@@ -16,7 +16,7 @@ from fstui.cli.delivery import EventLines, print_report
 from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
-    agreed,
+    confirm,
     fail_on_option,
     fails,
     report_options,
@@ -78,9 +78,9 @@ def clean(pending: bool) -> int:
 
 
 async def _clean(pending: bool) -> int:
-    waiting = await startup.unverified_power_cuts()
-    entries = await startup.left_behind() + (waiting if pending else [])
-    for entry in [] if pending else waiting:
+    unverified = await startup.unverified_power_cuts()
+    entries = await startup.left_behind() + (unverified if pending else [])
+    for entry in [] if pending else unverified:
         say(f"kept {entry.what}: its power cut was not verified. Use --pending to remove it")
     failures = 0
     for entry in entries:
@@ -90,10 +90,10 @@ async def _clean(pending: bool) -> int:
             write_stdout(page([f"removed {startup.label(entry)}"]))
         else:
             say(f"fstui: {problem}")
-    if elsewhere := await startup.entries_of_other_hosts():
-        hosts = ", ".join(sorted({entry.host for entry in elsewhere}))
-        say(f"Entries of other hosts were left alone ({len(elsewhere)}). Run 'fstui clean' on {hosts}.")
-    elif not entries and not waiting:
+    if foreign_entries := await startup.entries_of_other_hosts():
+        hosts = ", ".join(sorted({entry.host for entry in foreign_entries}))
+        say(f"Entries of other hosts were left alone ({len(foreign_entries)}). Run 'fstui clean' on {hosts}.")
+    elif not entries and not unverified:
         say("Nothing was left behind.")
     return 1 if failures else 0
 
@@ -156,7 +156,7 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
     """Ask about each filesystem whose device is busy, and leave it out if the user does not agree."""
     for subject in [subject for subject in checkup.subjects if subject.concerns]:
         what = ", ".join(subject.concerns)
-        if not agreed(f"{subject.name}: {what}", "Check it anyway?", yes=yes):
+        if not confirm(f"{subject.name}: {what}", "Check it anyway?", yes=yes):
             checkup.skip(subject, f"{what} (use --yes to check it anyway)")
 
 
@@ -178,7 +178,7 @@ class Checking:
         lines = EventLines(self._printing.output if self._printing.format == "events" else None)
         try:
             for subject in self._checkup.subjects:
-                rows.append(await self._one(subject, lines))
+                rows.append(await self._check(subject, lines))
                 self._narrate(rows[-1])
                 if self._interruption.signal is not None or lines.reader_gone:
                     break
@@ -193,13 +193,13 @@ class Checking:
             *(self._status(row.run) for row in rows if row.run),
         )
 
-    async def _one(self, subject: Subject, lines: EventLines) -> Checked:
-        beginning = asyncio.ensure_future(self._checkup.begin(subject))
-        self._interruption.on_signal(beginning.cancel)
+    async def _check(self, subject: Subject, lines: EventLines) -> Checked:
+        start_task = asyncio.ensure_future(self._checkup.begin(subject))
+        self._interruption.on_signal(start_task.cancel)
         try:
-            running = await beginning
+            running = await start_task
             self._interruption.on_signal(running.stop, f"{subject.name} does not answer")
-            return await self._followed(subject, running, lines)
+            return await self._follow(subject, running, lines)
         except Refused as refusal:
             self._failed = True
             return Checked(subject.name, None, str(refusal))
@@ -208,7 +208,7 @@ class Checking:
                 raise
             return Checked(subject.name, None, "stopped before it started")
 
-    async def _followed(self, subject: Subject, running: RunInProgress, lines: EventLines) -> Checked:
+    async def _follow(self, subject: Subject, running: RunInProgress, lines: EventLines) -> Checked:
         async for event in events_until_timeout(running):
             if self._printing.format == "events":
                 lines.write(event)

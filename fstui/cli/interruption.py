@@ -26,11 +26,11 @@ class Interruption:
     def __init__(self) -> None:
         self.signal: signal.Signals | None = None
         self._stop: Callable[[], object] | None = None
-        self._waits_for = ""
+        self._delay_reason = ""
         self._reported = False
 
     async def ending(self, work: Awaitable[int], message: str = "") -> int:
-        """Return the exit status of the work. If a signal cancels it, print ``message`` and return the signal's status."""
+        """Return the exit status of the work. If a signal cancels it, print ``message`` and return ``exit_code``."""
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)
@@ -43,17 +43,17 @@ class Interruption:
                 say(message)
             return code
 
-    def listen(self, stop: Callable[[], object], waits_for: str = "") -> None:
-        """Call ``stop`` at the first signal that is not ignored. ``waits_for``: why a stop may take a long time."""
+    def listen(self, stop: Callable[[], object], delay_reason: str = "") -> None:
+        """Call ``stop`` at the first signal that is not ignored. ``delay_reason``: why a stop may take a long time."""
         loop = asyncio.get_running_loop()
-        self._stop, self._waits_for = stop, waits_for
+        self._stop, self._delay_reason = stop, delay_reason
         for number in SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
-                loop.add_signal_handler(number, self._arrived, number)
+                loop.add_signal_handler(number, self._handle_signal, number)
 
-    def on_signal(self, stop: Callable[[], object], waits_for: str = "") -> None:
+    def on_signal(self, stop: Callable[[], object], delay_reason: str = "") -> None:
         """Replace ``stop``, and call it now if a signal has already arrived."""
-        self._stop, self._waits_for = stop, waits_for
+        self._stop, self._delay_reason = stop, delay_reason
         if self.signal is not None:
             stop()
 
@@ -73,7 +73,7 @@ class Interruption:
         """How long output waits for a reader that reads nothing; None (no limit) until a signal arrives."""
         return None if self.signal is None else READER_S
 
-    def _arrived(self, number: signal.Signals) -> None:
+    def _handle_signal(self, number: signal.Signals) -> None:
         if self.signal is None:
             self.signal = number
             asyncio.get_running_loop().call_later(REPORT_S, self._report)
@@ -84,7 +84,7 @@ class Interruption:
 
     def _report(self) -> None:
         self._reported = True
-        slow = self._waits_for or "a request has not been answered yet"
+        slow = self._delay_reason or "a request has not been answered yet"
         say(f"fstui: stopping: {slow}. A second signal ends fstui at once")
 
     def _leave(self) -> NoReturn:

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from fstui.cli.output import is_read, is_terminal, say
+from fstui.cli.output import is_terminal, is_writable, say
 from fstui.model.events import (
     Event,
     FindingsChanged,
@@ -47,7 +47,7 @@ class Narration:
         self._target = target
         self._verdict = verdict
         self._begun = False
-        self._seen = Evidence(target=target)
+        self._evidence = Evidence(target=target)
 
     def on_event(self, event: Event) -> None:
         match event:
@@ -62,10 +62,10 @@ class Narration:
                         words = f"{verdict_line(finding.verdict, finding.confidence)}: {finding.sentence}"
                         self.print(f"before the first step: {words}")
             case IdleMeasured(idle=idle):
-                self._seen = replace(self._seen, idle=idle)
+                self._evidence = replace(self._evidence, idle=idle)
             case StepFinished(step=step):
-                self._seen = replace(self._seen, steps=(*self._seen.steps, step))
-                self.print(step_line(step, Counts(self._seen)))
+                self._evidence = replace(self._evidence, steps=(*self._evidence.steps, step))
+                self.print(step_line(step, Counts(self._evidence)))
             case RunFinished(run=run) if self._verdict:
                 if lost := replicas.headline(run):
                     self.print(f"{lost.words}: {lost.sentence}")
@@ -118,9 +118,9 @@ class BarNarration(Narration):
 
 
 @contextmanager
-def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterator[Narration]:
-    """Yield a narration, with a bar if stderr can redraw a line. ``stdout_shows``: the format of the result, if any."""
-    on_stdout = stdout_shows if is_terminal(sys.stdout) else None
+def narrating(plan: Plan, target: Target, *, stdout_format: str | None) -> Iterator[Narration]:
+    """Yield a narration, with a bar if stderr can redraw a line. ``stdout_format``: the format printed to stdout."""
+    on_stdout = stdout_format if is_terminal(sys.stdout) else None
     verdict = on_stdout != "plain"  # the plain result on the same terminal contains the verdict
     redraws = is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") not in ("dumb", "unknown")
     if not redraws or on_stdout == "events":
@@ -129,13 +129,13 @@ def narrating(plan: Plan, target: Target, *, stdout_shows: str | None) -> Iterat
     from rich.console import Console  # noqa: PLC0415  not needed without a terminal
     from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
 
-    console = Console(file=cast("IO[str]", _WhileRead(sys.stderr)))
+    console = Console(file=cast("IO[str]", _UnblockedStderr(sys.stderr)))
     bar = (TextColumn("{task.description}", markup=False), BarColumn())
     with Progress(*bar, console=console, auto_refresh=False, transient=True) as progress:
         yield BarNarration(plan, target, progress, verdict=verdict)
 
 
-class _WhileRead:
+class _UnblockedStderr:
     """stderr, which drops text while the terminal is stopped (Ctrl-S)."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -145,7 +145,7 @@ class _WhileRead:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> None:
-        if is_read(self._stream.fileno()):
+        if is_writable(self._stream.fileno()):
             self._stream.write(text)
             self._stream.flush()
 

@@ -36,7 +36,7 @@ class Duration(click.FloatRange):
         return super().convert(value, param, ctx)
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def combine(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return several options as one decorator."""
     return lambda command: reduce(lambda decorated, option: option(decorated), reversed(options), command)
 
@@ -77,7 +77,7 @@ def report_options(*more: str) -> Callable[[Any], Any]:
     """Return ``--format`` with the formats of every report and ``more``, and ``--output``."""
     from fstui.report import formats  # noqa: PLC0415  the app starts without them
 
-    return together(format_option(*formats.report_names(), *more), output_option())
+    return combine(format_option(*formats.report_names(), *more), output_option())
 
 
 def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
@@ -97,7 +97,7 @@ def fails(verdict: Verdict | None, speed: Answer | None, on: Collection[str]) ->
     return verdict is not None and any(worse in on for worse in VERDICTS[VERDICTS.index(verdict) :])
 
 
-rate_limit_options = together(
+rate_limit_options = combine(
     click.option("--max-rate", metavar="BYTES/S", help="Write at most this many bytes a second, for example 1M."),
     click.option("--idle", is_flag=True, help="Write in the idle I/O class and at the lowest CPU priority."),
 )
@@ -170,7 +170,7 @@ def session_on(disk: str, round_: Round | None = None) -> tuple[Session, str]:
     return simulation.session(simulated), simulation.mount_point(simulated)
 
 
-def agreed(what: str, question: str, *, yes: bool) -> bool:
+def confirm(what: str, question: str, *, yes: bool) -> bool:
     """Return whether the user agrees: by ``--yes``, or by an answer on the terminal."""
     if yes:
         return True

@@ -53,7 +53,7 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
 
 def _encoded(document: str, encoding: str) -> bytes:
     text = escape_lines(document)
-    return printable(coloured(text) if width() and colours_wanted() else text, encoding).encode(encoding)
+    return printable(colour_verdicts(text) if width() and colours_wanted() else text, encoding).encode(encoding)
 
 
 def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
@@ -69,21 +69,21 @@ def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) ->
 def silence_stdout() -> None:
     """Redirect stdout to /dev/null, so that the interpreter does not fail again when it flushes stdout at its exit."""
     with suppress(OSError, ValueError):
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
-        os.close(nothing)
+        null_fd = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_fd, sys.stdout.fileno())
+        os.close(null_fd)
 
 
 def say(sentence: str) -> None:
     """Write a line to stderr, unless stderr is closed or nothing reads it."""
     with suppress(OSError, ValueError):
-        if sys.stderr is not None and is_read(sys.stderr.fileno()):
+        if sys.stderr is not None and is_writable(sys.stderr.fileno()):
             # not print: a signal handler may call this function while print runs, which is not reentrant
-            line = printable(_folded(sentence), sys.stderr.encoding) + "\n"
+            line = printable(_wrapped(sentence), sys.stderr.encoding) + "\n"
             os.write(sys.stderr.fileno(), line.encode(sys.stderr.encoding))
 
 
-def _folded(sentence: str) -> str:
+def _wrapped(sentence: str) -> str:
     """On a terminal, break the sentence between words. A longer word stays whole, so that a path can be copied."""
     columns = _columns(sys.stderr)
     return "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
@@ -105,17 +105,17 @@ def _columns(stream: IO[str] | None) -> int | None:
         return None
 
 
-_silent: set[int] = set()
+_blocked_streams: set[int] = set()
 """Streams that nothing read within _READER_TIMEOUT_S. fstui does not wait for them again."""
 
 
-def is_read(stream_fd: int) -> bool:
+def is_writable(stream_fd: int) -> bool:
     """Wait up to _READER_TIMEOUT_S, and return whether a line can be written without blocking."""
-    writable = bool(select.select([], [stream_fd], [], 0 if stream_fd in _silent else _READER_TIMEOUT_S)[1])
+    writable = bool(select.select([], [stream_fd], [], 0 if stream_fd in _blocked_streams else _READER_TIMEOUT_S)[1])
     if writable:
-        _silent.discard(stream_fd)
+        _blocked_streams.discard(stream_fd)
     else:
-        _silent.add(stream_fd)
+        _blocked_streams.add(stream_fd)
     return writable
 
 
@@ -124,11 +124,11 @@ def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("dumb", "unknown")
 
 
-def coloured(text: str) -> str:
+def colour_verdicts(text: str) -> str:
     """Add colours to the verdicts in a text without control characters (ECMA-48, 8.3.117)."""
-    text = re.sub(_VERDICT, lambda match: _in(_COLOURS[match[1].lower()], match[0]), text)
-    return re.sub(_ROW, lambda match: _in(_SIGNS[match[1]], match[1]), text)
+    text = re.sub(_VERDICT, lambda match: _colour(_COLOURS[match[1].lower()], match[0]), text)
+    return re.sub(_ROW, lambda match: _colour(_SIGNS[match[1]], match[1]), text)
 
 
-def _in(colour: str, text: str) -> str:
+def _colour(colour: str, text: str) -> str:
     return f"\x1b[{colour}m{text}\x1b[0m"

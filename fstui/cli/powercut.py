@@ -17,7 +17,7 @@ from fstui.cli.delivery import deliver
 from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
-    agreed,
+    confirm,
     fails,
     format_option,
     output_option,
@@ -139,7 +139,7 @@ def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
 
 def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
     what = f"{cut.header.target.path}: {', '.join(concerns)}"
-    if concerns and not agreed(what, "Write anyway?", yes=False):
+    if concerns and not confirm(what, "Write anyway?", yes=False):
         raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")
 
 

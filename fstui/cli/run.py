@@ -100,20 +100,20 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     if not directories and options["simulate"] is None:
         asyncio.run(scenarios.find(str(options["scenario"])))  # raises Refused if there is no such scenario
         raise click.UsageError("Missing argument 'DIR'.")
-    wanted = msgspec.convert(
+    run_options = msgspec.convert(
         {**options, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Options
     )
-    compared = len(directories) > 1 or rounds > 1
-    if (compared or wanted.plan_only) and wanted.format not in formats.report_names():
-        what = "A plan" if wanted.plan_only else "A comparison"
+    is_comparison = len(directories) > 1 or rounds > 1
+    if (is_comparison or run_options.plan_only) and run_options.format not in formats.report_names():
+        what = "A plan" if run_options.plan_only else "A comparison"
         raise click.UsageError(f"{what} is printed as {', '.join(formats.report_names())}.")
     if len(directories) > comparison.MAX_SIDES:
         raise click.UsageError(f"A comparison has at most {comparison.MAX_SIDES} directories, not {len(directories)}.")
-    if not wanted.plan_only and wanted.settings.keys() & {"host", "port", "socket"}:
+    if not run_options.plan_only and run_options.settings.keys() & {"host", "port", "socket"}:
         _ask_for_password()
-    if compared:
-        return asyncio.run(_interleaved(wanted, directories or (None,), rounds))
-    return asyncio.run(Headless(wanted).go())
+    if is_comparison:
+        return asyncio.run(_run_interleaved(run_options, directories or (None,), rounds))
+    return asyncio.run(Headless(run_options).go())
 
 
 def _ask_for_password() -> None:
@@ -130,7 +130,7 @@ def _ask_for_password() -> None:
         )
 
 
-async def _interleaved(options: Options, directories: Sequence[str | None], rounds: int) -> int:
+async def _run_interleaved(options: Options, directories: Sequence[str | None], rounds: int) -> int:
     """Run the rounds, print a comparison, and return the exit status. Raises Refused if the first run is refused."""
     for directory in directories:  # inspect all directories before anything is written
         plan = replace(

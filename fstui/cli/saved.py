@@ -11,7 +11,7 @@ import click
 
 from fstui.cli import completion
 from fstui.cli.delivery import deliver, print_report
-from fstui.cli.options import agreed, format_option, output_option, report_options
+from fstui.cli.options import confirm, format_option, output_option, report_options
 from fstui.cli.output import say
 from fstui.cli.terminal import check_terminal
 from fstui.model.errors import Refused
@@ -104,7 +104,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
     if CampaignStore.is_in(Path(reference)):
         _show_campaign(Path(reference), format_, output)
         return
-    saved = asyncio.run(_found(reference))
+    saved = asyncio.run(_find(reference))
     if again:
         _judge_again(saved, format_, output)
     else:
@@ -134,7 +134,7 @@ def replay(reference: str, speed: float) -> int:
     Example: fstui replay last --speed 4
     """
     check_terminal()
-    run = asyncio.run(_found(reference)).run
+    run = asyncio.run(_find(reference)).run
     from fstui.runs.replaying import replay as replayed  # noqa: PLC0415
 
     session, plan, running = replayed(run, speed)
@@ -181,7 +181,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
     by_reference = dict(map(_price, prices))
     if unknown := by_reference.keys() - set(references):
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
-    runs = [asyncio.run(_found(reference)).run for reference in references]
+    runs = [asyncio.run(_find(reference)).run for reference in references]
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
     compared = of_runs(asyncio.run(history.add_rounds(runs)), per_hour)
     asyncio.run(print_report(compared, format_, output))
@@ -196,7 +196,7 @@ def _price(text: str) -> tuple[str, float]:
     return named, float(match[1]) / _HOURS[match[2]]
 
 
-async def _found(reference: str) -> SavedRun:
+async def _find(reference: str) -> SavedRun:
     """Return the run, and report on stderr if it was altered. Raises Refused."""
     saved = await history.find(reference)
     if saved.altered:
@@ -212,18 +212,18 @@ async def _print_list(words: str, format_: str, output: Path | None, of: Callabl
         say(f"No run is saved in {history.directory()} yet.")
     elif not matching:
         say(f"None of the {len(all_runs)} saved runs contains '{words}'.")
-    listed = of(matching)
-    await print_report(listed, format_, output)
+    report_ = of(matching)
+    await print_report(report_, format_, output)
     # not the report: asyncio.run may format a task's result, which is slow for a long report
-    return bool(listed.sections)
+    return bool(report_.sections)
 
 
 async def _delete(references: tuple[str, ...], yes: bool) -> None:
     paths = dict.fromkeys([await history.path_of(reference) for reference in references])
-    known = {run.path: run for run in await history.summaries()}
+    summaries = {run.path: run for run in await history.summaries()}
     for path in paths:
-        run = known.get(path)
+        run = summaries.get(path)
         words = f"{run.id}, {run.verdict}, {run.scenario} on {run.target}" if run and run.id else path
-        if not agreed(words, "Delete it?", yes=yes):
+        if not confirm(words, "Delete it?", yes=yes):
             raise Refused(f"{words}: not deleted. --yes deletes without asking")
         await history.delete(path)

@@ -78,7 +78,7 @@ async def _serve(disk: str, host: str, port: int, url: str) -> int:
     from fstui.runs import simulation  # noqa: PLC0415
 
     stopped, interruption = asyncio.Event(), Interruption()
-    interruption.listen(stopped.set, waits_for="a browser's app has not ended yet")
+    interruption.listen(stopped.set, delay_reason="a browser's app has not ended yet")
     token = secrets.token_urlsafe(TOKEN_BYTES)
     async with simulation.private_directory() as home:
         runner = web.AppRunner(await application(app_command(home, disk), url, token), shutdown_timeout=CLOSE_S)
@@ -106,8 +106,8 @@ async def application(command: list[str], url: str, token: str) -> Any:
     from aiohttp import web  # noqa: PLC0415
     from textual_serve.server import Server  # noqa: PLC0415
 
-    served = await Server(f"exec {shlex.join(command)}", title="fstui", public_url=url)._make_app()
-    served.on_startup.clear()  # it prints a banner
+    app = await Server(f"exec {shlex.join(command)}", title="fstui", public_url=url)._make_app()
+    app.on_startup.clear()  # it prints a banner
     browsers: set[asyncio.Task[Any]] = set()
 
     async def adapt(request: Any, handler: Any) -> Any:
@@ -130,8 +130,8 @@ async def application(command: list[str], url: str, token: str) -> Any:
         if browsers:
             await asyncio.wait(browsers, timeout=CLOSE_S)
 
-    served.middlewares.append(web.middleware(adapt))
-    served.on_shutdown.append(end_apps)
+    app.middlewares.append(web.middleware(adapt))
+    app.on_shutdown.append(end_apps)
 
     @web.middleware
     async def require_token(request: Any, handler: Any) -> Any:
@@ -141,7 +141,7 @@ async def application(command: list[str], url: str, token: str) -> Any:
         return await handler(request)
 
     outer = web.Application(middlewares=[require_token])
-    outer.add_subapp(f"/{token}", served)
+    outer.add_subapp(f"/{token}", app)
     return outer
 
 

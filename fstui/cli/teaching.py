@@ -49,12 +49,12 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
 
         write_stdout(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
         return 0
-    from fstui.runs import lessons as available  # noqa: PLC0415
+    from fstui.runs import lessons as lesson_files  # noqa: PLC0415
     from fstui.runs.session import Session  # noqa: PLC0415
 
-    chosen = available.find(name) if name is not None else None
+    chosen = lesson_files.find(name) if name is not None else None
     if chosen is None and not has_terminal():
-        rows = [(f"{lesson.number}", lesson.name, lesson.title) for lesson in available.lessons()]
+        rows = [(f"{lesson.number}", lesson.name, lesson.title) for lesson in lesson_files.lessons()]
         write_stdout("\n".join(columns(rows, "><<")) + "\n")
         return 0
     check_terminal()
@@ -102,10 +102,10 @@ def make(directory: str) -> None:
 
     Example: sudo fstui lab make /srv/class
     """
-    made = asyncio.run(laboratory.make(directory))
-    for title, reason in made.missing.items():
+    result = asyncio.run(laboratory.make(directory))
+    for title, reason in result.missing.items():
         say(f"not made, {title}: {reason}")
-    asyncio.run(print_report(teaching.of_lab(made.lab), formats.PLAIN))
+    asyncio.run(print_report(teaching.of_lab(result.lab), formats.PLAIN))
     say("Which of them are durable? Use 'fstui list' and 'fstui lab run NAME fstui run fsync-rate DIRECTORY'.")
     say("To read the truth: 'fstui lab open NAME'.")
 

@@ -33,7 +33,7 @@ DUMB_TERMINAL = (
 
 def start(directory: str | None = None, *, trusting: bool = False, simulate: str | None = None) -> int:
     """Run the app, with the plan for a directory if one is named. Return its exit status. Raises Refused."""
-    hint = _meant(directory)
+    hint = _suggestion(directory)
     if hint and not has_terminal():
         raise Refused(f"no command is called '{directory}'.{hint} To open a directory, the app needs a terminal")
     if directory and "/" not in directory and not has_terminal() and not os.path.lexists(directory):
@@ -84,10 +84,10 @@ def _check(directory: str, trusting: bool) -> None:
     try:
         asyncio.run(Session.local(trusting=trusting).look_up(directory))
     except Refused as refusal:
-        raise Refused(f"{refusal}{_meant(directory)}") from None
+        raise Refused(f"{refusal}{_suggestion(directory)}") from None
 
 
-def _meant(word: str | None) -> str:
+def _suggestion(word: str | None) -> str:
     if word is None:
         return ""
     from fstui.cli.commands import suggestion  # noqa: PLC0415

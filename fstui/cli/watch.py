@@ -85,7 +85,7 @@ async def _watch(
         watching = await start()
         interruption.on_signal(watching.stop)
         lines = EventLines(output) if format_ == "events" else None
-        finished = await _followed(watching, seconds, lines)
+        finished = await _follow(watching, seconds, lines)
         if lines is not None:
             lines.close(interruption.timeout_s)
             if lines.reader_gone:
@@ -98,7 +98,7 @@ async def _watch(
     return await interruption.ending(work())
 
 
-async def _followed(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:
+async def _follow(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:
     finished = None
     async with aclosing(watching.events(seconds)) as events:
         async for event in events:

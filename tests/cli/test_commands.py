@@ -72,7 +72,7 @@ def test_a_misspelt_command_is_suggested(fstui: Fstui, line: str, suggested: str
 
 
 def test_help_of_every_command_has_an_example() -> None:
-    for command_ in documentation._below(click.Context(group, info_name="fstui")):
+    for command_ in documentation._subcommands(click.Context(group, info_name="fstui")):
         assert "fstui " in inspect.cleandoc(command_.command.help or ""), command_.command_path
 
 

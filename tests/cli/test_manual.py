@@ -8,7 +8,7 @@ import click
 import pytest
 
 from fstui.cli.commands import group
-from fstui.cli.documentation import _below, _page
+from fstui.cli.documentation import _subcommands, _page
 
 ROOT = click.Context(group, info_name="fstui")
 COLUMNS = 73
@@ -17,7 +17,7 @@ COLUMNS = 73
 
 def examples() -> Iterator[str]:
     """Yield each command line of the help, without what is not fstui's own."""
-    for ctx in (ROOT, *_below(ROOT)):
+    for ctx in (ROOT, *_subcommands(ROOT)):
         for line in re.sub(r"\\\n +", "", ctx.command.help or "").splitlines():
             if found := re.match(
                 r" *(?:Example: |sudo |ssh (?:\S*Interval=2 )?HOST )*(fstui .*?)(?: {3,}.*| [|<>].*)?$", line

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.delivery import EventLines
-from fstui.cli.output import coloured, colours_wanted
+from fstui.cli.output import colour_verdicts, colours_wanted
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
 from fstui.runs.files import write_output_file
@@ -215,10 +215,10 @@ def test_output_into_a_pipe_is_written_to_it(tmp_path: Path) -> None:
 
 
 def test_only_verdicts_are_coloured() -> None:
-    assert coloured("A  ✗ not-durable  x") == "A  \x1b[1;31m✗ not-durable\x1b[0m  x"
-    assert coloured("! SUSPICIOUS  high") == "\x1b[1;33m! SUSPICIOUS\x1b[0m  high"
-    assert coloured("✓  k3f9a1  fsync") == "\x1b[1;32m✓\x1b[0m  k3f9a1  fsync"
-    assert coloured("it is slow, and not lost!") == "it is slow, and not lost!"
+    assert colour_verdicts("A  ✗ not-durable  x") == "A  \x1b[1;31m✗ not-durable\x1b[0m  x"
+    assert colour_verdicts("! SUSPICIOUS  high") == "\x1b[1;33m! SUSPICIOUS\x1b[0m  high"
+    assert colour_verdicts("✓  k3f9a1  fsync") == "\x1b[1;32m✓\x1b[0m  k3f9a1  fsync"
+    assert colour_verdicts("it is slow, and not lost!") == "it is slow, and not lost!"
 
 
 def test_no_color_is_respected() -> None:

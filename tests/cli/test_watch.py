@@ -9,7 +9,7 @@ import pytest
 
 from fstui.cli.delivery import EventLines
 from fstui.cli.output import ReaderGone
-from fstui.cli.watch import _followed, _watch
+from fstui.cli.watch import _follow, _watch
 from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.runs.watch import Watching
@@ -49,5 +49,5 @@ async def test_a_reader_that_leaves_after_the_last_event_is_noticed() -> None:
 async def test_a_watch_ends_before_an_error_of_its_output_is_raised() -> None:
     watching = MadeUp()
     with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
-        await _followed(watching, None, EventLines(Path("/dev/full")))
+        await _follow(watching, None, EventLines(Path("/dev/full")))
     assert watching.ended
