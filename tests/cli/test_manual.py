@@ -8,7 +8,7 @@ import click
 import pytest
 
 from fstui.cli.commands import group
-from fstui.cli.documentation import _subcommands, _page
+from fstui.cli.documentation import _page, _subcommands
 
 ROOT = click.Context(group, info_name="fstui")
 COLUMNS = 73
