@@ -183,7 +183,7 @@ class _Session:
     def _state(self) -> str:
         directory = self._store.directory
         power = f"The power of {self._store.settings.host} is {self._campaign.cut.power_state}."
-        if not CampaignStore.is_in(directory):
+        if not CampaignStore.exists_in(directory):
             return f"{power} {directory} was removed: the campaign cannot be continued"
         return f"{power} The campaign is saved in {directory}: the same command continues it"
 

@@ -91,7 +91,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
     interruption = Interruption()
 
     async def work() -> int:
-        cut = await power_cut.make_cut(session, directory, settings)
+        cut = await power_cut.prepare_cut(session, directory, settings)
         concerns = () if yes else await power_cut.concerns(session, cut)
         interruption.release()  # at a question, Ctrl-C ends fstui
         if cut.on_root:
@@ -144,7 +144,7 @@ def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
 
 
 def _print_plan(cut: PreparedCut) -> None:
-    for way in cut.plan.ways:
+    for way in cut.plan.combinations:
         say(f"  {way}, {cut.plan.settings.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
     say(f"  into {cut.header.directory}, at most {most}; the records stay there until they are verified")

@@ -101,7 +101,7 @@ def show(reference: str, again: bool, format_: str, output: Path | None) -> None
       fstui show run-from-a-ticket.json --again
       fstui show fstui-campaign-db1 --format html --output db1.html
     """
-    if CampaignStore.is_in(Path(reference)):
+    if CampaignStore.exists_in(Path(reference)):
         _show_campaign(Path(reference), format_, output)
         return
     saved = asyncio.run(_find(reference))

@@ -1,8 +1,8 @@
 """The power-cut test: the only test of whether storage keeps what it has acknowledged.
 
 A writer on the tested host writes numbered records, and acknowledges each to a witness on another machine once its sync
-has returned. Then the power is cut. After the restart, the witness's log lists the records that must exist, and they
-are compared with those that do exist (``readback``, ``verification``). A campaign repeats that without a person
+has returned. Then the power is cut. After the restart, the records that must exist according to the witness's log are
+compared with those that do exist (``readback``, ``verification``). A campaign repeats the test without a person
 (``cutting``).
 
 The child programs and what they import (``writer``, ``readback``, ``output``, ``server``) use only the standard

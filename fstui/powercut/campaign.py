@@ -54,7 +54,7 @@ _POWER_STATES: dict[Step, str] = {
 }
 _Document = TypeVar("_Document")
 _COMMON_SETTINGS = {"host": "--host", "directory": "--dir", "kind": "--cut", "wait_s": "--wait"}
-"""The settings that all cuts of a campaign have in common, and the option that sets each."""
+"""The settings that must be the same for all cuts of a campaign, and the option that sets each."""
 _SETTINGS_NAME, _LOCK_NAME, _REASON_NAME = "campaign.json", "lock", "stopped"
 
 
@@ -76,14 +76,14 @@ class CampaignSettings(Base, frozen=True, kw_only=True):
     mount: str
     """A shell command that mounts DIR on HOST unless DIR is mounted already; empty: HOST mounts DIR at boot."""
     remake: str
-    """A shell command that makes a new filesystem for DIR on HOST after a loss; empty: no filesystem is made."""
+    """A shell command that creates a new filesystem for DIR on HOST after a loss; empty: none is created."""
     root_of: str
     trust_dir: bool
     """``root_of``, ``trust_dir``: options of ``powercut write`` on HOST."""
     off_s: float
     """The power stays off for this long."""
     back_s: float
-    """The longest time from the on command until HOST answers and DIR is mounted."""
+    """The longest time from the on command until HOST can be reached and DIR is mounted."""
     command_s: float
     """The longest time of the off and the on command."""
     started_at: str
@@ -106,7 +106,7 @@ class CampaignCut(Base, frozen=True, kw_only=True):
     silent_after_s: float | None = None
     """Time from the return of the off command to the last acknowledgement; negative if that arrived before."""
     back_after_s: Amount = 0.0
-    """Time from the on command to the first answer of HOST."""
+    """Time from the on command until HOST could be reached."""
     spoiled: str = ""
     """Why the cut proves nothing unless a record is lost."""
     outcome: Outcome = ""
@@ -134,7 +134,7 @@ class CampaignStore:
         self.cuts = cuts
         self.is_running = False
         self._earlier_refusals = sum(cut.outcome == "refused" for cut in cuts)
-        """The number of refusals before this start. Their patterns are tried again, because the cause may be gone."""
+        """The number of refusals before this start. Their patterns are used again, because the cause may be gone."""
         self._lock_fd = lock_fd
         """Descriptor of the lock, which is held until the process ends."""
 
@@ -174,7 +174,7 @@ class CampaignStore:
         return store
 
     @staticmethod
-    def is_in(directory: Path) -> bool:
+    def exists_in(directory: Path) -> bool:
         with suppress(OSError):
             return (directory / _SETTINGS_NAME).is_file()
         return False

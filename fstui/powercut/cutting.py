@@ -24,12 +24,12 @@ from fstui.powercut.shell import POLL_INTERVAL_S, CommandResult, ShellCommand
 from fstui.powercut.witness import SILENCE_TIMEOUT_S, LogNotWritten, Witness
 
 CONNECT_TIMEOUT_S = 10
-ANSWER_TIMEOUT_S = 60.0
+BOOT_ID_TIMEOUT_S = 60.0
 VERIFY_TIMEOUT_S = 900.0
 FIRST_ACK_TIMEOUT_S = 600.0
-"""Time for the first acknowledgement, before which HOST fills the files or makes a database."""
+"""Time until the first acknowledgement. Before it, HOST fills the files or creates a database."""
 MAX_ALIVE_S = 15.0
-"""How long HOST may continue after the off command has returned. Some power strips answer before they switch."""
+"""How long HOST may continue after the off command has returned. Some power strips report success too early."""
 RETRY_INTERVAL_S = 1.0
 WRITER_END_TIMEOUT_S = 2.0
 """How long a writer may take to end after its connection broke."""
@@ -39,10 +39,10 @@ MAX_INCONCLUSIVE_CUTS = 3
 MAX_REASON, MAX_PRINTED = 500, 200
 VERIFIED_STATUSES = (0, 1)
 """The exit statuses of ``powercut verify`` with a complete document; 1 if HOST could not save the document."""
-KEPT_LOSSES = 3
-"""HOST keeps the records of at most this many cuts with a loss: the first ones."""
-NO_DEVICE = "does not exist"
-"""Words of mount(8) if there is no such device, so that nothing is known about the data."""
+MAX_KEPT_LOSSES = 3
+"""HOST keeps only the records of the first cuts with a loss, at most this many."""
+NO_DEVICE_TEXT = "does not exist"
+"""Text that mount(8) prints if there is no such device. The data is then unknown, not lost."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _NO_TIMEOUT_S = 1e9
@@ -53,7 +53,7 @@ class CampaignStop(Exception):  # noqa: N818  its message is printed
 
 
 class CutCampaign:
-    """Makes the cuts of a campaign that are still missing."""
+    """Runs the cuts of a campaign that are still missing."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class CutCampaign:
         *,
         mount_fails: bool = False,
     ) -> None:
-        """``show`` is called with a phrase about each step, and ``show_cut`` with each cut that has ended."""
+        """``show`` receives a phrase about each step, ``show_cut`` each cut that has ended."""
         self.store = store
         self.cut = self._next_cut()
         self._show = show
@@ -85,7 +85,7 @@ class CutCampaign:
         self._is_stopping = True
 
     def run(self) -> None:
-        """Make all cuts. Raises CampaignStop, Refused, OSError."""
+        """Run all cuts. Raises CampaignStop, Refused, OSError."""
         while len(self.store.conclusive_cuts) < self.settings.cuts and not self._is_stopping:
             self.cut = self._next_cut()
             self._continue(is_resumed=self.cut in self.store.cuts)
@@ -127,26 +127,24 @@ class CutCampaign:
         self._last_boot_id = self.cut.boot_after or self.cut.boot_before
         self._show_cut(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
 
-    # on HOST
-
-    def _on_host(self, script: str) -> list[str]:
+    def _ssh_command(self, script: str) -> list[str]:
         return [*ssh.command_line(self.settings.ssh, CONNECT_TIMEOUT_S), "--", self.settings.host, script]
 
     def _run_ssh(self, script: str, timeout_s: float, stdin: Path | None = None) -> CommandResult:
-        return ShellCommand(self._on_host(script), timeout_s, stdin).wait()
+        return ShellCommand(self._ssh_command(script), timeout_s, stdin).wait()
 
     def _fstui_command(self, *arguments: str) -> str:
         return f"{self.settings.installed} powercut {shlex.join(arguments)}"
 
     def _boot_id(self) -> tuple[str, str]:
         """Return the boot id of HOST, or an empty string and the reason why there is none."""
-        result = self._run_ssh(_READ_BOOT_ID, ANSWER_TIMEOUT_S)
+        result = self._run_ssh(_READ_BOOT_ID, BOOT_ID_TIMEOUT_S)
         boot_ids = [match[0] for match in _BOOT_ID.finditer(result.out)]  # a login script may print more
         return (boot_ids[-1].decode(), "") if boot_ids else ("", _failure(result))
 
     def _prepare_host(self) -> None:
         settings = self.settings
-        boot = self._wait_for_answer("it does not answer")
+        boot = self._wait_until_reachable("it does not answer")
         if boot == proc.boot_id():
             raise CampaignStop(f"{settings.host} is this machine, which would lose its power, too")
         if self._last_boot_id and boot != self._last_boot_id:
@@ -154,8 +152,8 @@ class CutCampaign:
                 f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
                 "command takes effect late"
             )
-        if leftover := self._leftover():
-            remove = f"rm -rf -- {shlex.quote(leftover)}"
+        if directory := self._directory_to_remove():
+            remove = f"rm -rf -- {shlex.quote(directory)}"
             self._run_on_host(remove, "the records of the cut before could not be removed")
         if settings.remake and self.store.cuts and self.store.cuts[-1].outcome == "lost":
             self._show("making the filesystem anew")
@@ -164,37 +162,35 @@ class CutCampaign:
             self._run_on_host(settings.mount, "the --mount command failed")
         self._save("start", boot_before=boot)
 
-    def _wait_for_answer(self, no_answer: str) -> str:
-        """Wait until HOST answers, and return its boot id. Raises CampaignStop, whose message has ``no_answer``."""
+    def _wait_until_reachable(self, failure: str) -> str:
+        """Wait until HOST can be reached. Return its boot id. ``failure``: words for the message of CampaignStop."""
         began_s = time.monotonic()
         while True:
             waited_s = time.monotonic() - began_s
             self._show(f"waiting for {self.settings.host}: {seconds(waited_s)}")
-            boot, failure = self._boot_id()
+            boot, reason = self._boot_id()
             if boot:
                 return boot
             if waited_s > self.settings.back_s:
-                raise CampaignStop(f"{self.settings.host}: {no_answer} within {seconds(waited_s)}: {failure}")
+                raise CampaignStop(f"{self.settings.host}: {failure} within {seconds(waited_s)}: {reason}")
             time.sleep(RETRY_INTERVAL_S)
 
     def _run_on_host(self, script: str, failure: str) -> None:
-        """Run a shell command on HOST. Raises CampaignStop with the words ``failure``."""
+        """Run a shell command on HOST. ``failure``: words for the message of CampaignStop."""
         result = self._run_ssh(script, self.settings.command_s)
         if result.code != 0:
             raise CampaignStop(f"{self.settings.host}: {failure}: {_failure(result)}")
 
-    def _leftover(self) -> str | None:
-        """Return the directory with the records of the newest cut, if the directory is to be removed (KEPT_LOSSES)."""
+    def _directory_to_remove(self) -> str | None:
+        """Return the directory with the records of the newest cut, unless it must be kept (MAX_KEPT_LOSSES)."""
         newest = next((cut for cut in reversed(self.store.cuts) if cut.outcome != "refused"), None)
         if newest is None:
             return None
         losses = sum(cut.outcome == "lost" for cut in self.store.cuts)
         header = self.store.header(newest)
-        if header is None or (newest.outcome == "lost" and losses <= KEPT_LOSSES):
+        if header is None or (newest.outcome == "lost" and losses <= MAX_KEPT_LOSSES):
             return None
         return f"{self.settings.directory.rstrip('/')}/{PREFIX}{header.run}"
-
-    # the cut
 
     def _write_and_cut(self) -> bool:
         """Start the writer and cut the power while it writes. Return whether the off command was started."""
@@ -206,7 +202,7 @@ class CutCampaign:
         arguments += [item for key, value in PATTERNS[self.cut.pattern].items() for item in ("--set", f"{key}={value}")]
         self._save("write")
         witness = Witness(path)
-        writer = ShellCommand(self._on_host(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
+        writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
         self._off, self._off_end = None, None
         spoiled = ""
         try:
@@ -247,7 +243,7 @@ class CutCampaign:
                     return f"no acknowledgement within {seconds(FIRST_ACK_TIMEOUT_S)}"
                 continue
             if not cut_at_s:
-                if reason := self._other_filesystem(witness):
+                if reason := self._wrong_filesystem(witness):
                     return reason
                 cut_at_s = now_s + self.cut.wait_s
             if now_s < cut_at_s:
@@ -269,8 +265,8 @@ class CutCampaign:
                     return f"HOST was still writing {seconds(now_s - ended_at_s)} after the off command returned"
         return ""
 
-    def _other_filesystem(self, witness: Witness) -> str:
-        """Return a clause if the records go to another filesystem than in earlier cuts, because DIR is not mounted."""
+    def _wrong_filesystem(self, witness: Witness) -> str:
+        """Return a clause if DIR is not mounted, so that the records go to another filesystem than in earlier cuts."""
         assert witness.header is not None
         mount_point = witness.header.target.mount_point
         expected = next((cut.mount_point for cut in self.store.conclusive_cuts), mount_point)
@@ -299,16 +295,14 @@ class CutCampaign:
         return ShellCommand(["sh", "-c", command], self.settings.command_s)
 
     def _check_result(self, name: str, result: CommandResult) -> None:
-        """Raises CampaignStop if this command (off, on) failed."""
+        """Raise CampaignStop if this command (off, on) failed."""
         if result.code is None:
             raise CampaignStop(f"the {name} command did not end within {seconds(result.elapsed_s)}: {result.message}")
         if result.code:
             raise CampaignStop(f"the {name} command failed (exit {result.code}): {result.message}")
 
-    # after the cut
-
     def _switch_on(self, *, is_interrupted: bool) -> None:
-        """Wait, then run the on command. ``is_interrupted``: the witness was restarted, so HOST may be on already."""
+        """Wait, then run the on command. ``is_interrupted``: the witness was restarted, so HOST may already be on."""
         if is_interrupted and self._boot_id()[0]:
             self._save("back")
             return
@@ -324,8 +318,8 @@ class CutCampaign:
 
     def _wait_for_host(self) -> None:
         began = time.monotonic()
-        no_answer = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
-        boot = self._wait_for_answer(no_answer)
+        failure = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
+        boot = self._wait_until_reachable(failure)
         self._save("verify", boot_after=boot, back_after_s=time.monotonic() - began)
 
     def _verify(self) -> None:
@@ -376,7 +370,7 @@ class CutCampaign:
             if time.monotonic() - began > self.settings.back_s:
                 if mount is None or mount.code in (0, None, ssh.NO_CONNECTION):
                     raise self._cannot_verify(_failure(result))
-                if NO_DEVICE in mount.printed:
+                if NO_DEVICE_TEXT in mount.printed:
                     raise self._cannot_verify(f"its disk is missing or has another name: {mount.printed}")
                 return self._read_records(mount_fails=True), f"the filesystem did not mount: {mount.message}"
             time.sleep(RETRY_INTERVAL_S)

@@ -1,4 +1,4 @@
-"""The lines that the writer of the power-cut test prints, and the log that the witness makes of them.
+"""The lines that the writer of the power-cut test prints, and the log in which the witness stores them.
 
 The first line is the header, a JSON object with ``"fstui": "powercut/1"``. Then, in any order:
 
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 FORMAT = "powercut/1"
 READER_GONE = "the reader of its acknowledgements has gone"
-"""Why a writer ended if its connection broke, although its host is still running."""
+"""The reason if a writer ends because its connection broke while its host is still running."""
 MAX_HEADER, MAX_LINE = 4 << 20, 4096
 """Bytes. The header contains the whole stack; the reason in an ``end`` line is one sentence."""
 FAILURE_PREFIX = "failed: "

@@ -104,7 +104,7 @@ class WriterFiles:
         self.number = number
 
     def remove_old(self, sequence: int) -> None:
-        """Remove the file that is not needed once this record has been acknowledged."""
+        """Remove the file that is no longer needed after this record was acknowledged."""
         number, offset = self.stream.position(sequence)
         old = number - self.stream.kept_files
         is_first_of_file = offset == 0

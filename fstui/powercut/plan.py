@@ -61,7 +61,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
     """The streams of the writers, which run at the same time."""
 
     @property
-    def ways(self) -> tuple[str, ...]:
+    def combinations(self) -> tuple[str, ...]:
         """The combinations of sync and write method: ``fdatasync append`` …"""
         return tuple(dict.fromkeys(f"{stream.sync} {stream.writes}" for stream in self.streams))
 
@@ -84,18 +84,16 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
     values = chosen_values(FORM, settings)
     typed = msgspec.convert(values, PowerCut)
-    chosen_ways = product(
-        msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...])
-    )
+    chosen = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
     # a database chooses the sync method itself, so its records get only one combination
-    ways: list[tuple[Sync, Writes]] = [
-        ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in chosen_ways
+    combinations: list[tuple[Sync, Writes]] = [
+        ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in chosen
     ]
-    way_of_writer = [way for way in dict.fromkeys(ways) for _ in range(typed.writers)]
+    by_writer = [combination for combination in dict.fromkeys(combinations) for _ in range(typed.writers)]
     return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
         settings=typed,
-        streams=tuple(Stream.make(number, *way, typed.block, typed.file) for number, way in enumerate(way_of_writer)),
+        streams=tuple(Stream.make(number, *each, typed.block, typed.file) for number, each in enumerate(by_writer)),
     )
 
 

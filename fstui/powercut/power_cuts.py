@@ -1,7 +1,7 @@
-"""Power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
+"""Find power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
 
 A cut has the run id of its writer, so a cut that is verified twice counts once. Survived cuts are counted for each
-identity of the target as it was before the cut, since the last loss of that identity.
+identity that a target had before the cut, since the last loss with that identity.
 """
 
 from __future__ import annotations
@@ -85,14 +85,14 @@ def unverified_cuts() -> list[LedgerEntry]:
 
 
 def leftovers() -> list[LedgerEntry]:
-    """Return what killed runs and verified cuts left behind and can be removed without a question."""
+    """Return what killed runs and verified cuts left behind. It can be removed without confirmation."""
     stale = ledger.stale_entries()
     unverified = _entries_of_unverified_cuts(stale)
     return [entry for entry in stale if entry not in unverified]
 
 
 def _entries_of_unverified_cuts(entries: list[LedgerEntry]) -> list[LedgerEntry]:
-    """Return the entries of cuts without a conclusive verification. Read the saved runs only if there is a cut."""
+    """Return the entries of cuts without a conclusive verification. Read saved runs only if there is such an entry."""
     cuts = [entry for entry in entries if Path(entry.what).name.startswith(PREFIX)]
     final_cuts = {saved.figures.cut for saved in verified_cuts() if saved.figures.is_final} if cuts else set()
     return [entry for entry in cuts if Path(entry.what).name.removeprefix(PREFIX) not in final_cuts]

@@ -48,7 +48,7 @@ MAX_ENDED_BYTES = 1000
 
 
 def open_to_read(path: str) -> int:
-    """Open the file, if possible without the page cache, because the test is about the content of the disk."""
+    """Open the file, if possible with O_DIRECT, because the test is about the content of the disk."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
         return os.open(path, flags | os.O_DIRECT)
@@ -281,7 +281,7 @@ class WriterComparison:
         for sequence in self.expected_sequences():
             number, offset = self.stream.position(sequence)
             record = self.records.record_at(number, offset)
-            kind = self.find_kind(record, sequence)
+            kind = self.classify(record, sequence)
             if kind == "present":
                 self.present.add(sequence)
                 self.newer += record.sequence > sequence
@@ -301,7 +301,7 @@ class WriterComparison:
         oldest = max(0, newest_file - stream.kept_files + 1) * stream.records_per_file
         return range(oldest, end)
 
-    def find_kind(self, record: Record, sequence: int) -> str:
+    def classify(self, record: Record, sequence: int) -> str:
         """Return what was found in the place of a record: ``present``, a kind of loss, or ``no file``."""
         if record.kind != "intact":
             return "missing" if record.kind == "empty" else record.kind
@@ -315,7 +315,7 @@ class WriterComparison:
         next_sequence = max(self.last_ack, self.newest_sequence) + 1
         return self.stream.overwrites and self.stream.position(next_sequence) == self.stream.position(sequence)
 
-    def say(self) -> None:
+    def report(self) -> None:
         newest_present = max(self.present, default=-1)
         kinds = Counter(self.lost.values())
         say(
@@ -333,7 +333,7 @@ class WriterComparison:
 
 
 def reason_of_end(directory: str) -> str | None:
-    """Return why the writer stopped by itself; None if it did not."""
+    """Return why the writer stopped by itself; None if it did not, or if the reason cannot be read."""
     try:
         fd = os.open(f"{directory}/{END_REASON_FILE}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -371,7 +371,7 @@ def main() -> None:
             except (Trouble, OSError) as error:
                 say(error=str(error))
                 return
-            comparison.say()
+            comparison.report()
 
 
 if __name__ == "__main__":

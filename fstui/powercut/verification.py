@@ -1,7 +1,7 @@
 """Verification after a power cut: compare the witness's log with the records, and return a judged run of one step.
 
-Nothing is written to the tested storage. Nothing is saved before everything was read, so an interrupted verification
-changes nothing.
+Nothing is written to the tested storage. The run is saved only after everything was read, so an interrupted
+verification changes nothing.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class CutDeclaration(NamedTuple):
 
 
 class Readback:
-    """What the child that reads the records reported."""
+    """What the child that reads the records has reported."""
 
     def __init__(self) -> None:
         self.has_answered = False
@@ -120,7 +120,7 @@ async def verify(
             _check_filesystem(header, current, inspected)
         readback.read_only = "ro" in current.mount_options
         target = _with_current_state(header.target, current)
-    step = _step(witness_log, _figures(witness_log, readback, declaration, earlier.survived_cuts))
+    step = _power_cut_step(witness_log, _figures(witness_log, readback, declaration, earlier.survived_cuts))
     run = Run(
         id=secrets.token_hex(3),
         started_at=local_time().isoformat(timespec="seconds"),
@@ -221,7 +221,7 @@ def _check_filesystem(header: PowerCutHeader, current: Target, inspected: Target
 
 
 def _path_in_filesystem(target: Target) -> str:
-    """Return the path of the directory in its filesystem, as far as mounts show it."""
+    """Return the path of the directory relative to its mount point."""
     return os.path.relpath(target.path, target.mount_point)
 
 
@@ -309,7 +309,7 @@ def _by_claim(log: Log, header: PowerCutHeader, readback: Readback) -> dict[str,
     return {claim: dict(sums) for claim, sums in claims.items()}
 
 
-def _step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
+def _power_cut_step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
     log, header, _ = witness_log
     elapsed_s = log.last_ms / 1e3
     return Step(

@@ -123,7 +123,7 @@ class Witness:
                 self._add_line(line)
                 if self.log is not None:
                     valid.append(line + b"\n")
-        finally:  # also if a later line is damaged
+        finally:  # valid lines are written even if a later line is damaged
             self._write(b"".join(valid))
 
     def _add_line(self, line: bytes) -> None:

@@ -32,7 +32,7 @@ from fstui.powercut.server import RecordServer
 
 ALIVE_INTERVAL_S = 1.0
 STOP_TIMEOUT_NS = 2_000_000_000
-"""How long to wait for an operation in flight after a stop."""
+"""How long to wait, after a stop, for an operation in flight."""
 POLL_INTERVAL_S = 0.05
 """Interval between two checks of stdin, a child or a clock."""
 
@@ -58,8 +58,8 @@ def write_records(output: Output, began_ns: int, pause_ns: int, must_stop: Calla
 
 
 class Coordinator:
-    """The first process. It starts the writers, and stops them if the parent requests it, the time is over, a writer
-    has failed, or stdout is closed."""
+    """The first process. It starts the writers, and stops them if the parent requests it, the time limit expires, a
+    writer has failed, or stdout is closed."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.directory: str = settings["directory"]
@@ -118,7 +118,7 @@ class Coordinator:
         return 0
 
     def enter(self) -> None:
-        """In a child: enter the directory that was created. Raises CallError if it was replaced."""
+        """Enter the directory that was created, in a child. Raises CallError if the directory was replaced."""
         checked_call("chdir", enter, self.directory, self.identity)
 
     def write_stream(self, stream: Stream, failures_in: int) -> int:
@@ -141,7 +141,7 @@ class Coordinator:
         return (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run_id, stream)
 
     def must_stop(self) -> bool:
-        """In a writer: return whether the flag is set or the first process has died."""
+        """Return, in a writer, whether the flag is set or the first process has died."""
         return bool(self.stop_flag[0]) or os.getppid() != self.pid
 
     def wait_for_end(self, failures: int) -> Ending:
@@ -193,7 +193,7 @@ class Coordinator:
         return 1 if ending.has_failed else 0
 
     def save_end_reason(self, reason: str) -> int:
-        """In a child: write the reason to END_REASON_FILE, because no power was cut while the writers wrote."""
+        """Write the reason to END_REASON_FILE, in a child. It shows that no power was cut while the writers wrote."""
         try:
             self.enter()
             fd = os.open(END_REASON_FILE, os.O_CREAT | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

@@ -35,7 +35,7 @@ class PreparedCut(NamedTuple):
     """The settings of the database servers by name: see ``fstui.powercut.server``."""
 
 
-def make_cut(
+def prepare_cut(
     plan: PowerCutPlan, target: Target, fsid: int, inventory: Inventory, servers: Mapping[str, Any]
 ) -> PreparedCut:
     """Prepare a test without writing anything. ``fsid``: statvfs(3) f_fsid of the target's filesystem."""
@@ -52,7 +52,7 @@ def make_cut(
         streams=plan.streams,
         version=__version__,
     )
-    return PreparedCut(header, plan, is_root(target, inventory), servers)
+    return PreparedCut(header, plan, is_on_root(target, inventory), servers)
 
 
 class WriterProcess:
@@ -89,14 +89,14 @@ class WriterProcess:
         return cls(cut, child, entry)
 
     def stop(self, reason: str) -> None:
-        """Tell the writer to stop. The second call kills it."""
+        """Send the writer the request to stop. The second call kills it."""
         if self._is_stopping:
             self._child.abandon()
         self._is_stopping = True
         self._child.send(f"stop {reason}")
 
     async def wait_until_ready(self) -> None:
-        """Wait until the writer is ready. If the writer cannot start, remove what it made and raise Refused."""
+        """Wait until the writer is ready. If the writer cannot start, remove what it created and raise Refused."""
         report = await self._next_report()
         if report is None or "refused" in report:
             await self._end()
@@ -126,7 +126,7 @@ class WriterProcess:
         return None
 
 
-def is_root(target: Target, inventory: Inventory) -> bool:
+def is_on_root(target: Target, inventory: Inventory) -> bool:
     """Return whether the target is on the root filesystem, even if it is another mount of that filesystem."""
     root = next((filesystem for filesystem in inventory.filesystems if filesystem.mount_point == "/"), None)
     if target.mount_point == "/" or root is None:

@@ -47,8 +47,8 @@ def of_scenario(scenario: Scenario, plan: Plan) -> Report:
 
 def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
     lasts = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
-    takes = f"{counted(len(cut.ways), 'combination')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
-    return _of_form(power_cut.FORM, takes, list(map(str, cut.ways)), power_cut.write_command("DIR", {}))
+    takes = f"{counted(len(cut.combinations), 'combination')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
+    return _of_form(power_cut.FORM, takes, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
 
 
 def of_plan(plan: Plan, target: Target) -> Report:

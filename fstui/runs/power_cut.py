@@ -34,7 +34,7 @@ def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
     return cut
 
 
-async def make_cut(session: Session, directory: str, settings: Mapping[str, str]) -> PreparedCut:
+async def prepare_cut(session: Session, directory: str, settings: Mapping[str, str]) -> PreparedCut:
     """Return what the writer needs to begin, without writing anything. Raises Refused."""
     from fstui.powercut import writing  # noqa: PLC0415
 
@@ -42,7 +42,7 @@ async def make_cut(session: Session, directory: str, settings: Mapping[str, str]
     site = await session.look_up(directory)
     cut_plan = plan(site, settings)
     servers = await _servers(cut_plan.streams)
-    return writing.make_cut(cut_plan, site.raw_target, site.directory.fsid, session.machine.survey(), servers)
+    return writing.prepare_cut(cut_plan, site.raw_target, site.directory.fsid, session.machine.survey(), servers)
 
 
 async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The parameters of a simulated disk, as in its TOML file, and functions that load and change them."""
+"""The parameters of a simulated disk, which its TOML file contains, and functions that load and change them."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise Refused(f"{path}: {_reason(error)}") from None
     for key, value in (changes or {}).items():
-        _put(document, key, value)
+        _set_value(document, key, value)
     try:
         simulated = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
@@ -194,11 +194,11 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     return simulated
 
 
-def changed(parameters: Simulated, text: str) -> Simulated:
+def with_change(parameters: Simulated, text: str) -> Simulated:
     """Return the disk with ``KEY=VALUE`` applied. Raises Refused if the change is invalid or not possible in a run."""
     key, value = parse_change(text)
     document = msgspec.to_builtins(parameters)
-    _put(document, key, value)
+    _set_value(document, key, value)
     try:
         simulated = msgspec.convert(document, Simulated)
     except msgspec.MsgspecError as error:
@@ -236,7 +236,7 @@ def _path_of(name: str) -> Path:
     raise Refused(f"no simulated disk '{name}'.{hint_for(name, names())} Choose one of: {', '.join(names())}.")
 
 
-def _put(document: dict[str, Any], key: str, value: Any) -> None:
+def _set_value(document: dict[str, Any], key: str, value: Any) -> None:
     *tables, last = key.split(".")
     for table in tables:
         document = document.setdefault(table, {})

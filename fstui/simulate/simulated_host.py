@@ -24,13 +24,13 @@ class SimulatedHost:
         self.filesystem = self._new_file()
         self._acknowledgements: dict[int, tuple[float, int]] = {}
         """The newest acknowledgement by offset: its time, and the stamp of the write."""
-        self.acknowledged = 0
+        self.ack_count = 0
 
     def begin_step(self) -> None:
         """Start with a new file. The disks keep their state."""
         self.filesystem = self._new_file()
         self._acknowledgements.clear()
-        self.acknowledged = 0
+        self.ack_count = 0
 
     def change(self, parameters: Simulated) -> None:
         self.parameters = parameters
@@ -41,7 +41,7 @@ class SimulatedHost:
 
     def acknowledge(self, time_ns: float, offset: int, stamp: int) -> None:
         self._acknowledgements[offset] = (time_ns, stamp)
-        self.acknowledged += 1
+        self.ack_count += 1
 
     def counters(self) -> Counters:
         now_ns = int(self.now_ns)
@@ -51,8 +51,8 @@ class SimulatedHost:
     def disks(self) -> Iterator[Disk]:
         yield from filter(None, (self.disk, self.log, self.front))
 
-    def power_cut(self, time_ns: float, settings: PowerCut, block_bytes: int, elapsed_s: float) -> Step:
-        """Cut the power and compare acknowledged with remaining writes, as ``fstui powercut verify`` does."""
+    def cut_power(self, time_ns: float, settings: PowerCut, block_bytes: int, elapsed_s: float) -> Step:
+        """Cut the power. Compare acknowledged writes with remaining ones, as ``fstui powercut verify`` does."""
         present = stale = missing = 0
         oldest_lost_ns = time_ns
         for offset, (acknowledged_ns, stamp) in self._acknowledgements.items():
@@ -71,27 +71,27 @@ class SimulatedHost:
             cut=f"simulated {self.parameters.name}",
             identity="",
             simulated=True,
-            acknowledged=self.acknowledged,
+            acknowledged=self.ack_count,
             checked=checked,
             present=present,
             stale=stale,
             missing=missing,
             oldest_lost_s=round((time_ns - oldest_lost_ns) / 1e9, 6),
-            by_claim={claim: {"acknowledged": self.acknowledged, "checked": checked, "lost": lost}},
+            by_claim={claim: {"acknowledged": self.ack_count, "checked": checked, "lost": lost}},
         )
         return Step(
             name="power cut",
             settings=settings,
-            ops=self.acknowledged,
-            syncs=self.acknowledged,
-            bytes=self.acknowledged * block_bytes,
+            ops=self.ack_count,
+            syncs=self.ack_count,
+            bytes=self.ack_count * block_bytes,
             elapsed_s=elapsed_s,
-            rate_per_s=self.acknowledged / elapsed_s if elapsed_s else 0.0,
+            rate_per_s=self.ack_count / elapsed_s if elapsed_s else 0.0,
             figures=figures,
         )
 
     def _stamp_at(self, offset: int, time_ns: float) -> int | None:
-        """Return the stamp of the newest write of this offset that a disk still has."""
+        """Return the stamp of the newest write to this offset that a disk still has."""
         stamps = (disk.stamp_at(offset, time_ns) for disk in self.disks())
         return max((stamp for stamp in stamps if stamp is not None), default=None)
 

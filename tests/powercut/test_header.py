@@ -16,7 +16,9 @@ from fstui.runs.session import Session
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> PowerCutHeader:
-    return asyncio.run(power_cut.make_cut(Session(LocalMachine()), str(tmp_path_factory.mktemp("target")), {})).header
+    return asyncio.run(
+        power_cut.prepare_cut(Session(LocalMachine()), str(tmp_path_factory.mktemp("target")), {})
+    ).header
 
 
 def fields(header: PowerCutHeader, **changed: Any) -> dict[str, Any]:

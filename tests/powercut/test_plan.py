@@ -10,7 +10,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 def test_default_settings_write_in_three_ways() -> None:
     plan = make_plan({})
-    assert plan.ways == ("fdatasync overwrite", "fdatasync append", "fdatasync create")
+    assert plan.combinations == ("fdatasync overwrite", "fdatasync append", "fdatasync create")
     assert [stream.writer for stream in plan.streams] == [0, 1, 2]
     assert plan.scenario.settings["writes"] == ["overwrite", "append", "create"]
     assert plan.bytes_per_s == 3 * 1000 * 4096
@@ -19,7 +19,7 @@ def test_default_settings_write_in_three_ways() -> None:
 
 def test_plan_has_every_combination_for_each_writer() -> None:
     plan = make_plan({"sync": "fsync,O_DSYNC", "writes": "append,create", "writers": "2", "block": "16K"})
-    assert plan.ways == ("fsync append", "fsync create", "O_DSYNC append", "O_DSYNC create")
+    assert plan.combinations == ("fsync append", "fsync create", "O_DSYNC append", "O_DSYNC create")
     assert [(stream.sync, stream.writes) for stream in plan.streams[:3]] == [("fsync", "append")] * 2 + [
         ("fsync", "create")
     ]
@@ -67,4 +67,4 @@ def test_write_command_repeats_the_settings() -> None:
 
 def test_database_is_synced_in_its_own_way() -> None:
     plan = make_plan({"sync": "fsync,O_DSYNC", "writes": "sqlite"})
-    assert plan.ways == ("fdatasync sqlite",)
+    assert plan.combinations == ("fdatasync sqlite",)

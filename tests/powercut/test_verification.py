@@ -77,7 +77,7 @@ class Box:
 
 async def a_box(target: Path, **settings: str) -> Box:
     target.mkdir(exist_ok=True)
-    return Box(target, await power_cut.make_cut(Session(LocalMachine()), str(target), {**SETTINGS, **settings}))
+    return Box(target, await power_cut.prepare_cut(Session(LocalMachine()), str(target), {**SETTINGS, **settings}))
 
 
 @pytest.fixture

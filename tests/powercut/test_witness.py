@@ -25,7 +25,7 @@ from tests.powercut.test_output import small_files
 def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """Return the lines of a writer during another boot."""
     target = str(tmp_path_factory.mktemp("target"))
-    cut = asyncio.run(power_cut.make_cut(Session(LocalMachine()), target, {"writes": "create"}))
+    cut = asyncio.run(power_cut.prepare_cut(Session(LocalMachine()), target, {"writes": "create"}))
     return log_of(cut, {0: 40}, boot="another")
 
 

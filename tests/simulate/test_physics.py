@@ -10,7 +10,7 @@ from fstui.measure.kinds.powercut import PowerCut, PowerCutFigures
 from fstui.measure.kinds.sqlite_commits import SqliteCommits
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
-from fstui.simulate.parameters import changed, load, names
+from fstui.simulate.parameters import load, names, with_change
 from fstui.simulate.programs import new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from tests.simulate.model import host, rate, run
@@ -87,7 +87,7 @@ def cut(here: SimulatedHost, **settings: Any) -> PowerCutFigures:
     for _ in range(10):
         list(work.run_until(here.now_ns + 50e6))
         here.now_ns = max(here.now_ns + 50e6, work.ended_ns)
-    figures = here.power_cut(here.now_ns, PowerCut(), 16384, 0.5).figures
+    figures = here.cut_power(here.now_ns, PowerCut(), 16384, 0.5).figures
     assert isinstance(figures, PowerCutFigures) and figures.acknowledged > 0
     return figures
 
@@ -130,13 +130,13 @@ def test_simulation_is_repeatable() -> None:
 def test_parameter_changes_during_a_run() -> None:
     here = host("hdd-7200")
     assert rate(here) == pytest.approx(120, rel=0.02)
-    here.change(changed(here.parameters, "disk.platter.rpm=15000"))
+    here.change(with_change(here.parameters, "disk.platter.rpm=15000"))
     assert rate(here) == pytest.approx(250, rel=0.02)
-    here.change(changed(here.parameters, "disk.cache.flush=ignored"))
+    here.change(with_change(here.parameters, "disk.cache.flush=ignored"))
     assert rate(here) > 1000
     for wrong in ("disk.cache.flush", "disk.platter.rpm=fast", "log.name=sdb"):
         with pytest.raises(Refused):
-            changed(here.parameters, wrong)
+            with_change(here.parameters, wrong)
 
 
 @pytest.mark.parametrize(

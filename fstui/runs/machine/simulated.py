@@ -25,7 +25,7 @@ from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchCounts
 from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
 from fstui.simulate import stack as surveyed
-from fstui.simulate.parameters import Simulated, changed
+from fstui.simulate.parameters import Simulated, with_change
 from fstui.simulate.programs import SimulatedProgram, new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
@@ -95,16 +95,16 @@ class SimulatedMachine(Machine):
         """Cut the power now, and look for the acknowledged writes, as after a real power cut."""
         measured = self._measured_settings
         settings = measured.as_sync_writes() if isinstance(measured, StepSettings) else None
-        if settings is None or not self.host.acknowledged:
+        if settings is None or not self.host.ack_count:
             raise Refused("This step has not acknowledged a durable write yet, so nothing can be lost.")
         if self._power_cut is None:
             writes = "append" if settings.offsets == "append" else "overwrite"
             cut = PowerCut(sync=(_sync_of(settings),), writes=(writes,))
             elapsed_s = (self.host.now_ns - self._began_ns) / 1e9
-            self._power_cut = self.host.power_cut(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
+            self._power_cut = self.host.cut_power(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
 
     def change(self, setting: str) -> None:
-        self.parameters = changed(self.parameters, setting)
+        self.parameters = with_change(self.parameters, setting)
         self.simulated = f"{self.simulated},{setting}"
         self.host.change(self.parameters)
 

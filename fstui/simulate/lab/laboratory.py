@@ -1,4 +1,4 @@
-"""The laboratory of this host: its kinds of storage, and how it is made, used and removed.
+"""Create, use and remove the laboratory of this host, and define its kinds of storage.
 
 The callers run functions that may hang in a child process.
 """
@@ -116,7 +116,7 @@ class Lab(Base, frozen=True, kw_only=True):
     """Device and inode of the directory."""
     volumes: tuple[LabVolume, ...] = msgspec.field(default=(), name="storages")
     complete: bool = False
-    """Whether all volumes were made and the removal of the laboratory has not begun."""
+    """Whether all volumes were created and the removal of the laboratory has not begun."""
 
     def mount_point(self, volume: LabVolume) -> str:
         return str(Path(self.directory, volume.name))
@@ -142,8 +142,8 @@ class NewLab(NamedTuple):
 
 
 def make(parent: str, name: str) -> NewLab:
-    """Make the laboratory in the new directory ``name`` of ``parent``. Raises Refused, OSError."""
-    directory = _new(parent, name)
+    """Create the laboratory in the new directory ``name`` of ``parent``. Raises Refused, OSError."""
+    directory = _check_new_directory(parent, name)
     run = secrets.token_hex(3)
     entry = ledger.enter(run, "lab", directory)
     try:
@@ -180,7 +180,7 @@ def current() -> Lab:
 
 
 def is_complete(entry: LedgerEntry) -> bool:
-    """Return whether students can use the laboratory: it was made since the last boot, completely, and not deleted."""
+    """Return whether the laboratory can be used: it was created since the last boot, completely, and not deleted."""
     lab = _read() if entry.kind == "lab" and ledger.is_of_this_boot(entry) else None
     if lab is None or lab.run != entry.run or not lab.complete:
         return False
@@ -204,7 +204,7 @@ def run(name: str, command: tuple[str, ...], environment: Mapping[str, str]) -> 
     lab = current()
     volume, variables = lab.find(name), dict(environment)
     if volume.kind == "preload":
-        variables["LD_PRELOAD"] = _library()
+        variables["LD_PRELOAD"] = _eatmydata_path()
     if volume.kind == "limited":
         kernel.join_cgroup(lab.run)
     try:
@@ -248,8 +248,8 @@ async def _remove(entry: LedgerEntry) -> None:
     await in_child(forget)
 
 
-def _new(parent: str, name: str) -> str:
-    """Return the path of the new directory. Raises Refused."""
+def _check_new_directory(parent: str, name: str) -> str:
+    """Return the path of the new directory. Raises Refused if no laboratory can be created there."""
     for entry in entries():
         command = "fstui lab remove" if is_complete(entry) else "fstui clean"
         raise Refused(f"There is a laboratory in {entry.what} already. '{command}' removes it")
@@ -272,7 +272,7 @@ def _build(lab: Lab, volume: LabVolume, directory_fd: int) -> None:
         os.mkdir(volume.name, dir_fd=directory_fd)
         point_fd = _open_directory(fds, volume.name, directory_fd)
         if volume.kind == "preload":
-            _library()
+            _eatmydata_path()
         if volume.kind == "memory":
             kernel.mount(kernel.mark(lab.run), point_fd, "tmpfs", f"size={SIZE_BYTES},mode=1777")
             return
@@ -282,7 +282,7 @@ def _build(lab: Lab, volume: LabVolume, directory_fd: int) -> None:
         image = kernel.make_ext4(backing_fd, volume.name, SIZE_BYTES)
         fds.callback(os.close, image)
         loop = kernel.attach(image, lab.run)
-        fds.callback(os.close, loop.fd)  # at that time the mount keeps the device
+        fds.callback(os.close, loop.fd)  # by then, the mount holds the device
         if volume.kind == "limited":
             kernel.make_cgroup(lab.run, loop.name, WRITES_PER_S)
         kernel.mount(f"/dev/{loop.name}", point_fd, "ext4", "barrier=0" if volume.kind == "barriers" else "")
@@ -310,7 +310,7 @@ def _open_directory(fds: ExitStack, name: str, parent_fd: int | None = None) -> 
     return fd
 
 
-def _library() -> str:
+def _eatmydata_path() -> str:
     libraries = sorted(path for pattern in _LIBRARIES for path in Path("/").glob(pattern.lstrip("/")))
     if not libraries:
         raise Refused("libeatmydata is missing: apt-get install libeatmydata1")

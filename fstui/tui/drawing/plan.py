@@ -151,7 +151,7 @@ def extent(offer: Offer, chosen: Choices) -> str:
     if offer.plan is None:
         return ""
     if isinstance(offer.plan, PowerCutPlan):
-        return f"{counted(len(offer.plan.ways), 'way')} × {counted(offer.plan.settings.writers, 'writer')}"
+        return f"{counted(len(offer.plan.combinations), 'way')} × {counted(offer.plan.settings.writers, 'writer')}"
     steps = [step for step in offer.plan.steps if not step.skip]
     lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
     sides = [len(chosen.values(offer.form, name)) for name in lists]

@@ -14,7 +14,7 @@ from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.powercut.plan import write_command
 from fstui.powercut.verification import CutDeclaration, read_file
-from fstui.powercut.writing import is_root
+from fstui.powercut.writing import is_on_root
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
@@ -94,7 +94,7 @@ class PowerCutScreen(BaseScreen):
         inventory = self.fstui.session.judged_filesystems().inventory
         of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
         command = write_command(self.directory, self._settings)
-        return command + (of_root if is_root(self._target, inventory) else "")
+        return command + (of_root if is_on_root(self._target, inventory) else "")
 
     @property
     def witness_command(self) -> str:
