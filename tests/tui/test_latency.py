@@ -90,12 +90,11 @@ def test_percentiles_and_references_are_at_the_right() -> None:
     assert names == ["max", "usual", "p99", "idle", "p90", "last", "p50"]
 
 
-def test_percentiles_of_one_row_share_a_label() -> None:
-    close = replace(LATENCY, p90=1.02 * MS, p99=1.04 * MS)
-    lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=21)
-    ladder = [line[80 - latency.LADDER_WIDTH :].split() for line in lines if "◂" in line]
-    assert [words[0] for words in ladder] == ["◂max", "◂p50–p99"]
-    assert ladder[1][1:] == ["1.0", "ms"]
+def test_each_percentile_has_its_own_time() -> None:
+    close = replace(LATENCY, p90=1.02 * MS, p99=1.3 * MS, max=1.5 * MS)
+    lines = drawn(LatencyView(seconds(1.0, (MS, 99), (19 * MS, 1)), latency=close), height=8)
+    labels = [line[80 - latency.LADDER_WIDTH :].split() for line in lines if "◂" in line]
+    assert labels == [["◂max", "1.5", "ms"], ["◂p99", "1.3", "ms"], ["◂p50–p90", "1.0", "ms"]]
 
 
 def test_a_logarithmic_axis_has_at_least_two_ticks() -> None:

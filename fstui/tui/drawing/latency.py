@@ -230,9 +230,9 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Styl
     """Return labels by row: percentiles and reference values. A label whose row is taken moves to a row nearby."""
     known = latency_map.percentiles(view.latency)
     marks = [mark for mark in view.marks if axis.holds(mark.ns)]
-    percentiles = _group_by_row(known, axis, rows)
+    percentiles = _join_equal(known)
     if len(percentiles) + len(marks) > rows:  # the first three matter most
-        percentiles = _group_by_row(known[:3], axis, rows)
+        percentiles = _join_equal(known[:3])
     chosen = sorted([*percentiles, *marks][:rows], key=lambda mark: mark.ns)
     places = [_row_of(axis, mark.ns, rows) for mark in chosen]
     for index in range(1, len(places)):
@@ -242,11 +242,11 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Styl
     return {row: _label(mark) for row, mark in zip(places, chosen, strict=True)}
 
 
-def _group_by_row(percentiles: Sequence[Mark], axis: LogScale, rows: int) -> list[Mark]:
-    """Join the percentiles that lie in one row: ``p50–p99``, with the time of the highest."""
+def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
+    """Join the percentiles that are shown as the same time: ``p50–p99 1.2 ms``."""
     rising = sorted(percentiles, key=lambda mark: _RISING.index(mark.name))
-    groups = [list(group) for _, group in groupby(rising, lambda mark: _row_of(axis, mark.ns, rows))]
-    return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[-1].ns) for group in groups]
+    groups = [list(group) for _, group in groupby(rising, lambda mark: duration_ns(mark.ns))]
+    return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[0].ns) for group in groups]
 
 
 def _label(mark: Mark) -> list[StyledText]:
