@@ -223,7 +223,7 @@ def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int
     file = None if request.installed else _file_to_copy(how["pyz"])
     job = _job_module().FleetJob(request, nodes, how["into"], file, lambda node, words: say(f"{node}: {words}"))
     signals = _Signals(job.fanout)
-    hosts = job.go()
+    hosts = job.run()
     asyncio.run(print_report(report.report_of(hosts), how["format_"], how["output"]))
     say(f"documents in {job.directory}: fstui fleet show {job.directory}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []

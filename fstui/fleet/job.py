@@ -20,10 +20,10 @@ FIND_TIMEOUT_S = 30.0
 """Time limit of the search for fstui.pyz. It is short, because copying starts when all hosts have answered."""
 _STOPPED = "stopped before fstui connected to it"
 _COMPLETE_EXITS = ("0", "1", "3", "129", "130", "143")
-"""Exit statuses of an fstui that has printed a complete document."""
+"""Exit statuses with which fstui has printed a complete document."""
 _MAX_PATH = 4096
 _RUN_ID = re.compile("[0-9a-z]{1,32}")
-"""The ids that ``clean`` accepts. An id comes from a document of the host, and a script uses it in a file name."""
+"""Valid run ids. An id comes from a document of the host, and the script of ``clean`` uses it in a file name."""
 
 
 class FleetJob:
@@ -44,7 +44,7 @@ class FleetJob:
         self._digest = _digest(file) if file else ""
         self.directory = results.create_directory(into)
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
-        self._places: dict[str, str] = {}
+        self._directories: dict[str, str] = {}
         """The directory with fstui.pyz on each host; empty if the host has fstui."""
         self._to_copy: list[str] = []
         self._began_s = time.monotonic()
@@ -58,11 +58,11 @@ class FleetJob:
         """The most bytes that fstui.pyz and its unpacked files still occupy on a host."""
         self.fanout = Fanout(request)
 
-    def go(self) -> Fleet:
+    def run(self) -> Fleet:
         """Perform the request on all hosts and save their documents in the directory. Raises OSError."""
         request, mark, digest = self._request, self._mark, self._digest
         if request.installed:
-            self._places = dict.fromkeys(self._nodes, "")
+            self._directories = dict.fromkeys(self._nodes, "")
         else:
             find_command = local_command(request, remote.find_script(request, mark, digest))
             timeout_s = min(FIND_TIMEOUT_S, request.timeout_s)
@@ -70,9 +70,9 @@ class FleetJob:
             copy_command = local_command(request, remote.receive_script(request, mark, digest), self._file)
             commands = dict.fromkeys(self._to_copy, copy_command)
             self.fanout.run(commands, self._on_copy_answer, timeout_s=request.timeout_s)
-        places = set(self._places.values())
+        places = set(self._directories.values())
         by_place = {place: local_command(request, remote.run_script(request, mark, digest, place)) for place in places}
-        commands = {node: by_place[place] for node, place in self._places.items()}
+        commands = {node: by_place[place] for node, place in self._directories.items()}
         self.fanout.run(commands, self._on_run_answer, timeout_s=request.timeout_s)
         return self._save_fleet()
 
@@ -91,9 +91,9 @@ class FleetJob:
         if trouble := ssh.trouble(answer, self._mark):
             self._fail(node, trouble)
         elif place.startswith("/") and len(place) < _MAX_PATH:
-            self._places[node] = place
+            self._directories[node] = place
         else:
-            self._fail(node, "its answer cannot be parsed")
+            self._fail(node, "its output cannot be parsed")
 
     def _on_run_answer(self, node: str, answer: SshResult) -> None:
         document = answer.document(self._mark)
@@ -106,7 +106,7 @@ class FleetJob:
         try:
             host_results = results_of(node, self._request.command, document)
         except Refused as refusal:
-            self._fail(node, f"its answer is not a document: {str(refusal)[:200]}")
+            self._fail(node, f"its output is not a document: {str(refusal)[:200]}")
             return
         results.save(self.directory, node, document)
         kib_left = answer.word(self._mark, "stays") or ""
@@ -141,7 +141,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
     def on_cleaned(node: str, answer: SshResult) -> None:
         trouble = ssh.trouble(answer, mark)
         if not trouble and answer.word(mark, "end") != "0":
-            trouble = "its answer was cut short"
+            trouble = "its output was cut short"
         if trouble:
             troubles[node] = trouble
         on_answer(node, trouble or "removed")
@@ -157,7 +157,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
 def _digest(file: Path) -> str:
     try:
         with file.open("rb") as content:
-            # the default is a file in the working directory, where another user may have put it (/tmp)
+            # the default is a file in the working directory; another user may have put it there
             if os.fstat(content.fileno()).st_uid not in (0, os.geteuid()):
                 raise Refused(f"--pyz {file}: it belongs to another user, and every host would run it. Copy it first")
             return hashlib.file_digest(content, "sha256").hexdigest()

@@ -34,7 +34,7 @@ SCHEMA = "fstui.fleet/1"
 ABOUT = "fleet.json"
 DEFAULT_NAME = "fstui-fleet-{:%Y%m%d-%H%M%S}"
 MAX_BYTES = 32 << 20
-"""Largest size of one document. The longest scenario makes one of a few MB."""
+"""Largest size of one document. The longest scenario produces a few MB."""
 PARTS = 5
 """A step is divided into this many parts of equal length, which show how much its rate varies."""
 _MAX_VALUE = 60
@@ -112,9 +112,9 @@ class About(Base, frozen=True, kw_only=True):
     elapsed_s: float = 0.0
     nodes: tuple[str, ...] = ()
     troubles: dict[str, str] = {}
-    """Why a host returned no document, by host."""
+    """By host: why it returned no document."""
     remarks: dict[str, str] = {}
-    """How the command of a host ended that returned a document but failed, by host."""
+    """By host: how its command ended, if it returned a document but failed."""
     fanout: int = 0
     """Number of hosts at a time; 0 in older documents."""
 
@@ -125,7 +125,7 @@ class Fleet(Base, frozen=True, kw_only=True):
 
 
 def create_directory(directory: Path | None) -> Path:
-    """Make a directory that only this user can read, or use an empty one. Raises Refused."""
+    """Create a directory that only this user can read, or use an empty one. Raises Refused."""
     directory = directory or Path(DEFAULT_NAME.format(datetime.now()))
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -135,7 +135,7 @@ def create_directory(directory: Path | None) -> Path:
         if any(directory.iterdir()):
             raise Refused(f"--into {directory}: it is not empty. Name a new directory")
     except OSError as error:
-        raise Refused(f"cannot make --into {directory}: {error.strerror}. Name another directory") from None
+        raise Refused(f"cannot create --into {directory}: {error.strerror}. Name another directory") from None
     return directory
 
 
@@ -153,7 +153,7 @@ def read(directory: Path) -> Fleet:
     try:
         about = msgspec.json.decode((directory / ABOUT).read_bytes(), type=About)
     except OSError as error:
-        raise Refused(f"{directory}: {ABOUT}: {error.strerror}. Name a directory that fstui fleet made") from None
+        raise Refused(f"{directory}: {ABOUT}: {error.strerror}. Name a directory that fstui fleet created") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise Refused(f"{directory / ABOUT}: {error}") from None
     if about.schema != SCHEMA:
@@ -175,7 +175,7 @@ def _results(directory: Path, about: About, troubles: dict[str, str]) -> Iterato
         except OSError as error:
             troubles[node] = f"{node}.json: {error.strerror}"
         except Refused as refusal:
-            troubles[node] = f"its answer is not a document: {refusal}"
+            troubles[node] = f"its output is not a document: {refusal}"
 
 
 def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ...]:

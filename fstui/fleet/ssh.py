@@ -32,15 +32,15 @@ OnAnswer = Callable[[str, "SshResult"], None]
 
 
 class SshResult(NamedTuple):
-    """The output and the end of one ssh. Lines from fstui's scripts begin with ``mark``."""
+    """The output and the exit status of one ssh process. Lines from fstui's scripts begin with ``mark``."""
 
     out: bytes
     err: bytes
     code: int | None
     """ssh's exit status; None: ssh did not end in time."""
     elapsed_s: float
-    has_flooded: bool = False
-    """The host returned too much, so the connection was closed."""
+    is_too_long: bool = False
+    """The output was too long, so the connection was closed."""
 
     def lines(self, mark: str) -> list[str]:
         prefix = f"{mark} ".encode()
@@ -114,13 +114,13 @@ class Fanout:
 
 
 class _Client(ExecClient):  # type: ignore[misc]
-    """One ssh. Its output is collected in pieces, because a line may be a whole document, or never end."""
+    """One ssh process. Its output is collected in pieces, because a line may be a whole document, or never end."""
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         self.began_s: float | None = None
         self._out, self._err = bytearray(), bytearray()
-        self._has_flooded = False
+        self._is_too_long = False
 
     def _start(self) -> Any:
         self.began_s = time.monotonic()
@@ -133,22 +133,22 @@ class _Client(ExecClient):  # type: ignore[misc]
             del self._err[:-_MAX_ERROR_BYTES]
             return
         self._out += data
-        if len(self._out) > MAX_BYTES and not self._has_flooded:
-            self._has_flooded = True
+        if len(self._out) > MAX_BYTES and not self._is_too_long:
+            self._is_too_long = True
             self.abort()
 
     def _close(self, abort: bool, timeout: bool) -> None:
         super()._close(abort, timeout)
-        has_ended = not timeout and (not abort or self._has_flooded)
+        has_ended = not timeout and (not abort or self._is_too_long)
         exit_code = self.popen.returncode if has_ended else None
         elapsed_s = time.monotonic() - (self.began_s or 0.0)
-        answer = SshResult(bytes(self._out), bytes(self._err), exit_code, elapsed_s, self._has_flooded)
+        answer = SshResult(bytes(self._out), bytes(self._err), exit_code, elapsed_s, self._is_too_long)
         self._out, self._err = bytearray(), bytearray()
         self.worker.on_answer(self.key, answer)
 
 
 class _Worker(ExecWorker):  # type: ignore[misc]
-    """One ssh for each host. The clients call ``on_answer`` directly, because ClusterShell's handlers are slow."""
+    """One ssh process per host. The clients call ``on_answer`` directly, because ClusterShell's handlers are slow."""
 
     SHELL_CLASS = _Client
     on_answer: OnAnswer
@@ -173,7 +173,7 @@ class _StopTimer(EventHandler):  # type: ignore[misc]
 
 def trouble(answer: SshResult, mark: str) -> str:
     """Return in one sentence why the host did not answer completely, or nothing if it did."""
-    if answer.has_flooded:
+    if answer.is_too_long:
         return f"it returned more than {size(MAX_BYTES)}, so the connection was closed"
     if answer.code is None and answer.word(mark, "begin") is None:
         return f"no answer within {seconds(answer.elapsed_s)}"
@@ -187,7 +187,7 @@ def trouble(answer: SshResult, mark: str) -> str:
 def _why_incomplete(answer: SshResult, mark: str) -> str:
     if answer.code == ssh.NO_CONNECTION:
         return "the connection broke while it ran"
-    return "" if answer.word(mark, "end") is not None else "the connection ended in the middle of its answer"
+    return "" if answer.word(mark, "end") is not None else "the connection ended in the middle of its output"
 
 
 def _why_not_started(answer: SshResult, mark: str) -> str:
@@ -196,7 +196,7 @@ def _why_not_started(answer: SshResult, mark: str) -> str:
         return message or f"no connection: {_last_message(answer.err) or 'ssh printed nothing'}"
     if answer.lines(mark):
         return ""
-    return f"it answers, but not as a shell does: {_last_message(answer.out + answer.err) or 'nothing'}"
+    return f"the script did not run there, ssh printed: {_last_message(answer.out + answer.err) or 'nothing'}"
 
 
 def refusal(answer: SshResult, mark: str) -> str:

@@ -19,7 +19,7 @@ MIN_WINDOWS = 6
 MIN_WAIT_SHARE, MIN_SYNC_MS = 0.2, 5.0
 """A slowdown counts only if syncs take at least this share of a program's time, and at least this long each."""
 SLOW_FACTOR, MIN_SLOW_MS = 5.0, 5.0
-"""A device became slow if its writes took this many times longer than otherwise, and at least this long."""
+"""A device became slow if its writes took this many times longer than at other times, and at least this long."""
 SLOW_DEVICE_MS, SLOW_DEVICE_S = 50.0, 2.0
 """A device that no traced program waited for is reported if its writes took this long for this time."""
 MAX_GAP_S = 10.0
@@ -34,7 +34,7 @@ MIN_CAUSE_SHARE = 0.3
 share of the time that the affected program waited."""
 MANY_SYNCS_PER_S = 10
 SYNC_RATE_FACTOR = 2.0
-"""A program whose syncs did not become this many times more frequent is not the cause."""
+"""A program may be the cause only if its syncs became this many times more frequent."""
 MEMORY_WAIT_SHARE = 0.2
 """Memory is the cause if processes waited for memory in at least this share of the time."""
 CPU_WAIT_SHARE = 0.9
@@ -129,8 +129,8 @@ def _waited_s(group: Sequence[Wait]) -> float:
 
 def _waits(records: Records) -> Iterator[Wait]:
     """Yield the stalls, and the windows in which all syncs of a program took far longer than in most others."""
-    # Every window contains a wait in progress, longer each time, until the wait ends. Yield only the longest of these,
-    # and none if the wait is a stall of the window in which it ends.
+    # A wait in progress is in every window until it ends, longer each time. Yield it only once: as the stall with which
+    # it ends, or else as it was in its last window.
     in_progress: dict[tuple[str, int, str], Wait] = {}
     for window in records.windows:
         previous, in_progress = in_progress, {}
@@ -289,7 +289,7 @@ def _overlap(second: Second, wait: Wait) -> bool:
 
 
 def _latency(seconds: Sequence[Second], device: str) -> _Latency | None:
-    """Return the latency of the device's writes. The time in which it completed nothing is the least latency."""
+    """Return the latency of the device's writes, which is at least the time in which it completed nothing."""
     samples = [(second, counters) for second in seconds for counters in second.devices if counters.device == device]
     stuck_ms = sum(second.elapsed_s * 1000 for second, counters in samples if counters.stuck)
     latencies_ms = [ms for _, counters in samples if (ms := counters.ms_per_write) is not None]
@@ -307,7 +307,7 @@ def _explain(facts: IncidentFacts) -> Explanation:
     if facts.median_ms is None:
         return Explanation("unknown", "the cause is not known, because no counters of its device were recorded")
     above = "so the time was spent above it, in the filesystem or in the program"
-    return Explanation("unknown", f"{facts.device} {_answered(facts)}, {above}")
+    return Explanation("unknown", f"{facts.device} {_writes_text(facts)}, {above}")
 
 
 def _no_device(facts: IncidentFacts) -> Explanation | None:
@@ -315,7 +315,9 @@ def _no_device(facts: IncidentFacts) -> Explanation | None:
     if row is None or row.below or not row.fstype:
         return None
     where = f" at {row.mount_point}" if row.mount_point else ""
-    return Explanation("filesystem", f"the {row.fstype} filesystem{where} did not answer: no block device is below it")
+    return Explanation(
+        "filesystem", f"the {row.fstype} filesystem{where} did not respond (no block device is below it)"
+    )
 
 
 def _short_of_memory(facts: IncidentFacts) -> Explanation | None:
@@ -335,8 +337,8 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
             most = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
             limited = next(row for row in facts.own_rows if limit in row.limits)
             group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "its cgroup"
-            answered = f"{facts.device or device} itself {_answered(facts)}"
-            return Explanation("io-limit", f"{group} may write at most {most} to {device} ({what}), while {answered}")
+            latency = f"{facts.device or device} itself {_writes_text(facts)}"
+            return Explanation("io-limit", f"{group} may write at most {most} to {device} ({what}), while {latency}")
     return None
 
 
@@ -344,15 +346,17 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
     own = facts.row.program if facts.row else ""
-    movers = _movers(facts.writing_windows)
-    writers = [mover for mover in movers if facts.devices.intersection(mover.devices)]
-    writer = max(writers, key=lambda mover: mover.written, default=None)
+    processes = _transfers(facts.writing_windows)
+    writers = [process for process in processes if facts.devices.intersection(process.devices)]
+    writer = max(writers, key=lambda process: process.written, default=None)
     if writer and _is_much(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
         is_itself = writer.program == own
         who = f"{own} itself" if is_itself else _label(writer)
         clause = f"{_latency_rose(facts)} while {who} wrote {_per_s(writer.written, writer, facts)}"
         return Explanation("itself" if is_itself else "writer", clause, None if is_itself else writer)
-    reader = max((mover for mover in movers if mover.program != own), key=lambda mover: mover.read, default=None)
+    reader = max(
+        (process for process in processes if process.program != own), key=lambda process: process.read, default=None
+    )
     if reader and _is_much(facts, reader.read, sum(counters.read_kib for counters in facts.counters)):
         clause = f"{_latency_rose(facts)} while {_label(reader)} read {_per_s(reader.read, reader, facts)}"
         return Explanation("reader", clause, reader)
@@ -381,12 +385,12 @@ def _discards(facts: IncidentFacts) -> Explanation | None:
     return Explanation("discards", f"{_latency_rose(facts)} while blocks were discarded: {amount} in {requests}")
 
 
-def _per_s(amount: int, mover: ProcessIo, facts: IncidentFacts) -> str:
-    """Return a rate over the windows in which the process was recorded, because it transferred much."""
+def _per_s(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
+    """Return the rate in the windows that recorded the process, which are those in which it transferred much."""
     active_s = sum(
         window.elapsed_s
         for window in facts.writing_windows
-        if any(process.pid == mover.pid for process in window.processes or ())
+        if any(recorded.pid == process.pid for recorded in window.processes or ())
     )
     return f"{size(amount / (active_s or 1.0))}/s"
 
@@ -433,7 +437,7 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     return Explanation("cpu", f"it waited for a CPU{host}, not for the disk")
 
 
-def _movers(windows: Sequence[Window]) -> list[ProcessIo]:
+def _transfers(windows: Sequence[Window]) -> list[ProcessIo]:
     """Return each recorded process with the bytes that it read and wrote in all windows."""
     totals: dict[int, ProcessIo] = {}
     for window in windows:
@@ -463,12 +467,12 @@ def _cgroup_name(cgroup: str) -> str:
     return cgroup.rpartition("/")[2] or cgroup
 
 
-def _answered(facts: IncidentFacts) -> str:
-    """``answered as usual (2.0 ms)``"""
+def _writes_text(facts: IncidentFacts) -> str:
+    """``completed writes as usual (2.0 ms)``"""
     latency = duration_ns((facts.median_ms or 0.0) * 1e6)
     if facts.median_ms is None:
         return "completed no writes"
-    return f"answered in {latency}" if facts.typical_ms is None else f"answered as usual ({latency})"
+    return f"completed writes in {latency}" if facts.typical_ms is None else f"completed writes as usual ({latency})"
 
 
 def pressure(seconds: Sequence[Second], index: int) -> float | None:
@@ -484,7 +488,7 @@ def longest_wait(windows: Iterable[Window]) -> RecordedWait | None:
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
-    """Return the rows of a timeline. ``width_s``: of each row; None for a width that makes at most MAX_BUCKETS rows."""
+    """Return the rows of a timeline. ``width_s``: per row; None for the smallest with at most MAX_BUCKETS rows."""
     fitting_s = (width for width in _ROW_WIDTHS_S if (end - start) / width <= MAX_BUCKETS)
     width = width_s or next(fitting_s, _ROW_WIDTHS_S[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)

@@ -123,7 +123,7 @@ class AtRisk(Base, frozen=True, kw_only=True):
     not_covered: dict[str, int] = {}
     """By filesystem type: how many descriptors are open for writing on such filesystems and were not examined."""
     unreadable: int = 0
-    """Processes that may not be examined."""
+    """Processes that fstui is not permitted to examine."""
     seconds_per_round: Amount = 1.0
     """Time in which every file is examined once."""
     names_recorded: bool = False

@@ -22,7 +22,7 @@ def local_time() -> datetime:
 
 
 def hint_for(word: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins like this or is similar."""
+    """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins with it or is similar."""
     from difflib import get_close_matches  # noqa: PLC0415  imported only after a typo
 
     names = list(known)

@@ -32,7 +32,7 @@ class GuestDisk(Base, frozen=True, kw_only=True):
     reason: str = msgspec.field(default="", name="because")
     """The settings that decide what happens to a flush, or why that is unknown."""
     mount_point: str | None = None
-    """The mount point here of the filesystem that holds the image; None if there is none, or it was not found."""
+    """The mount point on this host of the filesystem that holds the image; None if none was found."""
     device: str | None = None
     """The kernel name of the block device that is the image."""
 

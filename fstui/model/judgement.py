@@ -51,11 +51,11 @@ class Finding(Base, frozen=True, kw_only=True):
 
 
 class Speed(Base, frozen=True, kw_only=True):
-    """Whether the storage is slow. This answer and the verdict do not influence each other."""
+    """Whether the storage is slow. This answer does not affect the verdict."""
 
     answer: Answer = "unknown"
     yardstick: str = ""
-    """What the rate was compared with: ``53 published rates for SSDs``, ``5 earlier runs``; empty if with nothing."""
+    """What the rate was compared with: ``53 published rates for SSDs``, ``5 earlier runs``; may be empty."""
     title: str = ""
     """Short, with its number. Empty in documents from before fstui judged the speed."""
     sentence: str = ""

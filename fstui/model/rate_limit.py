@@ -6,7 +6,7 @@ from fstui.model.base import Base, Count
 
 
 class RateLimit(Base, frozen=True, kw_only=True):
-    """False if nothing is limited. Rates measured under a limit do not show how fast the storage is."""
+    """The limits of a run; false if there are none. Rates measured under a limit do not show the storage's speed."""
 
     bytes_per_s: Count | None = None
     """The most that probes write per second, including their files (``--max-rate``). Metadata comes on top."""

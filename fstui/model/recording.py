@@ -17,8 +17,8 @@ SCHEMA = "fstui.what-happened/1"
 Cause = Literal[
     "filesystem", "io-limit", "discards", "device", "writer", "syncs", "reader", "itself", "memory", "cpu", "unknown"
 ]
-"""Why programs waited. filesystem: a filesystem without a block device (FUSE, NFS) did not answer; io-limit: a limit of
-their cgroup; device: the device became slow by itself; writer, syncs, reader: another program wrote, synced or read;
+"""Why programs waited. filesystem: a filesystem without a block device (FUSE, NFS) did not respond; io-limit: a limit
+of their cgroup; device: the device became slow by itself; writer, syncs, reader: another program wrote, synced or read;
 itself: the program wrote much itself; memory, cpu: there was too little memory or CPU time."""
 
 
@@ -241,7 +241,7 @@ class WhatHappened(Base, frozen=True, kw_only=True):
 
 
 def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bool:
-    """Return whether a part of the period is not in the recording. Its last minute may not be written yet."""
+    """Return whether a part of the period is not recorded. The last minute may not have been written yet."""
     return period[0] < recorded[0] or period[1] > recorded[1] + 60
 
 

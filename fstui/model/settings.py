@@ -49,7 +49,7 @@ class CommitSettings(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A time in which a program completed nothing. It is long enough for ten operations at the usual rate."""
+    """A time in which a program completed nothing, although it usually completes ten or more operations."""
 
     start_s: float
     end_s: float

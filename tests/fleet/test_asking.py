@@ -37,7 +37,7 @@ TROUBLES = {
     "password1": "fstui does not ask for a password",
     "gone1": "no sshd listens there",
     "dropped1": "its sshd ends the connection at once: too many connections start there (MaxStartups)",
-    "menu1": "it answers, but not as a shell does: Welcome to the appliance. 1) status 2) reboot",
+    "menu1": "the script did not run there, ssh printed: Welcome to the appliance. 1) status 2) reboot",
     "flood1": "it returned more than 32.0 MiB",
 }
 
@@ -76,8 +76,8 @@ def test_each_failing_host_has_a_reason(fleet: Fleet, installed: str) -> None:
     [
         pytest.param("echo 'fstui: /srv is full' >&2; exit 2", "/srv is full (exit 2)", id="refused"),
         pytest.param('echo \'{"schema": "fstui.run/9"}\'', "its schema is 'fstui.run/9'", id="of another version"),
-        pytest.param("echo '[[[['", "its answer is not a document", id="broken"),
-        pytest.param("kill -9 $PPID", "the connection ended in the middle of its answer", id="broken off"),
+        pytest.param("echo '[[[['", "its output is not a document", id="broken"),
+        pytest.param("kill -9 $PPID", "the connection ended in the middle of its output", id="broken off"),
     ],
 )
 def test_an_answer_without_a_document_has_a_reason(fleet: Fleet, tmp_path: Path, script: str, words: str) -> None:
@@ -112,9 +112,9 @@ def test_hosts_have_a_time_limit(fleet: Fleet, installed: str, tmp_path: Path) -
 
 def test_forged_answers_are_refused(fleet: Fleet, carried: tuple[str, ...]) -> None:
     done = fleet(*run(*carried, "--nodes", "forger1"))
-    assert done.returncode == 1 and "forger1: its answer cannot be parsed" in done.stdout
+    assert done.returncode == 1 and "forger1: its output cannot be parsed" in done.stdout
     cleaned = fleet("clean", "out", *carried[-2:])
-    assert (cleaned.returncode, cleaned.stderr) == (1, "forger1: its answer was cut short\n")
+    assert (cleaned.returncode, cleaned.stderr) == (1, "forger1: its output was cut short\n")
 
 
 def test_a_missing_or_damaged_file_is_carried(fleet: Fleet, carried: tuple[str, ...], tmp_path: Path) -> None:

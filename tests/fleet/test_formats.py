@@ -160,7 +160,7 @@ def test_a_directory_that_is_not_empty_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "fleet.json: No such file or directory. Name a directory that fstui fleet made"),
+        (None, "fleet.json: No such file or directory. Name a directory that fstui fleet created"),
         ("{", "fleet.json: Input data was truncated"),
         ('{"command": "run", "schema": "fstui.fleet/9"}', "its schema is 'fstui.fleet/9', not 'fstui.fleet/1'"),
     ],
@@ -187,10 +187,10 @@ def test_documents_that_cannot_be_read_have_a_reason(tmp_path: Path) -> None:
     assert found.about.troubles == {
         "silent": "why",
         "gone": "gone.json: No such file or directory",
-        "huge": "its answer is not a document: it is larger than any document",
+        "huge": "its output is not a document: it is larger than any document",
         "broken": found.about.troubles["broken"],
     }
-    assert found.about.troubles["broken"].startswith("its answer is not a document: ")
+    assert found.about.troubles["broken"].startswith("its output is not a document: ")
 
 
 @pytest.mark.parametrize(("fanout", "warned"), [(64, True), (1, False)])

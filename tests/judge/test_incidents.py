@@ -121,7 +121,7 @@ NOWHERE = stalled(device="", below=(), call="sync", file="")
             "io-limit",
             "cgroup etcd.service may write at most 10 writes/s to vda (wiops)",
         ),
-        (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not answer"),
+        (quiet, waiting(HANGING), "filesystem", "the fuse.sshfs filesystem at /srv/remote did not respond"),
         (quiet, waiting(NOWHERE), "unknown", "in sync of all filesystems; the cause is not known"),
         (SLOW, quiet, "device", "no program was seen to wait for a sync"),
         (BUSY, waiting(stalled()), "unknown", "its threads had a CPU, though others waited for one ("),
