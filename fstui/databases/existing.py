@@ -17,7 +17,7 @@ from fstui.measure.children import in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
-from fstui.state.ledger import record_in_child, strike_out_in_child
+from fstui.state.ledger import delete_entry_in_child, write_entry_in_child
 
 Result = TypeVar("Result")
 MARKER_TABLE = "made_by_fstui"
@@ -117,7 +117,7 @@ class Existing:
         own = replace(maintenance, database=name)
         # the entry without the password is enough to drop the database by hand
         stored = msgspec.json.encode(replace(own, password="")).decode()
-        entry = await record_in_child(run_id, "database", stored)
+        entry = await write_entry_in_child(run_id, "database", stored)
         with _hints(maintenance):
             try:
                 facts = await read_facts(
@@ -125,7 +125,7 @@ class Existing:
                 )
                 await _create_database(sysbench, maintenance, name)
             except BaseException:
-                await strike_out_in_child(entry)
+                await delete_entry_in_child(entry)
                 raise
             try:
                 for statement in _TRIAL_STATEMENTS:  # each with its own timeout, because a table takes many syncs
@@ -172,7 +172,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
         await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}"])
     except DatabaseError as error:
         return f"{what} was not dropped: {error}"
-    await strike_out_in_child(entry)
+    await delete_entry_in_child(entry)
     return None
 
 

@@ -12,7 +12,7 @@ from fstui.databases.sql import address
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
 from fstui.state import ledger
-from fstui.state.ledger import strike_out_in_child
+from fstui.state.ledger import delete_entry_in_child
 from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
 from fstui.trace import child as tracing
 
@@ -66,7 +66,7 @@ async def _remove_run_directory(entry: ledger.LedgerEntry) -> str | None:
     directory = msgspec.structs.replace(entry, kind="directory", what=str(Path(entry.what).parent))
     problem = await remove_left_behind(directory)
     if problem is None:
-        await strike_out_in_child(entry)
+        await delete_entry_in_child(entry)
     return problem
 
 

@@ -28,7 +28,7 @@ from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 from fstui.state import ledger
-from fstui.state.ledger import record_in_child, strike_out_if_gone
+from fstui.state.ledger import delete_entry_if_gone, write_entry_in_child
 from fstui.state.workspace import HeldDirectory
 
 START_TIMEOUT_S, END_TIMEOUT_S = 90.0, 15.0
@@ -66,7 +66,7 @@ class _Keeper(NamedTuple):
             self.child.abandon()
             return time.monotonic() - start
         if not self.recording_entry.cancelled() and self.recording_entry.exception() is None:
-            await strike_out_if_gone(self.recording_entry.result())
+            await delete_entry_if_gone(self.recording_entry.result())
         return None
 
 
@@ -95,7 +95,7 @@ class Throwaway:
     ) -> Throwaway:
         """Start the keeper, call ``on_start`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
-        recording = asyncio.ensure_future(record_in_child(run_id, "server", f"{workspace.path}/{name}"))
+        recording = asyncio.ensure_future(write_entry_in_child(run_id, "server", f"{workspace.path}/{name}"))
         try:
             keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), recording)
         except BaseException:
@@ -196,8 +196,8 @@ class Throwaway:
             return None
         status = message.get("ended", 0)
         how = f"signal {-status}" if status < 0 else f"status {status}"
-        complaint = f": {message['complaint']}" if message.get("complaint") else ""
-        return f"{self._program.title} ended by itself ({how}){complaint}"
+        last_error = f": {message['last_error']}" if message.get("last_error") else ""
+        return f"{self._program.title} ended by itself ({how}){last_error}"
 
     async def stop(self) -> str | None:
         """Stop the server and remove its data. Return None, or a sentence saying that the server did not end."""

@@ -157,11 +157,11 @@ class Child:
             await asyncio.sleep(_EXIT_POLL_S)
         return status
 
-    async def read_answer(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
+    async def read_reply(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
         """Return the next line of the child's output. Raises NoAnswer as ``_wait_for`` does."""
         return await _wait_for(self, self.read_line(), timeout_s, where, disk)
 
-    async def read_answers(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
+    async def read_replies(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
         """Yield the lines of the child as they arrive, until it ends. Raises NoAnswer as ``_wait_for`` does."""
         incomplete = b""
         while data := await _wait_for(self, self._stdout.read(_READ_BYTES), timeout_s, where, disk):
@@ -206,12 +206,12 @@ async def _call(search_path: list[str], function: object, arguments: object, tim
         # two pickles, because the function can be unpickled only after the search path is set
         child.send_bytes(pickle.dumps(search_path) + pickle.dumps((function, arguments)))
         child.hang_up()
-        answer = await _wait_for(child, child.read_all(), timeout_s, where)
+        output = await _wait_for(child, child.read_all(), timeout_s, where)
         await child.reap(_EXIT_TIMEOUT_S)
     finally:
         child.abandon()
     try:
-        succeeded, result = pickle.loads(answer)
+        succeeded, result = pickle.loads(output)
     except (EOFError, pickle.UnpicklingError):
         raise ChildProcessError(errno.ECHILD, "the child process was killed") from None
     if not succeeded:

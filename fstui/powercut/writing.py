@@ -19,7 +19,7 @@ from fstui.powercut.log import Ending
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger
-from fstui.state.ledger import record_in_child
+from fstui.state.ledger import write_entry_in_child
 from fstui.state.workspace import remove_left_behind
 
 _END_TIMEOUT_S = 6.0
@@ -69,7 +69,7 @@ class WriterProcess:
         """Record the directory in the ledger and start the writer. Raises Refused, OSError."""
         try:
             mount_point = cut.header.target.mount_point
-            entry = await record_in_child(cut.header.run, "directory", cut.header.directory, mount_point)
+            entry = await write_entry_in_child(cut.header.run, "directory", cut.header.directory, mount_point)
         except OSError as error:
             raise Refused(f"{error.filename}: {error.strerror}. Set XDG_STATE_HOME to another directory.") from None
         child = await Child.start("powercut.writer", read_from="stderr")

@@ -116,7 +116,7 @@ async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bo
     name = entry_path = None
     if os.geteuid() == 0:
         name = secrets.token_hex(3)
-        entry_path = str(ledger.path_of(await ledger.record_in_child(name, "trace", instance_path(name))))
+        entry_path = str(ledger.path_of(await ledger.write_entry_in_child(name, "trace", instance_path(name))))
     settings = {
         "directory": directory, "max_bytes": max_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
         "entry": entry_path, "version": __version__,

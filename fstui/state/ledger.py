@@ -67,7 +67,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
     directory was moved or removed."""
 
 
-def enter(
+def write_entry(
     run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = ""
 ) -> LedgerEntry:
     """Write an entry and sync it, before the thing is created. Raises OSError; then the thing must not be created.
@@ -98,28 +98,28 @@ def enter(
     return entry
 
 
-async def record_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
+async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
     """Write an entry in a child process. Raises OSError; then the thing must not be created.
 
     If the task is cancelled, remove the entry again, because the caller then never creates the thing.
     """
-    enter_entry = partial(enter, run, kind, what, mount_point, pid=os.getpid(), device=device)
-    task = asyncio.ensure_future(in_child(enter_entry, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
+    write = partial(write_entry, run, kind, what, mount_point, pid=os.getpid(), device=device)
+    task = asyncio.ensure_future(in_child(write, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
         if not task.cancelled() and task.exception() is None:
-            await strike_out_in_child(task.result())
+            await delete_entry_in_child(task.result())
         raise
     except NoAnswer as problem:
         raise OSError(errno.ETIMEDOUT, problem.reason, str(paths.ledger_dir())) from None
 
 
-async def strike_out_in_child(entry: LedgerEntry) -> None:
+async def delete_entry_in_child(entry: LedgerEntry) -> None:
     """Remove the entry of a thing that is gone, in a child process. An entry that remains does no harm."""
     with suppress(OSError, NoAnswer):
-        await in_child(strike_out, entry, timeout_s=_CHILD_TIMEOUT_S)
+        await in_child(delete_entry, entry, timeout_s=_CHILD_TIMEOUT_S)
 
 
 async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
@@ -132,17 +132,17 @@ async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
         return f"{entry.what}: not removed: {refusal}"
     except OSError as error:
         return f"{entry.what}: not removed: {error.strerror or error}"
-    await strike_out_in_child(entry)
+    await delete_entry_in_child(entry)
     return None
 
 
-async def strike_out_if_gone(entry: LedgerEntry) -> None:
+async def delete_entry_if_gone(entry: LedgerEntry) -> None:
     with suppress(OSError, NoAnswer):
         if not await in_child(os.path.lexists, entry.what, timeout_s=_CHILD_TIMEOUT_S, where=entry.what):
-            await strike_out_in_child(entry)
+            await delete_entry_in_child(entry)
 
 
-def strike_out(entry: LedgerEntry) -> None:
+def delete_entry(entry: LedgerEntry) -> None:
     """Remove an entry if it still exists. Raises OSError."""
     directory = paths.ledger_dir()
     with suppress(FileNotFoundError):

@@ -32,7 +32,7 @@ RESERVE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""
 SMALL_RUN_BYTES, SMALL_RUN_RESERVE_BYTES = 2 << 20, 64 << 20
 """A run that uses at most SMALL_RUN_BYTES, such as a check, has to leave only SMALL_RUN_RESERVE_BYTES free."""
-_ANSWER_TIMEOUT_S = 10.0
+_REPLY_TIMEOUT_S = 10.0
 _REMOVE_TIMEOUT_S = 15.0
 _FSID_FROM_UUID = frozenset({"ext2", "ext3", "ext4", "btrfs", "zfs"})
 """Filesystems whose f_fsid stays the same when their device number changes."""
@@ -82,7 +82,7 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     """
     try:
         helper = "measure.helpers.directory.inspect"
-        answer = await call_helper(helper, directory, timeout_s=_ANSWER_TIMEOUT_S, where=directory)
+        reply = await call_helper(helper, directory, timeout_s=_REPLY_TIMEOUT_S, where=directory)
     except NoAnswer as problem:
         raise NotInspected(f"{problem}. Nothing was written.") from None
     except ChildProcessError as killed:
@@ -91,25 +91,25 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
         raise Refused(
             f"{directory}: {error.strerror}. {_STOPPED_HINT if error.errno == errno.EIO else _NAME_ANOTHER_HINT}"
         ) from None
-    if not answer["directory"]:
+    if not reply["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
-    space = Space.from_statvfs(answer["total_bytes"], answer["free_bytes"], answer["block_bytes"])
-    return TargetDirectory(answer["path"], space, _why_refused(directory, answer, trusting), answer["fsid"])
+    space = Space.from_statvfs(reply["total_bytes"], reply["free_bytes"], reply["block_bytes"])
+    return TargetDirectory(reply["path"], space, _why_refused(directory, reply, trusting), reply["fsid"])
 
 
-def _why_refused(directory: str, answer: dict[str, Any], trusting: bool) -> str | None:
-    if answer["read_only"]:
+def _why_refused(directory: str, reply: dict[str, Any], trusting: bool) -> str | None:
+    if reply["read_only"]:
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
-    if not answer["writable"] and os.geteuid() == 0:
+    if not reply["writable"] and os.geteuid() == 0:
         return (
             f"{directory} is not writable by root: it is immutable (lsattr -d), or its NFS server maps root to "
             "nobody. Name another directory on the same mount."
         )
-    if not answer["writable"]:
+    if not reply["writable"]:
         return f"{directory} is not writable by this user. Name a directory of yours on the same mount, or use sudo."
-    if answer["renamers"] and not trusting:
+    if reply["renamers"] and not trusting:
         return (
-            f"{directory}: {answer['renamers']}, could replace what root writes there. Name a directory on the same "
+            f"{directory}: {reply['renamers']}, could replace what root writes there. Name a directory on the same "
             "mount that only root can change, or run fstui as that user. If you trust them, add --trust-dir."
         )
     return None
@@ -159,13 +159,11 @@ class RunDirectory:
 
 
 class Workspace(RunDirectory):
-    def __init__(
-        self, held: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, answer: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, held: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, reply: Mapping[str, Any]) -> None:
         super().__init__(held)
-        self.dio_alignment = answer["dio_alignment"]
-        self.untorn_bytes = answer["untorn_bytes"]
-        self.file_flags = answer["file_flags"]
+        self.dio_alignment = reply["dio_alignment"]
+        self.untorn_bytes = reply["untorn_bytes"]
+        self.file_flags = reply["file_flags"]
         self._keeper = keeper
         self._entry = entry
 
@@ -174,7 +172,7 @@ class Workspace(RunDirectory):
         """Create ``.fstui-<run id>`` in ``directory``. Raises Refused."""
         path = str(Path(directory) / (PREFIX + run_id))
         try:
-            entry = await ledger.record_in_child(run_id, "directory", path, *_mount_of(path))
+            entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
                 f"{error.filename}: {error.strerror}. fstui records what it makes there before it makes it. "
@@ -183,15 +181,15 @@ class Workspace(RunDirectory):
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
         keeper.send(json.dumps(path))
         try:
-            answer = json.loads(await keeper.read_answer(_ANSWER_TIMEOUT_S, path, disk="target") or b"{}")
+            reply = json.loads(await keeper.read_reply(_REPLY_TIMEOUT_S, path, disk="target") or b"{}")
         except NoAnswer:
             keeper.abandon()
             raise
-        if not answer.get("ready"):
+        if not reply.get("ready"):
             await keeper.reap(1.0)
-            await _discard_entry(entry, answer)
-            raise Refused(f"Cannot make {path}: {answer.get('error', 'its helper process ended')}.")
-        return cls(HeldDirectory(path, *answer["identity"]), keeper, entry, answer)
+            await _discard_entry(entry, reply)
+            raise Refused(f"Cannot make {path}: {reply.get('error', 'its helper process ended')}.")
+        return cls(HeldDirectory(path, *reply["identity"]), keeper, entry, reply)
 
     @classmethod
     async def create_temporary(cls) -> Workspace:
@@ -205,28 +203,28 @@ class Workspace(RunDirectory):
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
         try:
-            answer = json.loads(await self._keeper.read_answer(timeout_s, self.held.path, disk="target") or b"{}")
+            reply = json.loads(await self._keeper.read_reply(timeout_s, self.held.path, disk="target") or b"{}")
         except NoAnswer as problem:
             self._keeper.abandon()
             hint = "It will be removed when it answers, or by 'fstui clean'"
             return f"{self.held.path}: not removed, because it {problem.reason}. {hint}"
         await self._keeper.end(1.0, disk="home")
-        if answer.get("removed"):  # the keeper has also removed the entry
+        if reply.get("removed"):  # the keeper has also removed the entry
             return None
-        if "error" in answer:
-            why = " (the filesystem has stopped: see dmesg)" if answer["errno"] == errno.EIO else ""
-            return f"{self.held.path}: not removed: {answer['error']}{why}; 'fstui clean' tries again"
+        if "error" in reply:
+            why = " (the filesystem has stopped: see dmesg)" if reply["errno"] == errno.EIO else ""
+            return f"{self.held.path}: not removed: {reply['error']}{why}; 'fstui clean' tries again"
         return await remove_left_behind(self._entry)  # the keeper itself was killed
 
 
-async def _discard_entry(entry: ledger.LedgerEntry, answer: dict[str, Any]) -> None:
+async def _discard_entry(entry: ledger.LedgerEntry, reply: dict[str, Any]) -> None:
     """Remove the entry of a directory that could not be created.
 
     If the path existed before, only the entry is removed. Otherwise the keeper may have created the directory before it
     was killed, so the directory is removed as well.
     """
-    if answer.get("errno") == errno.EEXIST:
-        await ledger.strike_out_in_child(entry)
+    if reply.get("errno") == errno.EEXIST:
+        await ledger.delete_entry_in_child(entry)
     else:
         await remove_left_behind(entry)
 

@@ -14,7 +14,7 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import count, counted, rate, seconds, size
 from fstui.model.storage import Target
 from fstui.state import ledger
-from fstui.state.ledger import record_in_child
+from fstui.state.ledger import write_entry_in_child
 from fstui.trace.child import READY_TIMEOUT_S, WatchingChild, check_process, device_number, instance_path
 
 
@@ -32,7 +32,7 @@ class AtRiskChild(WatchingChild):
         child = await Child.start("trace.reader.at_risk")
         if os.geteuid() == 0:
             try:
-                entry = await record_in_child(name, "trace", instance_path(name))
+                entry = await write_entry_in_child(name, "trace", instance_path(name))
             except (
                 OSError,
                 Refused,

@@ -23,7 +23,7 @@ from fstui.model.errors import Refused
 from fstui.model.storage import Target
 from fstui.model.watch import LostWrite, WatchCounts
 from fstui.state import ledger
-from fstui.state.ledger import record_in_child
+from fstui.state.ledger import write_entry_in_child
 from fstui.storage.layers import kind
 from fstui.storage.mounts import mount_of_path
 
@@ -62,7 +62,7 @@ class TracingChild:
             raise Untraceable("only root may trace the kernel")
         try:
             child = await Child.start(module)
-            entry = await record_in_child(name, "trace", instance_path(name))
+            entry = await write_entry_in_child(name, "trace", instance_path(name))
         except OSError as error:  # the child ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         program = cls(child, entry)
@@ -86,7 +86,7 @@ class TracingChild:
     async def _read_reply(self, timeout_s: float) -> dict[str, Any]:
         """Return the next line of the program. If none arrives, return ``{"error": …}`` with the reason."""
         try:
-            line = await self._child.read_answer(timeout_s, TRACE, "home")
+            line = await self._child.read_reply(timeout_s, TRACE, "home")
         except NoAnswer as problem:
             return {"error": str(problem)}
         reply: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
@@ -124,7 +124,7 @@ class WatchingChild(TracingChild):
 
     async def _lines(self) -> AsyncIterator[dict[str, Any]]:
         with contextlib.suppress(NoAnswer):
-            while line := await self._child.read_answer(LINE_TIMEOUT_S, TRACE, "home"):
+            while line := await self._child.read_reply(LINE_TIMEOUT_S, TRACE, "home"):
                 yield json.loads(line)
 
 

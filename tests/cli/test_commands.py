@@ -252,7 +252,7 @@ def test_a_medium_without_references_is_named(fstui: Fstui) -> None:
 
 def abandon(what: Path) -> None:
     """An entry in the ledger as a killed fstui leaves it."""
-    program = "import sys; from fstui.state import ledger; ledger.enter('dead01', 'directory', sys.argv[1])"
+    program = "import sys; from fstui.state import ledger; ledger.write_entry('dead01', 'directory', sys.argv[1])"
     subprocess.run([command()[0], "-c", program, str(what)], check=True)
 
 
@@ -289,7 +289,7 @@ def test_no_program_of_the_current_directory_is_run(tmp_path: Path, target: Path
 
 
 def test_clean_names_other_hosts_that_share_the_ledger(fstui: Fstui, target: Path) -> None:
-    entry = ledger.enter("other1", "directory", str(target / ".fstui-other1"))
+    entry = ledger.write_entry("other1", "directory", str(target / ".fstui-other1"))
     path = ledger.path_of(entry)
     elsewhere = {"host": "db8", "boot": "another", "machine": "1" * 32}
     path.write_text(json.dumps(json.loads(path.read_text()) | elsewhere))

@@ -245,13 +245,13 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
             await servers.ask(server, "CREATE DATABASE fstui_dead", "CREATE DATABASE fstui_living")
             await servers.ask(server, "CREATE TABLE fstui_living.precious (id INTEGER)")
             existing = replace(server.connection, database="fstui_living")
-            planted = ledger.enter("living", kind="database", what=msgspec.json.encode(existing).decode())
+            planted = ledger.write_entry("living", kind="database", what=msgspec.json.encode(existing).decode())
             assert "was not dropped: it holds tables" in (await leftovers.remove(planted) or "")
             renamed = replace(planted, run="dead")
             assert "left alone" in (await leftovers.remove(renamed) or "")
-            ledger.strike_out(planted)
+            ledger.delete_entry(planted)
             left = replace(server.connection, database="fstui_dead")
-            entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(left).decode())
+            entry = ledger.write_entry("dead", kind="database", what=msgspec.json.encode(left).decode())
             assert leftovers.label(entry) == f"database fstui_dead on socket {server.connection.socket}"
             assert await leftovers.remove(entry) is None
             names = {name for (name,) in await servers.ask(server, "SHOW DATABASES")}
@@ -262,7 +262,7 @@ async def test_only_the_database_of_a_killed_run_is_dropped(workshop: Path) -> N
 async def test_database_on_a_silent_server_stays_in_the_ledger(workshop: Path) -> None:
     servers.needed("mariadb")
     nobody = {"driver": "mysql", "socket": str(workshop / "none"), "user": "app", "database": "fstui_dead"}
-    entry = ledger.enter("dead", kind="database", what=msgspec.json.encode(nobody).decode())
+    entry = ledger.write_entry("dead", kind="database", what=msgspec.json.encode(nobody).decode())
     sentence = await leftovers.remove(entry)
     assert sentence and "fstui_dead" in sentence and "was not dropped" in sentence
     assert entry in ledger.entries()

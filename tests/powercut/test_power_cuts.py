@@ -69,8 +69,8 @@ def test_saved_runs_are_read_once_for_many_cuts(monkeypatch: pytest.MonkeyPatch)
     gone = subprocess.Popen(["true"])
     gone.wait()
     for number in range(30):
-        ledger.enter(f"c{number}", "directory", f"/srv/{PREFIX}c{number}", pid=gone.pid)
-    ledger.enter("r", "directory", "/srv/.fstui-r", pid=gone.pid)
+        ledger.write_entry(f"c{number}", "directory", f"/srv/{PREFIX}c{number}", pid=gone.pid)
+    ledger.write_entry("r", "directory", "/srv/.fstui-r", pid=gone.pid)
     read = []
 
     def verified_cuts() -> Iterator[power_cuts.VerifiedCut]:

@@ -176,7 +176,7 @@ def clear(directory: Path) -> None:
     """Remove what was made there, complete or not, before the next try."""
     for entry in laboratory.entries():
         kernel.remove(entry.run)
-        ledger.strike_out(entry)
+        ledger.delete_entry(entry)
     for each in directory.iterdir():
         if each.is_dir() and not each.is_symlink() and any(each.iterdir()):
             shutil.rmtree(each, ignore_errors=True)

@@ -33,7 +33,7 @@ async def test_saved_data_is_read_at_once() -> None:
     user_data.declare(identity, Declaration(medium="hdd-7200"))
     files.create_private_directory(paths.config_dir())
     (paths.config_dir() / "keys.toml").write_text('"storage.sort" = "s"')
-    entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)
+    entry = ledger.write_entry("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1", pid=1)
     session = Session(ReplayMachine(RUN, pace=0.0))
     before = await session.read_saved()
     assert before.keys == {"storage.sort": "s"} and not before.keys_error

@@ -13,7 +13,7 @@ import pytest
 from fstui.state import files, ledger, paths
 from tests.real.processes import eventually
 
-ENTER = "import sys; from fstui.state import ledger; ledger.enter('run1', 'directory', '/srv/.fstui-run1'); "
+ENTER = "import sys; from fstui.state import ledger; ledger.write_entry('run1', 'directory', '/srv/.fstui-run1'); "
 
 
 def enter_in_another_process(then: str) -> subprocess.Popen[str]:
@@ -33,12 +33,12 @@ def rewrite(**changed: object) -> None:
 
 
 def test_an_entry_exists_until_it_is_struck_out() -> None:
-    entry = ledger.enter("run1", "directory", "/srv/.fstui-run1")
+    entry = ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
     assert ledger.entries() == [entry]
     assert (entry.run, entry.kind, entry.what, entry.pid) == ("run1", "directory", "/srv/.fstui-run1", os.getpid())
-    ledger.strike_out(entry)
+    ledger.delete_entry(entry)
     assert ledger.entries() == []
-    ledger.strike_out(entry)
+    ledger.delete_entry(entry)
 
 
 def test_entries_of_a_running_process_are_not_stale() -> None:
@@ -68,7 +68,7 @@ def test_entries_of_a_killed_process_are_stale() -> None:
     ],
 )
 def test_entries_are_stale_if_their_process_has_ended_here(changed: dict[str, object], stale: bool) -> None:
-    ledger.enter("run1", "directory", "/srv/x")
+    ledger.write_entry("run1", "directory", "/srv/x")
     rewrite(**changed)
     assert len(ledger.stale_entries()) == stale
 
@@ -79,7 +79,7 @@ def test_entries_are_stale_if_their_process_has_ended_here(changed: dict[str, ob
 def test_entries_of_a_dead_process_are_stale_after_changes(changed: dict[str, object]) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
-    ledger.enter("run1", "directory", "/srv/x", pid=gone.pid)
+    ledger.write_entry("run1", "directory", "/srv/x", pid=gone.pid)
     rewrite(**changed)
     if "boot" in changed and not ledger._machine_id():
         pytest.skip("this host has no machine id")
@@ -88,9 +88,9 @@ def test_entries_of_a_dead_process_are_stale_after_changes(changed: dict[str, ob
 
 
 def test_entries_of_other_hosts_are_listed() -> None:
-    ledger.enter("run1", "directory", "/srv/x")
+    ledger.write_entry("run1", "directory", "/srv/x")
     rewrite(host="db8", boot="another", machine="1" * 32)
-    ledger.enter("run2", "directory", "/srv/y")
+    ledger.write_entry("run2", "directory", "/srv/y")
     assert [entry.host for entry in ledger.entries_of_other_hosts()] == ["db8"]
 
 
@@ -115,13 +115,13 @@ def test_entries_of_a_container_are_stale_when_it_is_empty() -> None:
 
 @pytest.mark.parametrize("name", ["/srv/a\nb", "/srv/\x1b[31m", os.fsdecode(b"/srv/\xff"), "/srv/[bold]"])
 def test_a_path_is_kept_byte_for_byte(name: str) -> None:
-    ledger.enter("run1", "directory", name)
+    ledger.write_entry("run1", "directory", name)
     assert [entry.what for entry in ledger.entries()] == [name]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"\xff", b'{"run": 1}', b"[" * 100_000])
 def test_a_foreign_file_is_ignored(content: bytes) -> None:
-    entry = ledger.enter("run1", "directory", "/srv/x")
+    entry = ledger.write_entry("run1", "directory", "/srv/x")
     (paths.ledger_dir() / "foreign.json").write_bytes(content)
     assert ledger.entries() == [entry]
 
@@ -155,11 +155,11 @@ def in_its_place(make: Callable[[Path], None]) -> Callable[[Path], None]:
 )
 def test_a_file_that_is_no_entry_is_ignored_without_blocking(spoil: Callable[[Path], None]) -> None:
     """``clean`` removes what an entry names, and the state directory may be another user's (sudo -E)."""
-    ledger.enter("run1", "directory", "/srv/.fstui-run1")
+    ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
     (path,) = paths.ledger_dir().iterdir()
     spoil(path)
     assert ledger.entries() == []
-    other = ledger.enter("run2", "directory", "/srv/.fstui-run2")
+    other = ledger.write_entry("run2", "directory", "/srv/.fstui-run2")
     assert ledger.entries() == [other]
 
 
@@ -172,7 +172,7 @@ def test_index_of_a_killed_writer_is_swept() -> None:
 
 
 def test_only_temporary_files_of_dead_writers_are_swept() -> None:
-    ledger.enter("run1", "directory", "/srv/.fstui-run1")
+    ledger.write_entry("run1", "directory", "/srv/.fstui-run1")
     left, written = (paths.ledger_dir() / f".run1-directory.json.{name}.tmp" for name in ("left", "written"))
     left.touch()
     with written.open("wb") as file:
@@ -200,7 +200,7 @@ def test_a_temporary_file_swept_before_its_lock_is_made_again(tmp_path: Path, mo
 
 
 async def test_a_cancelled_record_leaves_no_entry() -> None:
-    recording = asyncio.ensure_future(ledger.record_in_child("1", "server", "/srv/.fstui-1/server-1"))
+    recording = asyncio.ensure_future(ledger.write_entry_in_child("1", "server", "/srv/.fstui-1/server-1"))
     for _ in iter(lambda: bool(ledger.entries()), True):  # the entry exists, and the child has not answered yet
         await asyncio.sleep(0)
     assert recording.cancel()

@@ -195,10 +195,10 @@ def test_delete_removes_a_run_and_its_note_and_nothing_else(tmp_path: Path) -> N
 
 def test_a_run_that_has_not_ended_is_running() -> None:
     runs.save(replace(a_run("k3f9a1"), status="stopped"))
-    entry = ledger.enter("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
+    entry = ledger.write_entry("k3f9a1", "directory", "/srv/.fstui-k3f9a1")
     assert [one.status for one in runs.history()] == ["running"]
     assert runs.status_now(runs.load("k3f9a1")) == "running"
-    ledger.strike_out(entry)
+    ledger.delete_entry(entry)
     assert [one.status for one in runs.history()] == ["stopped"]
     assert runs.status_now(runs.load("k3f9a1")) == "stopped"
 

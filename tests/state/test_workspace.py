@@ -97,7 +97,7 @@ async def test_an_io_error_is_not_reported_as_a_wrong_name(monkeypatch: pytest.M
 
 
 async def test_a_disk_that_hangs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "_ANSWER_TIMEOUT_S", 0.0)  # so that any disk appears to hang
+    monkeypatch.setattr(workspace, "_REPLY_TIMEOUT_S", 0.0)  # so that any disk appears to hang
     with pytest.raises(Refused, match=r"did not answer within .* Nothing was written"):
         await inspect(str(tmp_path))
     with pytest.raises(Refused, match=r"\.fstui-1 did not answer within"):
@@ -105,7 +105,7 @@ async def test_a_disk_that_hangs_is_reported(tmp_path: Path, monkeypatch: pytest
 
 
 async def test_an_unmounted_filesystem_does_not_count_as_removed() -> None:
-    entry = ledger.enter("k3f9a1", kind="directory", what="/mnt/gone/.fstui-k3f9a1", mount_point="/mnt/gone")
+    entry = ledger.write_entry("k3f9a1", kind="directory", what="/mnt/gone/.fstui-k3f9a1", mount_point="/mnt/gone")
     problem = await remove_left_behind(entry)
     assert problem is not None
     assert "nothing is mounted on /mnt/gone" in problem

@@ -173,7 +173,7 @@ async def test_bad_log_is_reported_and_the_screen_stays(tmp_path: Path, content:
 async def test_unverified_cut_is_shown_and_not_offered_for_removal(tmp_path: Path) -> None:
     (tmp_path / "target").mkdir()
     cut = await power_cut.prepare_cut(Session(LocalMachine()), str(tmp_path / "target"), {})
-    entry = ledger.enter(cut.header.run, kind="directory", what=cut.header.directory)
+    entry = ledger.write_entry(cut.header.run, kind="directory", what=cut.header.directory)
     (file,) = paths.ledger_dir().glob("*.json")
     file.write_text(json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1}))
     async with on_this_box(Box(tmp_path / "target", cut)) as pilot:

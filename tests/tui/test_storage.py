@@ -228,7 +228,7 @@ async def test_a_hostile_name_is_escaped(mount: str, visible: str) -> None:
 
 
 async def test_leftovers_of_a_killed_run_can_be_removed() -> None:
-    entry = ledger.enter("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1")
+    entry = ledger.write_entry("k3f9a1", "directory", "/nowhere/.fstui-k3f9a1")
     dead = json.dumps({**msgspec.structs.asdict(entry), "pid": 1, "started": 1})
     ledger.path_of(entry).write_text(dead)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:

@@ -183,17 +183,17 @@ def statx(directory: int, name: str) -> bytes:
     return buffer.raw
 
 
-def dio_alignment(answer: bytes) -> int | None:
+def dio_alignment(statx_result: bytes) -> int | None:
     """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: O_DIRECT is not supported; None: not
     reported (before Linux 6.1, and on many filesystems)."""
-    mask = int.from_bytes(answer[0:4], sys.byteorder)
-    return int.from_bytes(answer[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
+    mask = int.from_bytes(statx_result[0:4], sys.byteorder)
+    return int.from_bytes(statx_result[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
 
-def untorn_bytes(answer: bytes) -> int:
+def untorn_bytes(statx_result: bytes) -> int:
     """Return the largest write that RWF_ATOMIC keeps whole (STATX_WRITE_ATOMIC, Linux 6.11); 0: not reported."""
-    mask = int.from_bytes(answer[0:4], sys.byteorder)
-    return int.from_bytes(answer[0xAC:0xB0], sys.byteorder) if mask & STATX_WRITE_ATOMIC else 0
+    mask = int.from_bytes(statx_result[0:4], sys.byteorder)
+    return int.from_bytes(statx_result[0xAC:0xB0], sys.byteorder) if mask & STATX_WRITE_ATOMIC else 0
 
 
 def hold_directory(path: str, entry: str | None) -> None:
@@ -228,10 +228,10 @@ def properties_of_file(directory: int, name: str) -> dict[str, Any]:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
             os.write(fd, b"\n")
-            answer = statx(directory, name)
+            statx_result = statx(directory, name)
             return {
-                "dio_alignment": dio_alignment(answer),
-                "untorn_bytes": untorn_bytes(answer),
+                "dio_alignment": dio_alignment(statx_result),
+                "untorn_bytes": untorn_bytes(statx_result),
                 "file_flags": file_flags(fd),
             }
         finally:

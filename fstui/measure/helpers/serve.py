@@ -95,7 +95,7 @@ class Keeper:
                 reported = False
             assert self.server.process is not None
             if not reported and self.server.process.poll() is not None:
-                say(ended=self.server.process.returncode, complaint=self.with_hint(self.server.last_error()))
+                say(ended=self.server.process.returncode, last_error=self.with_hint(self.server.last_error()))
                 reported = True
 
     def restart(self, request: dict[str, Any]) -> None:
@@ -107,13 +107,13 @@ class Keeper:
         self.request |= request
         self.serve()
 
-    def with_hint(self, complaint: str) -> str:
-        """Return the complaint. If the server was refused access, add its AppArmor profile as the likely cause:
+    def with_hint(self, message: str) -> str:
+        """Return the error message. If the server was refused access, add its AppArmor profile as the likely cause:
         permissions cannot be the cause, because the data directory belongs to the server's user."""
         name = os.path.basename(self.request["program"])
-        if "ermission denied" not in complaint or not is_confined(name):
-            return complaint
-        return f"{complaint}. Its AppArmor profile may forbid this directory (aa-complain {name})"
+        if "ermission denied" not in message or not is_confined(name):
+            return message
+        return f"{message}. Its AppArmor profile may forbid this directory (aa-complain {name})"
 
     def end(self) -> None:
         if self.server.process is not None:

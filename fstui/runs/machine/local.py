@@ -354,8 +354,8 @@ async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
     """Yield what a child prints until it ends or stops printing. Its first line confirms that it has started."""
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
-            await child.read_answer(CHILD_START_TIMEOUT_S, "", "target")
-            async for line in child.read_answers(timeout_s, "", "target"):
+            await child.read_reply(CHILD_START_TIMEOUT_S, "", "target")
+            async for line in child.read_replies(timeout_s, "", "target"):
                 yield json.loads(line)
         await child.reap(0.1)
     finally:  # even if the caller was cancelled

@@ -145,11 +145,11 @@ def make(parent: str, name: str) -> NewLab:
     """Create the laboratory in the new directory ``name`` of ``parent``. Raises Refused, OSError."""
     directory = _check_new_directory(parent, name)
     run = secrets.token_hex(3)
-    entry = ledger.enter(run, "lab", directory)
+    entry = ledger.write_entry(run, "lab", directory)
     try:
         directory_fd = own_directory.create(directory)
     except OSError as error:
-        ledger.strike_out(entry)
+        ledger.delete_entry(entry)
         raise Refused(f"Cannot make {directory}: {error.strerror}") from None
     os.fchmod(directory_fd, 0o755)  # so that students can enter the directory; only root can reach the backing files
     status = os.fstat(directory_fd)
