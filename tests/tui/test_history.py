@@ -67,6 +67,8 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         assert [line.split()[1] for line in shown(app)[2:8] if line[3:4] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
         lines = await pressed(pilot, "escape", "escape", "t")
         assert any("3 runs since" in line and "3.00 ×" in line for line in lines)
+        bars = [line for line in lines if "█" in line]
+        assert len(bars) > 10 and bars[0].count("█") < bars[-1].count("█")
 
 
 async def test_keys_in_one_burst_are_all_handled() -> None:

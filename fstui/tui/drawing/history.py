@@ -19,7 +19,7 @@ from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, drawn_width, fit, fit_columns, line, paragraph, rule
+from fstui.tui.drawing.cells import Card, Column, drawn_width, fit, fit_columns, line, paragraph, rule
 from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
@@ -41,8 +41,11 @@ COLUMNS = (
     Column("NOTE", 28, gap=2, from_width=121),
 )
 _MIN_PICTURE_LINES = 8
-_LABEL_CELLS, _MAX_BAR_CELLS = 8, 24
-"""Widths of a bar from which its label contains the rate, and the date."""
+_AXIS_CELLS = 8
+_MIN_TREND_ROWS, _MAX_TREND_ROWS, _CARD_LINES = 4, 36, 5
+"""Lines of the bars of a trend; lines of a card besides them: its frame, a sentence and the labels of the bars."""
+_LABEL_CELLS, _DATED_BAR_CELLS, _MAX_BAR_CELLS = 8, 23, 24
+"""Widths from which on the label of a bar contains the rate, and the date; maximum width of a bar."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -108,25 +111,47 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) 
     runs = next((runs for runs in report.series(summaries) if chosen in runs), [])
     if len(runs) < 2:
         return []
-    recent = runs[-((width - 4) // 2) :]
-    cells = min((width - 4) // len(recent), _MAX_BAR_CELLS)
-    scale = charts.scale_around(run.rate_per_s for run in recent)
-    eighths = [max(round(scale.position(run.rate_per_s) * 8 * rows), 1) for run in recent]
     times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
-    lines = [rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'run')}, the last {times}")]
+    title = rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'run')}, the last {times}")
+    return [title, *_bars(runs, chosen, width, rows)]
+
+
+def trends(summaries: Sequence[Summary], height: int, columns: int) -> list[Card]:
+    """Return a card for each series of at least two runs: a sentence and bars. Together the cards fill ``height``."""
+    repeated = [runs for runs in report.series(summaries) if len(runs) > 1]
+    room = height // -(-len(repeated) // columns) if repeated else 0
+    rows = min(max(room - _CARD_LINES, _MIN_TREND_ROWS), _MAX_TREND_ROWS)
+
+    def draw(runs: Sequence[Summary], width: int) -> list[Text]:
+        sentences = [part for sentence in report.trend(runs).lines for part in paragraph(sentence, width)]
+        return [*sentences, *_bars(runs, None, width, rows)]
+
+    return [(report.trend(runs).title, partial(draw, runs)) for runs in repeated]
+
+
+def _bars(runs: Sequence[Summary], chosen: Summary | None, width: int, rows: int) -> list[Text]:
+    """Draw a bar for each of the last runs, on an axis from zero. If one is chosen, the others are dimmed."""
+    room = width - _AXIS_CELLS - 1
+    recent = runs[-(room // 2) :]
+    cells = min(room // len(recent), _MAX_BAR_CELLS)
+    end = charts.round_up(max(run.rate_per_s for run in recent))
+    eighths = [max(round(run.rate_per_s / end * 8 * rows), 1) for run in recent]
+    styles = [AREA if chosen in (None, run) else f"dim {AREA}" for run in recent]
+    lines = []
     for row in reversed(range(rows)):
+        tick = {rows - 1: _rate(end), 0: "0"}.get(row, "")
+        axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
         bars = (f"{charts.block(full, row) * (cells - 1)} " for full in eighths)
-        styled = ((words, AREA if run is chosen else f"dim {AREA}") for run, words in zip(recent, bars, strict=True))
-        lines.append(line("   ", *styled))
+        lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     labels = (_bar_label(run, cells) for run in recent)
-    lines.append(line("   ", *((fit(words, cells), style) for words, style in labels)))
+    lines.append(line(" " * _AXIS_CELLS, *((fit(words, cells), style) for words, style in labels)))
     return lines
 
 
 def _bar_label(run: Summary, cells: int) -> tuple[str, str]:
     glyph, style = verdict_style(run.verdict)
     rate_words = f" {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else ""
-    when = f"   {moment(run.started_at, '%d %b %H:%M')}" if cells >= _MAX_BAR_CELLS else ""
+    when = f"  {moment(run.started_at, '%d %b %H:%M')}" if cells >= _DATED_BAR_CELLS else ""
     return f"{glyph}{rate_words}{when}", style
 
 

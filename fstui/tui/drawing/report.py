@@ -14,9 +14,9 @@ from fstui.report import fit as products
 from fstui.report import run as report
 from fstui.report.database_details import notes
 from fstui.report.formats import plain
-from fstui.report.sections import Report, Section
+from fstui.report.sections import Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import Card, fit, labelled, line, paragraph, selectable_row
+from fstui.tui.drawing.cells import fit, labelled, line, paragraph, selectable_row
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -31,11 +31,6 @@ class Detail(NamedTuple):
     """Draws the lines for a width."""
     page: str = ""
     """The rule whose page explains it."""
-
-
-def report_cards(report: Report) -> list[Card]:
-    sections = (section for section in report.shown_as_text if not section.only_in_documents)
-    return [(section.title, _drawing_of(section._replace(title=""))) for section in sections]
 
 
 def section_lines(section: Section, width: int) -> list[Text]:

@@ -18,7 +18,7 @@ from fstui.tui.commands import BACK, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import comparison_screen, report_screen
+from fstui.tui.screens.page_screen import TWO_COLUMNS_FROM, PageScreen, comparison_screen
 from fstui.tui.widgets.table import DrawnTable
 
 MAX_COMPARED = 6
@@ -189,13 +189,13 @@ class HistoryScreen(BaseScreen):
             await self.ask_for(hint, lambda words: self.change(history.save_note(chosen.path, words)), chosen.note)
 
     def action_trend(self) -> None:
-        from fstui.report import history as saved  # noqa: PLC0415
+        from fstui.report.history import NO_TREND  # noqa: PLC0415
 
-        report = saved.of_trends(self.rows or [])
-        if report.sections:
-            self.app.push_screen(report_screen("trend", report))
+        columns = 2 if self.size.width >= TWO_COLUMNS_FROM else 1
+        if cards := drawing.trends(self.rows or [], self.size.height - 2, columns):
+            self.app.push_screen(PageScreen("trend", cards))
         else:
-            self.say(saved.NO_TREND)
+            self.say(NO_TREND)
 
     async def action_delete(self) -> None:
         if (chosen := self.chosen) is None:

@@ -13,10 +13,10 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 
 from fstui.model.run import Run
-from fstui.report.sections import Report, Section
+from fstui.report.sections import Section
 from fstui.tui.commands import BACK, COPY, EVERYWHERE, HELP, LIST, PALETTE, QUIT, Command, key_names
 from fstui.tui.drawing.cells import Card, headline, line, paragraph, rule, title_line
-from fstui.tui.drawing.report import report_cards, section_lines, term_lines
+from fstui.tui.drawing.report import section_lines, term_lines
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT, HEAD, KEY
 from fstui.tui.widgets.lines import DrawnLines
@@ -165,10 +165,6 @@ def _words_of(screen: BaseScreen) -> tuple[str, ...]:
     from fstui.report import glossary  # noqa: PLC0415
 
     return glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
-
-
-def report_screen(name: str, report: Report) -> PageScreen:
-    return PageScreen(name, report_cards(report))
 
 
 def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
