@@ -48,13 +48,18 @@ class AwaitedDisk(NamedTuple):
     name: str
     time_ns: float
     """The part of the sync's time that the disk needs."""
-    upper_device: str | None = None
+    upper: AwaitedDisk | None = None
     """The device of the file, if the disk is below that device."""
 
     @property
-    def description(self) -> str:
-        """``the device``, or ``vda, below loop0,``."""
-        return f"{self.name}, below {self.upper_device}," if self.upper_device else "the device"
+    def part(self) -> str:
+        """State which part of the time of a sync is the device's: ``loop0 takes 6.4 ms of that, of which vda …``."""
+        if self.upper:
+            upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of that"
+            return f"{upper}, of which {self.name} needs {duration_ns(self.time_ns)}"
+        if self.time_ns:
+            return f"the device needs {duration_ns(self.time_ns)} of that"
+        return "no request was seen at the device"
 
 
 class WaitingProgram(NamedTuple):
@@ -98,7 +103,7 @@ def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchC
         return WatchConclusion("nobody", sentence)
     disk = _disk_of(program, watched, filesystems)
     if not disk.time_ns and (untraced := _why_untimed(program, watched)):
-        waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync ({program.where})"
+        waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync on average ({program.where})"
         return WatchConclusion("unknown", f"{waits}. {untraced}")
     return _conclude_from_times(program, per_s, share, watched, disk)
 
@@ -120,14 +125,10 @@ def _conclude_from_times(
     program: WaitingProgram, per_s: float, share: float, watched: WatchCounts, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
-    if disk.time_ns:
-        needs = f"{disk.description} needs {duration_ns(disk.time_ns)} of that"
-    else:
-        needs = f"no request was seen at {disk.description}"
     if program.mean_ns <= QUICK_SYNC_NS:
         syncs = (
             f"{who} makes {rate(per_s)} syncs/s of {where} and {_time_in_syncs(share)} in them. On average each "
-            f"takes {mean}, and {needs}."
+            f"takes {mean}, and {disk.part}."
         )
         if share < MIN_QUICK_SYNC_SHARE:
             return WatchConclusion("nobody", f"The syncs are quick: {syncs}")
@@ -135,10 +136,10 @@ def _conclude_from_times(
     if disk.time_ns >= MAIN_CAUSE_SHARE * program.mean_ns:
         sentence = (
             f"The program waits for the disk: {disk.name} itself takes {duration_ns(disk.time_ns)} of the {mean} that "
-            f"{who} waits per sync ({where})."
+            f"{who} waits per sync on average ({where})."
         )
         return WatchConclusion("disk", sentence)
-    waits = f"{who} waits {mean} per sync ({where}), and {needs}"
+    waits = f"{who} waits {mean} per sync on average ({where}), and {disk.part}"
     cpu_share = program.cpu_ns / max(1, program.waited_ns)
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
@@ -147,7 +148,7 @@ def _conclude_from_times(
     # no row shows whether the kernel threads that serve the sync waited for a CPU
     if _pressure(watched) >= HIGH_CPU_PRESSURE:
         return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(watched, cpu_share)}")
-    slow = "A layer above the disk is slow" if disk.upper_device else "The filesystem is slow"
+    slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
     commits = _commits(program.worst_row.device, watched.commits, watched.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
@@ -158,8 +159,9 @@ def _pressure(watched: WatchCounts) -> float:
 
 def _cpu_shortage(watched: WatchCounts, cpu_share: float) -> str:
     return (
-        f"The program waits for a CPU for at most {percent(cpu_share)} of the time. Some process waited for a CPU for "
-        f"{percent(_pressure(watched))} of the time, so the kernel threads that serve the sync may have waited as well."
+        f"On average, at most {percent(cpu_share)} of the time in these syncs is a wait for a CPU. Some process "
+        f"waited for a CPU for {percent(_pressure(watched))} of the time, so the kernel threads that serve the sync "
+        "may have waited as well."
     )
 
 
@@ -167,14 +169,14 @@ def _disk_of(program: WaitingProgram, watched: WatchCounts, filesystems: Sequenc
     """Return the device for which a sync waits: the program's own, or the slowest disk below its loop device."""
     top = program.worst_row.device
     counters = {device.device: device for device in watched.devices}
+    own_disk = AwaitedDisk(top or "its device", program.device_ns)
     disks_below = [
-        AwaitedDisk(node.id, time_ns, top)
+        AwaitedDisk(node.id, time_ns, own_disk)
         for target in filesystems
         if _is_at_or_above_loop(top, target)
         for node in target.lowest
         if node.id != top and node.id in counters and (time_ns := _request_ns(counters[node.id])) is not None
     ]
-    own_disk = AwaitedDisk(top or "its device", program.device_ns)
     slowest = max(disks_below, key=lambda disk: disk.time_ns, default=own_disk)
     # a disk whose requests take longer than the requests of its loop device also serves other files
     return slowest if slowest.time_ns < own_disk.time_ns else own_disk

@@ -46,7 +46,7 @@ SECOND = WatchCounts(
     ),
     devices=(
         WatchedDevice(
-            device="sda",
+            device="sdb",
             writes=61,
             written_bytes=1 << 20,
             write_ms=90,
@@ -57,7 +57,7 @@ SECOND = WatchCounts(
             write_ns=DeviceTimes(p50=2 * MS, p99=None, max=9 * MS),
         ),
     ),
-    commits=(JournalCommits(device="sda1", count=24, latency_ns=SLOW),),
+    commits=(JournalCommits(device="dm-2", count=24, latency_ns=SLOW),),
     writers=(OtherWriter(pid=700, name="rsyslogd", written_bytes=40960),),
 )
 """Return it with waiting and writing programs, so that every view has content."""

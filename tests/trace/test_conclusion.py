@@ -89,7 +89,7 @@ def test_nothing_is_slow_while_processes_wait_for_a_cpu() -> None:
     ("flush_ms", "pressure_s", "culprit", "words"),
     [
         (8, 0.0, "filesystem", "A layer above the disk is slow: mariadbd (50) waits 7.0 ms"),
-        (8, 8.0, "unknown", "sda, below loop0, needs 60.0 µs of that"),
+        (8, 8.0, "unknown", "loop0 takes 6.4 ms of that, of which sda needs 60.0 µs"),
         (1200, 0.0, "disk", "The program waits for the disk: sda itself takes 6.0 ms of the 7.0 ms"),
     ],
 )
@@ -149,7 +149,7 @@ def test_the_sum_names_all_processes_and_files(others: dict[str, object], words:
 def test_a_stall_names_the_cpu_wait_of_its_own_program() -> None:
     seen = watched(on_sda(300, cpu_ns=100 * MS), cpu_pressure_s=9.9)
     found = storage_verdicts(seen, Inventory(filesystems=(SSD,)), (SSD,)).speed
-    assert "waits for a CPU for at most 0\xa0% of the time. Some process waited" in found.sentence
+    assert "at most 0\xa0% of the time in these syncs is a wait for a CPU. Some process waited" in found.sentence
 
 
 def test_both_answers_name_the_filesystem() -> None:

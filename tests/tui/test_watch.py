@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.model.host import Host
@@ -18,12 +19,13 @@ from fstui.state import ledger
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
+from tests.factories.storage import on_loop
 from tests.factories.watched import SECOND
 from tests.trace.instances import is_there
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
-SENTENCE = "The program waits for the disk: sda itself takes 38.0 ms of the 40.0 ms that mariadbd waits for a sync."
+SENTENCE = "The program waits for the disk: sdb itself takes 38.0 ms of the 40.0 ms that mariadbd waits for a sync."
 
 
 class PreparedWatching:
@@ -78,13 +80,29 @@ async def test_t_opens_the_watch_and_escape_shows_the_conclusion() -> None:
         lines = shown(pilot.app)
         assert lines[0].endswith("0:02")
         assert any(line.startswith("   mariadbd (50)") and line.endswith("logfile0") for line in lines)
-        assert any(line.startswith("   sda") and "38.0 ms" in line for line in lines)
-        assert any("journal of sda1: 24.0 commits/s" in line for line in lines)
+        assert any(line.startswith("   sdb") and "38.0 ms" in line for line in lines)
+        assert any("journal of dm-2: 24.0 commits/s" in line for line in lines)
         assert "The program waits for the disk" in " ".join(lines)
         after = await pressed(pilot, "escape")
         assert isinstance(pilot.app.screen, StorageScreen)
         assert after[-2] == " In all: the disk is slow."
         assert "Enter run here" in after[-1], "the keys stay below a notice"
+
+
+async def test_only_the_devices_of_the_filesystem_are_shown() -> None:
+    sda = replace(SECOND.devices[0], device="sda")
+    loop = replace(sda, device="loop0", flushes=11)
+    seen = replace(SECOND, devices=(loop, replace(loop, device="loop7"), replace(sda, flushes=22)))
+    app = PreparedApp()
+    watch_this(app, WatchStarted(host=Host()), *[WatchedSecond(second=seen)] * 4)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(WatchScreen(on_loop()))
+        await pilot.pause()
+        lines = shown(app)
+    devices = {line.split()[1] for line in lines if " MiB " in line}
+    assert devices == {"loop0", "sda"}
+    assert any("all programs · loop0 ─" in line for line in lines)
+    assert any("flushes/s" in line and "at most 11.0" in line for line in lines), "no flush is counted twice"
 
 
 async def test_no_waiting_program_is_reported() -> None:

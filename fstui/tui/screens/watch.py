@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -115,9 +116,10 @@ class WatchScreen(FollowingScreen):
         "The programs that wait for a sync on this filesystem in this second: fsync and similar calls, O_DSYNC writes, "
         "and io_uring. P50, P99 and MAX are the times of a whole sync. DEVICE MEAN is the part that the devices take, "
         "on average; CPU WAIT ≤ is the part that may have been a wait for a CPU. WAITING is the share of the time in "
-        "which a program waits. Charts show the last minutes of all programs together. Below are the devices with "
-        "their own times. fstui writes nothing. Without root, the screen shows only what /proc reports: the devices' "
-        "counters and the processes that write. A narrow terminal leaves out some columns."
+        "which a program waits. Charts show the last minutes of all programs together, and of the devices "
+        "whose names are above them. Below are all devices of this filesystem with their own times. fstui writes "
+        "nothing. Without root, the screen shows only what /proc reports: the devices' counters and the processes "
+        "that write. A narrow terminal leaves out some columns."
     )
 
     def __init__(self, target: Target) -> None:
@@ -130,6 +132,7 @@ class WatchScreen(FollowingScreen):
         self._second = WatchCounts()
         self._sentence = ""
         self._recent = Recent[IoStats]()
+        self._charted_devices = watch.level_devices(target)
         self._used_columns: set[str] = set()
 
     def compose(self) -> ComposeResult:
@@ -147,9 +150,11 @@ class WatchScreen(FollowingScreen):
             case WatchStarted(untraced=untraced):
                 self._untraced, self._has_started = untraced, True
             case WatchedSecond(second=second, sentence=sentence):
-                self._second, self._sentence = second, sentence
+                self._second = _only_of({node.id for node in self.target.stack}, second)
+                self._sentence = sentence
+                charted = _only_of(self._charted_devices, second)
                 self.elapsed_s += second.elapsed_s
-                self._recent.add(second.elapsed_s, stats_of_second(second, traced=self._untraced is None))
+                self._recent.add(second.elapsed_s, stats_of_second(charted, traced=self._untraced is None))
             case WatchFinished(report=report):
                 self._sentence = watch.closing(report)
         self.redraw()
@@ -170,9 +175,8 @@ class WatchScreen(FollowingScreen):
         top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
         rows = [*top, *self._waits(width)]
         room = height - len(rows) - 1
-        minutes = charts.last_minutes(
-            "all programs", charts.SYNC_FIGURES, self._recent, total, width=width, height=room
-        )
+        name = " · ".join(("all programs", " + ".join(self._charted_devices)))
+        minutes = charts.last_minutes(name, charts.SYNC_FIGURES, self._recent, total, width=width, height=room)
         return [*rows, line(), *minutes] if minutes else rows
 
     def _waits(self, width: int) -> list[Text]:
@@ -194,3 +198,8 @@ class WatchScreen(FollowingScreen):
         rows = [watch.device_cells(device, per_s) for device in second.devices]
         columns = used_columns(DEVICES, rows, self._used_columns)
         return [rule(width, "devices", "the last second"), *table(columns, rows, width), *journals]
+
+
+def _only_of(names: Collection[str], second: WatchCounts) -> WatchCounts:
+    devices = tuple(device for device in second.devices if device.device in names)
+    return replace(second, devices=devices, commits=tuple(row for row in second.commits if row.device in names))
