@@ -175,11 +175,8 @@ def ignored_options(options: Mapping[str, Any], in_force: Mapping[str, str]) -> 
 
 
 def _is_in_force(requested: str, current: str) -> bool:
-    """Return whether the server uses the requested value.
-
-    Return True also for -1, with which the server chooses the value, and for a number without a unit if the server
-    reports a unit. Values with unknown units are compared as text.
-    """
+    """Return whether the server uses the requested value. Also True for -1, with which the server chooses it, and for a
+    number without a unit if the server reports one. Values with unknown units are compared as text."""
     requested, current = _BOOLEANS.get(requested, requested), _BOOLEANS.get(current, current)
     requested_size, current_size = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
     if not requested_size or not current_size or {requested_size[2], current_size[2]} - _UNITS.keys():

@@ -123,8 +123,7 @@ _SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4
   {{ say "trouble the scenario could not be written to ${{own:-/tmp}}"; rm -f "$own"; exit 0; }}
 rm -f "$own"
 """
-"""The scenario file is unlinked at once, so that nothing is left if the connection breaks. A descriptor keeps it
-readable."""
+"""The scenario file is unlinked at once, so none is left if the connection breaks. A descriptor keeps it readable."""
 _SCENARIO_PATH = "/proc/$$/fd/4"
 _REMOVE = """is_in_use && exit 0
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null

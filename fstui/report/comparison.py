@@ -29,9 +29,12 @@ from fstui.report.stack import stack_line
 from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
+NOT_DURABLE_WORDS = "not durable"
 _PARTS = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
 """Two runs whose rates differ by less than this factor have the same rates."""
+_MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
+"""Larger ratios are shown without decimals, smaller ones with two significant digits."""
 
 
 class StepRound(NamedTuple):
@@ -95,13 +98,6 @@ class Side(NamedTuple):
     def spread(self, name: str) -> str:
         rates = self.rates(name).values()
         return f"{rate(min(rates))}–{rate(max(rates))}/s" if len(rates) > 1 else ""
-
-
-_MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
-"""Larger ratios are shown without decimals, smaller ones with two significant digits."""
-
-
-NOT_DURABLE_WORDS = "not durable"
 
 
 class Ratio(msgspec.Struct, frozen=True):

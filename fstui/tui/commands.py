@@ -46,7 +46,7 @@ class Command(msgspec.Struct, frozen=True):
 
 QUIT = Command("app.quit", "q", "app.quit", "quit", "Quit. A run is stopped first, and its files are removed.")
 INTERRUPT = Command(
-    "app.interrupt", "ctrl+c", "app.interrupt", "", "Copy the selected text, or quit; twice: quit without waiting.",
+    "app.interrupt", "ctrl+c", "app.interrupt", "", "Copy the selected text, or quit. Twice: quit without waiting.",
     works_while_typing=True,
 )  # fmt: skip
 SUSPEND = Command(

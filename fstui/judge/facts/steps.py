@@ -37,12 +37,11 @@ class WriteStep(NamedTuple):
 
     @property
     def sync(self) -> Sync | None:
-        if self.sync_method is None:
+        method, settings = self.sync_method, self.settings
+        if method is None:
             return None
-        overwrites = self.settings.offsets != "append" and self.settings.prefill == "written"
-        return Sync(
-            self.sync_method, direct=self.direct, overwrites=overwrites, writes_per_sync=self.settings.sync_every
-        )
+        overwrites = settings.offsets != "append" and settings.prefill == "written"
+        return Sync(method, direct=self.direct, overwrites=overwrites, writes_per_sync=settings.sync_every)
 
     @property
     def direct(self) -> bool:
@@ -127,9 +126,7 @@ class Steps:
     @cached_property
     def synced(self) -> tuple[WriteStep, ...]:
         """The measured steps that used one sync method and synced at least 20 times."""
-        return tuple(
-            write_step for write_step in self.measured if write_step.sync_method and write_step.syncs >= MIN_SYNCS
-        )
+        return tuple(step for step in self.measured if step.sync_method and step.syncs >= MIN_SYNCS)
 
     @cached_property
     def synced_by_several_writers(self) -> tuple[WriteStep, ...]:

@@ -114,16 +114,8 @@ class FlushMeasurement:
             points = self.measure_pattern(pattern, until_ns)
             if points:
                 slope, intercept = fit_line(points)
-                send(
-                    "figures",
-                    **{
-                        pattern: {
-                            "slope_ns_per_mib": round(slope),
-                            "intercept_ns": round(intercept),
-                            "points": [point.summary() for point in points],
-                        }
-                    },
-                )
+                line = {"slope_ns_per_mib": round(slope), "intercept_ns": round(intercept)}
+                send("figures", **{pattern: {**line, "points": [point.summary() for point in points]}})
         send("figures", written_bytes=self.written_bytes)
 
     def measure_pattern(self, pattern: str, until_ns: int) -> list[Point]:

@@ -111,10 +111,7 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def blocking_call(pid: int) -> str | None:
-    """Return the name of the system call in which a process is blocked; None if it is running.
-
-    Return ``system call -1`` if it is blocked outside a system call (proc_pid_syscall(5)).
-    """
+    """Return the system call in which a process is blocked: None if it is running, -1 if it is blocked elsewhere."""
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None

@@ -75,20 +75,18 @@ def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
     """
     name = next((index for index, head in enumerate(rows[0]) if head), 0)
     max_name = max(width // 3, _MIN_COLUMN_WIDTH)
-    with_short_names = [
-        (*row[:name], row[name] if cell_len(row[name]) <= max_name else "", *row[name + 1 :]) for row in rows
-    ]
-    widths = [_widest(cells) + GAP for cells in zip(*with_short_names, strict=True)]
+    short_rows = [(*row[:name], row[name] if cell_len(row[name]) <= max_name else "", *row[name + 1 :]) for row in rows]
+    widths = [_widest(cells) + GAP for cells in zip(*short_rows, strict=True)]
     fitting: list[int] = []
     for index in range(len(align)):
         if index <= name or sum(widths[column] for column in (*fitting, index)) - GAP <= width:
             fitting.append(index)
     lines = columns(
-        [[row[index] for index in fitting] for row in with_short_names], "".join(align[index] for index in fitting)
+        [[row[index] for index in fitting] for row in short_rows], "".join(align[index] for index in fitting)
     )
     margin = sum(widths[:name])
     drawn = [lines[0]]
-    for line, row, short in zip(lines[1:], rows[1:], with_short_names[1:], strict=True):
+    for line, row, short in zip(lines[1:], rows[1:], short_rows[1:], strict=True):
         long = row[name] != short[name]
         drawn += [f"{line[:margin]:<{margin}}{row[name]}", " " * margin + line[margin:]] if long else [line]
         hidden = [(index, cell) for index, cell in enumerate(row) if index not in fitting and cell not in ("", NONE)]

@@ -436,11 +436,7 @@ class RingWriter:
     def write(self, record: JsonObject) -> bool:
         """Send a record to the child. Return False if the child has ended."""
         if self._dropped:
-            record = {
-                **record,
-                "dropped": self._dropped,
-                "trouble": "the records were written too slowly, or one was too long",
-            }
+            record = {**record, "dropped": self._dropped, "trouble": "the writer was too slow, or a record too long"}
         try:
             self._socket.send(json.dumps(record, separators=(",", ":")).encode())
         except ConnectionError:

@@ -55,7 +55,7 @@ from fstui.storage.layers.devices.caches import (
 from fstui.storage.layers.devices.disk import is_attached_directly, is_over_own_network, is_passed_through
 from fstui.storage.layers.devices.media import DMI
 
-_CHECK_DRIVE = "Read the setting again after the drive's next power cycle (smartctl -g wcache): many drives forget it."
+_CHECK_DRIVE = "Read the setting again after the next power cycle (smartctl -g wcache): many drives forget it."
 _CHECK_STORE = "Only the provider can confirm it, and the data is lost in any case when the instance ends."
 _CHECK_ARRAY = (
     "Check the array's battery, and that its write cache is mirrored, or switches off when the battery fails."

@@ -75,7 +75,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
-        sentence=f"{_rewritten(worst)} synced {per_s} times a second in {words.time_measured([step])}, "
+        sentence=f"{_rewritten(worst)} and synced {per_s} times a second in {words.time_measured([step])}, "
         f"{worst.times_limit:.1f} × the limit ({worst.allowance}). {_explanation(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
@@ -88,9 +88,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
 def _rewritten(pace: Pace) -> str:
     block = size(pace.step.bytes / max(pace.step.ops, 1))
     return (
-        f"One {block} block was rewritten and"
-        if pace.is_one_block
-        else f"{block} blocks ({pace.step.name}) were written and"
+        f"One {block} block was rewritten" if pace.is_one_block else f"{block} blocks ({pace.step.name}) were written"
     )
 
 
