@@ -218,12 +218,12 @@ def _read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
 
 def what_happened(source: Recording, period: tuple[float, float] | None) -> WhatHappened:
     headers = [record for record in source.records if isinstance(record, Header)]
-    whole = source.extent or (source.records[0].at, source.records[-1].at)
-    start, end = period or whole
+    extent = source.extent or (source.records[0].at, source.records[-1].at)
+    start, end = period or extent
     records = incidents.collect_records(source.records)
     worst = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
     gaps = tuple(gap for gap in _gaps(source.records) if gap.start < end and gap.end > start)
-    inside = Records(
+    excerpt = Records(
         [second for second in records.seconds if start < second.at <= end + second.elapsed_s],
         [window for window in records.windows if start < window.at <= end + window.elapsed_s],
         records.typical_write_ms,
@@ -234,35 +234,35 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
         host=headers[-1].host if headers else "",
         start=start,
         end=end,
-        recorded=whole,
-        sentence=_sentence(inside, worst, (start, end), whole),
+        recorded=extent,
+        sentence=_sentence(excerpt, worst, (start, end), extent),
         incidents=worst,
         gaps=gaps,
-        notes=tuple(_notes(source, inside, headers, start, end)),
+        notes=tuple(_notes(source, excerpt, headers, start, end)),
         buckets=tuple(incidents.buckets(records, start, end)),
     )
 
 
 def _sentence(
-    inside: Records, worst: Sequence[Incident], period: tuple[float, float], whole: tuple[float, float]
+    excerpt: Records, worst: Sequence[Incident], period: tuple[float, float], extent: tuple[float, float]
 ) -> str:
     if worst:
         incident = worst[0]
         return f"{span(incident.start, incident.end)}: {incident.sentence}"
-    if not inside.seconds:
+    if not excerpt.seconds:
         return f"Nothing was recorded in {span(*period)}."
     text = f"No unusual wait for storage in {span(*period)}"
-    if is_outside(period, whole):
-        start, end = max(period[0], whole[0]), min(period[1], whole[1])
+    if is_outside(period, extent):
+        start, end = max(period[0], extent[0]), min(period[1], extent[1])
         text = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
-    longest = incidents.longest_wait(inside.windows)
+    longest = incidents.longest_wait(excerpt.windows)
     if longest and (ms := longest.longest_so_far_ms):
         text += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
-    elif any(window.traced_s is not None for window in inside.windows):
+    elif any(window.traced_s is not None for window in excerpt.windows):
         text += ": no program waited long for a sync"
     else:
         text += ": no device was slow; which programs waited was not recorded"
-    return f"{text}.{''.join(_pressures(inside.seconds))}"
+    return f"{text}.{''.join(_pressures(excerpt.seconds))}"
 
 
 def _pressures(seconds_: Sequence[Second]) -> Iterator[str]:
@@ -292,17 +292,17 @@ def _gaps(records: Sequence[Record]) -> Iterator[Gap]:
         yield Gap(start=before.at, end=max(begin, before.at), reason=reason)
 
 
-def _notes(source: Recording, inside: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
+def _notes(source: Recording, excerpt: Records, headers: Sequence[Header], start: float, end: float) -> Iterator[str]:
     period_headers = [header for header in headers if start <= header.at <= end] or headers[-1:]
     for reason in dict.fromkeys(header.untraced for header in period_headers if header.untraced):
         yield f"Which programs waited was not recorded: {reason}."
     if any(header.anonymous for header in period_headers):
         yield "File names were not recorded (--anonymous)."
-    traced_windows = [(window.traced_s, window.elapsed_s) for window in inside.windows if window.traced_s is not None]
+    traced_windows = [(window.traced_s, window.elapsed_s) for window in excerpt.windows if window.traced_s is not None]
     share = sum(traced_s for traced_s, _ in traced_windows) / (sum(elapsed_s for _, elapsed_s in traced_windows) or 1.0)
     if traced_windows and share < 0.95:
         yield f"The busiest programs were traced for {percent(share)} of the time: some of their waits may be missing."
-    lost_events = sum(window.lost for window in inside.windows)
+    lost_events = sum(window.lost for window in excerpt.windows)
     if lost_events:
         yield f"The kernel's buffers were full and lost {counted(lost_events, 'event')}."
     for before, after in pairwise(source.records):

@@ -188,7 +188,7 @@ class Workspace(RunDirectory):
         if not reply.get("ready"):
             await keeper.reap(1.0)
             await _discard_entry(entry, reply)
-            raise Refused(f"Cannot make {path}: {reply.get('error', 'its helper process ended')}.")
+            raise Refused(f"Cannot create {path}: {reply.get('error', 'its helper process ended')}.")
         return cls(HeldDirectory(path, *reply["identity"]), keeper, entry, reply)
 
     @classmethod

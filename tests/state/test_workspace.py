@@ -25,7 +25,7 @@ async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
 
 async def test_an_existing_directory_is_not_used(tmp_path: Path) -> None:
     (tmp_path / ".fstui-1").mkdir()
-    with pytest.raises(Refused, match=r"Cannot make .*/\.fstui-1: File exists"):
+    with pytest.raises(Refused, match=r"Cannot create .*/\.fstui-1: File exists"):
         await Workspace.create(str(tmp_path), "1")
     assert (tmp_path / ".fstui-1").is_dir()
     assert ledger.entries() == []

@@ -97,14 +97,14 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
         return f"{count(self.present)} of {count(self.checked)} acknowledged records are there"
 
     @property
-    def cut_seen(self) -> bool:
+    def has_cut_evidence(self) -> bool:
         """Whether there is evidence that the power was cut during the writes."""
         return (self.rebooted or self.storage_was_cut or self.unmountable or self.simulated) and self.ended is None
 
     @property
     def any_lost(self) -> bool:
         """Whether acknowledged records are lost, or the whole directory or filesystem after a cut."""
-        return self.lost > 0 or (self.acknowledged > 0 and self.cut_seen and (self.gone or self.unmountable))
+        return self.lost > 0 or (self.acknowledged > 0 and self.has_cut_evidence and (self.gone or self.unmountable))
 
     @property
     def is_final(self) -> bool:
@@ -114,7 +114,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     @property
     def survived(self) -> bool:
         """Whether a cut of any kind lost no acknowledged record."""
-        return self.cut_seen and not self.any_lost and self.checked > 0
+        return self.has_cut_evidence and not self.any_lost and self.checked > 0
 
     @property
     def survived_power_cut(self) -> bool:

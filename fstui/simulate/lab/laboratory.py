@@ -150,7 +150,7 @@ def make(parent: str, name: str) -> NewLab:
         directory_fd = own_directory.create(directory)
     except OSError as error:
         ledger.delete_entry(entry)
-        raise Refused(f"Cannot make {directory}: {error.strerror}") from None
+        raise Refused(f"Cannot create {directory}: {error.strerror}") from None
     os.fchmod(directory_fd, 0o755)  # so that students can enter the directory; only root can reach the backing files
     status = os.fstat(directory_fd)
     lab = Lab(run=run, directory=directory, identity=(status.st_dev, status.st_ino))

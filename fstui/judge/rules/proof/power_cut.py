@@ -112,7 +112,7 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
         sentence += f" Not only the last ones are lost: {reordered} had a later record that survived."
     if figures.not_recovered:
         sentence += f" A database server did not start again with its data: {figures.not_recovered}"
-    if not figures.cut_seen:
+    if not figures.has_cut_evidence:
         sentence += " This host noticed no power cut, but the records are lost all the same."
     return f"{lost} of {checked} acknowledged records lost", sentence
 
@@ -170,7 +170,7 @@ def _no_proof(step: Step, figures: PowerCutFigures) -> Conclusion:
     if figures.ended is not None:
         title += " while it wrote"
         sentence = f"{intro}the writer had stopped before the cut ({figures.ended}), so all had time to reach the disk."
-    elif figures.cut_seen:
+    elif figures.has_cut_evidence:
         title, sentence = "no records to check", "No acknowledged record was expected, so nothing is proven."
     else:
         if figures.gone:
