@@ -158,7 +158,7 @@ def _why_unfit(target: Target) -> str:
         return "read-only"
     if kind(target.fstype).in_memory:
         return f"in memory ({target.fstype}): {_NAME_IT_HINT}"
-    is_inside = kind(target.fstype).over_filesystem and target.mount_point != "/"
+    is_inside = kind(target.fstype).uses_directory and target.mount_point != "/"
     return f"stored in another filesystem, as that of a container: {_NAME_IT_HINT}" if is_inside else ""
 
 

@@ -61,7 +61,7 @@ async def look_up(directory: str, machine: Machine) -> Site:
 
 def check_alignment(steps: Iterable[PlannedStep], alignment_bytes: int | None, target: Target) -> None:
     """Raise Refused if the O_DIRECT writes of a step do not have the alignment that the directory requires."""
-    if target.stack and kind(target.stack[0].kind).takes_unaligned_direct:
+    if target.stack and kind(target.stack[0].kind).accepts_unaligned_direct:
         return
     for step in steps:
         block_bytes = step.settings.direct_block_bytes

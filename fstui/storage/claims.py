@@ -17,14 +17,14 @@ from fstui.model.storage import Reading
 Command = tuple[str, ...]
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What a command printed, or why there is no output."""
 
     output: str = ""
     error: str | None = None
 
 
-Claims = Mapping[str, Answer]
+Claims = Mapping[str, ToolOutput]
 """Output of tools by command line, as typed in a shell. The command line is the path of readings from this output."""
 
 NO_CLAIMS: Claims = {}
@@ -39,21 +39,21 @@ def command_line(command: Command) -> str:
 
 def output_of(claims: Claims, command: Command) -> str | None:
     """Return what the command printed; None if it was not run or failed."""
-    answer = claims.get(command_line(command))
-    return answer.output if answer is not None and answer.error is None else None
+    result = claims.get(command_line(command))
+    return result.output if result is not None and result.error is None else None
 
 
 def reports_absence(claims: Claims, command: Command) -> bool:
     """Return whether stat(1) reported that nothing is at its path."""
-    answer = claims.get(command_line(command))
-    return answer is not None and (answer.error or "").endswith(_ABSENT)
+    result = claims.get(command_line(command))
+    return result is not None and (result.error or "").endswith(_ABSENT)
 
 
 def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
     """Return the reading ``missing``, which names what could not be read, and why."""
     lines = [command_line(command) for command in commands]
     # if no command was run, the reading names the last one
-    not_run = "root only, or not asked yet" if commands[-1][0] in ROOT_ONLY else "not asked yet"
+    not_run = "root only, or not read yet" if commands[-1][0] in ROOT_ONLY else "not read yet"
     errors = [(line, claims[line].error or "does not report it") for line in lines if line in claims]
     # the message of an installed tool is more useful than the absence of another
     errors.sort(key=lambda pair: pair[1].endswith("is not installed"))
@@ -64,6 +64,6 @@ def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> R
 def decode(line: Any) -> Claims:
     """Return the output of the tool in one decoded line from the child; empty if the line has another form."""
     try:
-        return {str(line["command"]): msgspec.convert(line, Answer)}
+        return {str(line["command"]): msgspec.convert(line, ToolOutput)}
     except (TypeError, KeyError, msgspec.ValidationError):
         return {}

@@ -63,7 +63,7 @@ def device_node(name: str, readers: Readers) -> SurveyedLayer:
     )
     # computed before the output of tools is added, because the identity must not depend on which user runs fstui
     identity = _identity(description, node)
-    node, roles = reader.with_answers(node, description.roles)
+    node, roles = reader.with_tool_output(node, description.roles)
     return SurveyedLayer(node, identity, roles, description.other_layers)
 
 

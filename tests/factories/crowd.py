@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Claims, ToolOutput
 from tests.factories.box import Box
 
 
@@ -26,7 +26,7 @@ def crowd(root: Path, size: int) -> tuple[Box, Claims]:
         tables.append(f"vg-lv{number}: 0 8 linear {box.number_of[below]} 2048")
         box.mount(f"/dev/mapper/vg-lv{number}", f"/srv/{number}", "ext4", device=box.number_of[f"dm-{number}"])
         box.ext4(f"dm-{number}", "rw barrier data=ordered")
-    commands = {"dmsetup table": Answer(output="\n".join(tables))}
+    commands = {"dmsetup table": ToolOutput(output="\n".join(tables))}
     return box, {**commands, **_mounts(box, size - 4 * disks - disks // 10, disks)}
 
 
@@ -49,4 +49,4 @@ def _mounts(box: Box, number_of_mounts: int, disks: int) -> Claims:
         else:
             box.mount(f"/dev/sd{number % disks}x1", place, "ext4", root=f"/{number}")
     box.write("/proc/self/mountstats", "\n".join(statistics_of_nfs))
-    return {"zfs get sync": Answer(output="\n".join(properties))}
+    return {"zfs get sync": ToolOutput(output="\n".join(properties))}

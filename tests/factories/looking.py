@@ -2,7 +2,7 @@
 
 from fstui.model.host import Inventory
 from fstui.model.storage import Medium, Node, Target
-from fstui.storage.claims import NO_CLAIMS, Answer, Claims
+from fstui.storage.claims import NO_CLAIMS, Claims, ToolOutput
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 
@@ -17,7 +17,7 @@ def look(box: Box, mount_point: str = "/srv", claims: Claims = NO_CLAIMS) -> Tar
 
 def with_table(box: Box, table: str, mount_point: str = "/srv") -> Target:
     """Return the target after dmsetup printed that table."""
-    return look(box, mount_point, {"dmsetup table": Answer(output=table)})
+    return look(box, mount_point, {"dmsetup table": ToolOutput(output=table)})
 
 
 def only(box: Box, claims: Claims = NO_CLAIMS) -> Node:

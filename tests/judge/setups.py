@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from fstui.model.judgement import Answer as SpeedAnswer
-from fstui.model.judgement import Confidence, Judgement, Verdict
+from fstui.model.judgement import Answer, Confidence, Judgement, Verdict
 from fstui.model.steps import Step
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.layers.devices import platforms
 from fstui.storage.survey import survey
 from tests.factories.box import Box
@@ -104,7 +103,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     grows: bool = False
     verdict: Verdict
     confidence: Confidence = "low"
-    speed: SpeedAnswer = "normal"
+    speed: Answer = "normal"
     source: str
 
     @property
@@ -156,7 +155,7 @@ def _build(box: Box, setup: Setup) -> tuple[tuple[str, ...], Claims]:
         box.mount(setup.mounted, "/srv", setup.fs, device="0:51")
         return (), {}
     names: list[str] = []
-    claims: dict[str, Answer] = {}
+    claims: dict[str, ToolOutput] = {}
     for number in range(MEMBERS.get(setup.layers, 1)):
         name = _NAMES.get(setup.link, "sd{}").format("abc"[number] if setup.link in _LETTERS else number)
         names.append(name)
@@ -198,7 +197,7 @@ def _disk(box: Box, setup: Setup, name: str, number: int) -> Claims:
         box.link("/sys/devices/pci0000:00/0000:03:00.0/driver", f"../../../bus/pci/drivers/{says['driver']}")
     if "vwc" not in says:
         return {}
-    return {f"nvme id-ctrl /dev/{name} -o json": Answer(output=f'{{"vwc": {says["vwc"]}}}')}
+    return {f"nvme id-ctrl /dev/{name} -o json": ToolOutput(output=f'{{"vwc": {says["vwc"]}}}')}
 
 
 def _model(setup: Setup) -> dict[str, str | bytes]:

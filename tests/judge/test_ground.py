@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from fstui.model.judgement import Judgement
-from fstui.storage.claims import Answer
+from fstui.storage.claims import ToolOutput
 from fstui.storage.survey import survey
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, rules, verdict
@@ -17,7 +17,7 @@ from tests.factories.steps import step
 
 
 def judged(box: Box, table: str | None, flushes: dict[str, float | None]) -> Judgement:
-    here = survey(box.root, {"dmsetup table": Answer(output=table)} if table else {})
+    here = survey(box.root, {"dmsetup table": ToolOutput(output=table)} if table else {})
     return verdict(target(here, "/srv"), step(flushes=flushes, rate=900), host=here.host, idle=quiet(*flushes))
 
 

@@ -153,7 +153,7 @@ async def test_record_lost_without_a_cut_is_lost(box: Box) -> None:
     box.spoil(95)
     run = await box.check()
     assert run.verdict == "lost"
-    assert "This host saw no power cut" in run.sentence
+    assert "This host noticed no power cut" in run.sentence
 
 
 async def test_user_may_declare_that_only_the_storage_was_cut(box: Box) -> None:

@@ -9,7 +9,7 @@ from fstui.model.counters import difference
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.storage import Node
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.process import read_process_of
@@ -17,15 +17,15 @@ from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 
 ANSWERS: Claims = {
-    "dmsetup table": Answer(output="vg-lv: 0 8 cache 8:0 8:1 9:0 512 1 writeback smq 0\n"),
-    "hdparm -W /dev/sda": Answer(output=" write-caching =  1 (on)\n"),
-    "nvme id-ctrl /dev/nvme1 -o json": Answer(output='{"vwc": 1}'),
-    "nvme get-feature /dev/nvme1 -f 6": Answer(output="Current value:0x00000001"),
-    "zpool status -L -P tank": Answer(
+    "dmsetup table": ToolOutput(output="vg-lv: 0 8 cache 8:0 8:1 9:0 512 1 writeback smq 0\n"),
+    "hdparm -W /dev/sda": ToolOutput(output=" write-caching =  1 (on)\n"),
+    "nvme id-ctrl /dev/nvme1 -o json": ToolOutput(output='{"vwc": 1}'),
+    "nvme get-feature /dev/nvme1 -f 6": ToolOutput(output="Current value:0x00000001"),
+    "zpool status -L -P tank": ToolOutput(
         output="  pool: tank\n state: ONLINE\nconfig:\n\n\ttank  ONLINE  0 0 0\n\t  mirror-0  ONLINE  0 0 0\n"
         "\t    /dev/sda1  ONLINE  0 0 0\n\tlogs\n\t  /dev/sdb  ONLINE  0 0 0\n"
     ),
-    "zfs get -H -p -o name,property,value,source sync tank/db": Answer(output="tank/db\tsync\tstandard\tdefault"),
+    "zfs get -H -p -o name,property,value,source sync tank/db": ToolOutput(output="tank/db\tsync\tstandard\tdefault"),
 }
 
 

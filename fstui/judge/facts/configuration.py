@@ -209,7 +209,7 @@ def _is_behind_server(node: Node) -> bool:
     The server may still write each request to stable storage before it acknowledges the request.
     """
     layer_kind = kind(node.kind)
-    return (layer_kind.networked or not layer_kind.known) and not outlives_power_cut(node)
+    return (layer_kind.networked or not layer_kind.is_known) and not outlives_power_cut(node)
 
 
 def _barrier_advice(filesystem: Node, barrier: Reading) -> str:

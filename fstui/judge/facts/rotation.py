@@ -256,7 +256,7 @@ class Rotation:
 
     @property
     def _written_in_place(self) -> bool:
-        stored = (node for node in self._stack.filesystems if not kind(node.kind).over_filesystem)
+        stored = (node for node in self._stack.filesystems if not kind(node.kind).uses_directory)
         return all(kind(node.kind).writes_in_place(node) for node in stored)
 
 

@@ -214,7 +214,7 @@ class Stack:
 
     def _storing_filesystems(self, node: Node) -> Iterator[Node]:
         """Yield the filesystems that store the files of this one. An overlay stores its files in another filesystem."""
-        if kind(node.kind).over_filesystem:
+        if kind(node.kind).uses_directory:
             for below in self.children(node):
                 yield from self._storing_filesystems(below)
         elif node.layer in {"filesystem", "memory", "remote"}:

@@ -328,7 +328,7 @@ async def _write(path: Path, document: bytes) -> None:
 
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
     """Run tools in a child process, which is abandoned if a tool hangs. Return their output."""
-    answers = {claims.command_line(command): claims.Answer(error="no answer") for command in commands}
+    answers = {claims.command_line(command): claims.ToolOutput(error="no answer") for command in commands}
     child = await Child.start("measure.helpers.claims")
     child.send(json.dumps(commands))
     async for answer in _answers(child, TOOLS_TIMEOUT_S):

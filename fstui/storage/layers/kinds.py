@@ -51,7 +51,7 @@ class SkippedSync(NamedTuple):
 class LayerKind(Base, frozen=True, kw_only=True):
     name: str
     layer: Layer = "block"
-    known: bool = True
+    is_known: bool = True
     """False: it is unknown how the layer handles writes and flushes. Then no flush is expected below the layer, and no
     flush is reported as lost."""
     label: str | None = None
@@ -80,7 +80,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """Whether a filesystem compresses data; ``optional``: its options decide."""
     rewrites_in_place: bool = False
     """The filesystem overwrites existing blocks instead of writing to new ones."""
-    takes_unaligned_direct: bool = False
+    accepts_unaligned_direct: bool = False
     """The filesystem accepts O_DIRECT writes that are smaller than statx(2) requires, and caches them."""
     copies_on_write: bool = False
     """The filesystem is copy-on-write. It also writes new metadata for each block, so byte counts prove nothing."""
@@ -97,7 +97,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """A block device whose data is on another host."""
     remote: bool = False
     """A filesystem that another host or a program in user space provides."""
-    answered_by: str = "the server"
+    handled_by: str = "the server"
     across_network: bool = True
     """A network lies between this host and the one that provides the filesystem."""
     advice: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
@@ -107,7 +107,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """False: the filesystem holds files, but not on one block device: in memory, on a server, on several members."""
     read_only: bool = False
     """Such a filesystem is always read-only, so the option ``ro`` does not indicate an error."""
-    over_filesystem: bool = False
+    uses_directory: bool = False
     """Its files are stored in a directory of another filesystem."""
 
     flushes_on_sync: bool = False
@@ -148,7 +148,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     def is_each_write_durable(self, node: Node) -> bool:
         """Return whether no flush is expected, because each write is, or may be, durable when it is acknowledged."""
-        return not self.known
+        return not self.is_known
 
     def spread(self, node: Node) -> Spread:
         return self.default_spread
@@ -159,7 +159,8 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     def loses_data(self, node: Node, members: Collection[str], failed: Collection[str]) -> bool:
         """Return whether data is lost if the members ``failed`` fail; True if all fail, False for an unknown layer."""
-        return self.known and len(failed) > min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
+        tolerated = min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
+        return self.is_known and len(failed) > tolerated
 
     def corrected_members(self, node: Node, members: int) -> int:
         """Return how many members may come back stale without loss; 0 unless the layer recognises a stale copy."""
@@ -167,7 +168,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the layers below that a sync of the topmost filesystem waits for; None if they are unknown."""
-        if not self.known:
+        if not self.is_known:
             return None
         return tuple(child for child in below if node.below_roles.get(child.id) not in _NEVER_WAITED_FOR)
 
@@ -184,7 +185,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         ``roles``: the roles of all layers below. ``filesystem``: the filesystem that writes. Its options may exclude
         members.
         """
-        if not self.known:
+        if not self.is_known:
             return SOMETIMES
         if self.spread(node) == "one":
             # the only layer below gets everything; each of several segments gets its own part
@@ -218,7 +219,7 @@ def kind(name: str) -> LayerKind:
     return (
         kinds.get(name)
         or kinds.get(name.partition(".")[0])
-        or LayerKind(name=name, known=False, may_cache=True, may_reduce_bytes=True)
+        or LayerKind(name=name, is_known=False, may_cache=True, may_reduce_bytes=True)
     )
 
 

@@ -80,7 +80,7 @@ class DeviceReader(Reader):
     def read(self, name: str) -> LayerDescription:
         return LayerDescription(self.slaves(name), self.queue_readings(name))
 
-    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
+    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         """Return the device and the roles of the devices below, completed by what tools reported."""
         return node, roles
 
@@ -118,7 +118,7 @@ class FilesystemReader(Reader):
         needs_no_device = mount.device.partition(":")[0] == NO_DEVICE_MAJOR
         has_device = self.sources.names.by_number(mount.device) is not None
         # an empty /sys/dev/block proves nothing: sysfs may not be mounted
-        if needs_no_device or has_device or not self.layer_kind.known or not self.tree.names("/sys/dev/block"):
+        if needs_no_device or has_device or not self.layer_kind.is_known or not self.tree.names("/sys/dev/block"):
             return ()
         return (Reading(what="device", value="gone", path=f"/sys/dev/block/{mount.device}"),)
 

@@ -28,7 +28,7 @@ KINDS = (
     # acknowledged when it is on disk on all replicas (Ceph documentation, "librbd Settings")
     Drive(name="rbd", device_names="rbd", counts_flushes=True, networked=True),
     # persistent memory: without this entry, such a device could be treated as a disk
-    LayerKind(name="pmem", device_names="pmem", known=False, may_cache=True, accounting="own"),
+    LayerKind(name="pmem", device_names="pmem", is_known=False, may_cache=True, accounting="own"),
     *(
         LayerKind(name=name, layer="filesystem", read_only=True)
         for name in ("squashfs", "erofs", "cramfs", "romfs", "iso9660", "udf")

@@ -9,7 +9,7 @@ import pytest
 
 from fstui.measure.children import command
 from fstui.storage import claims
-from fstui.storage.claims import Answer
+from fstui.storage.claims import ToolOutput
 
 
 def ask(*commands: list[str], program: list[str] | None = None) -> dict[str, dict[str, str]]:
@@ -33,7 +33,7 @@ def ask_made_up(place: Path, script: str, *commands: list[str], timeout_s: float
 
 @pytest.mark.parametrize("line", [None, [], {}, {"command": 3}, {"command": "x", "output": 5}, "text"])
 def test_malformed_answers_are_ignored(line: object) -> None:
-    assert claims.decode(line) in ({}, {"3": Answer()})
+    assert claims.decode(line) in ({}, {"3": ToolOutput()})
 
 
 def test_program_answers_every_command_and_runs_only_its_tools() -> None:

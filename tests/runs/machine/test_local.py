@@ -13,7 +13,7 @@ from fstui.runs.machine import local
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import runs
 from fstui.storage import survey
-from fstui.storage.claims import Answer, Claims, Command, command_line
+from fstui.storage.claims import Claims, Command, ToolOutput, command_line
 from tests.factories.samples import RUN
 from tests.factories.storage import disk
 
@@ -87,7 +87,7 @@ async def test_tools_run_once_if_nothing_changed(monkeypatch: pytest.MonkeyPatch
 
     async def tools(commands: tuple[Command, ...]) -> Claims:
         calls.append(commands)
-        return {command_line(command): Answer() for command in commands}
+        return {command_line(command): ToolOutput() for command in commands}
 
     def surveyed(_: Path, claims: Claims) -> Inventory:
         return Inventory(unused=tuple(disk(name) for name in claims))

@@ -112,7 +112,7 @@ class DiskReader(DeviceReader):
     def worth_listing(self, node: Node) -> bool:
         return nvme.controller_of(node.id) is None  # a multipath head represents its paths
 
-    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
+    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         claims = self.sources.claims
         return with_readings(node, (*caches.cache_readings(node, claims), *health.health_readings(node, claims))), roles
 

@@ -131,5 +131,5 @@ class Overlay(LayerKind, frozen=True, kw_only=True):
         return "passes", "synced in the upper directory"
 
 
-KINDS = (Overlay(name="overlay", layer="filesystem", needs_device=False, over_filesystem=True),)
+KINDS = (Overlay(name="overlay", layer="filesystem", needs_device=False, uses_directory=True),)
 FILESYSTEMS = OverlayReader

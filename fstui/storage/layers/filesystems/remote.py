@@ -32,9 +32,9 @@ _SOCKETS = ("tcp", "unix", "fd", "rdma")
 """Values of ``trans`` (9p) that reach a server."""
 
 
-def answered_by(node: Node) -> str:
+def handled_by(node: Node) -> str:
     """Return what answers syncs. For 9p, ``trans`` shows whether that is a server or the host of this guest."""
-    return "the server" if node.value("trans") in _SOCKETS else kind(node.kind).answered_by
+    return "the server" if node.value("trans") in _SOCKETS else kind(node.kind).handled_by
 
 
 class RemoteReader(FilesystemReader):
@@ -125,11 +125,11 @@ class Nfs(Remote, frozen=True, kw_only=True):
         return [counts.get(node.name, DeviceCounters(device=node.id)) for node in counted]
 
 
-_of_host = partial(Remote, answered_by="the host", across_network=False)
+_of_host = partial(Remote, handled_by="the host", across_network=False)
 _fuse = partial(
     Remote,
     reason="a sync goes to a program; if it does not implement fsync, the call succeeds",
-    answered_by="a program of this host",
+    handled_by="a program of this host",
     across_network=False,
     advice="Look up whether the program implements fsync, and run fsync-rate on what it stores its data in.",
 )

@@ -115,7 +115,7 @@ class DmReader(DeviceReader):
         path = f"/sys/block/{name}/mq"
         return (Reading(what="request_based", value="yes" if self.tree.exists(path) else "no", path=path),)
 
-    def with_answers(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
+    def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
         """Replace the target and the roles with those from the table, which is more reliable than names.
 
         Roles by name are kept only if the names identified the right target.
@@ -144,7 +144,7 @@ KINDS = (
     DmTarget(
         name="dm",
         sync="unknown",
-        known=False,
+        is_known=False,
         device_names="dm-",
         reason="its target is not known",
         counts_flushes=True,

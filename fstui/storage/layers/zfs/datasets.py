@@ -130,7 +130,7 @@ KINDS = (
     ZfsDataset(
         name="zfs",
         layer="filesystem",
-        takes_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx returns the record's size
+        accepts_unaligned_direct=True,  # "direct" in zfsprops(7), from OpenZFS 2.3 on: statx returns the record's size
         copies_on_write=True,
         needs_device=False,
         barrier_option=None,

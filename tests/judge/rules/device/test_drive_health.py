@@ -6,7 +6,7 @@ import pytest
 
 from fstui.model.host import Inventory
 from fstui.runs.rules import JudgementCache
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.layers.devices.health import health_readings
 from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
 from tests.factories.steps import step
@@ -59,7 +59,7 @@ SAS = {
 
 def asked(found: object) -> dict[str, str]:
     """Return the readings of sda if smartctl printed this."""
-    claims: Claims = {"smartctl -n standby --json=c -a /dev/sda": Answer(output=json.dumps(found))}
+    claims: Claims = {"smartctl -n standby --json=c -a /dev/sda": ToolOutput(output=json.dumps(found))}
     return {reading.what: reading.value for reading in health_readings(disk(), claims)}
 
 
@@ -85,7 +85,7 @@ def test_answer_without_health_gives_no_reading(found: object) -> None:
 
 @pytest.mark.parametrize("output", ["[]", "{", '{"critical_warning": 1}'])
 def test_answer_of_another_kind_is_no_reading(output: str) -> None:
-    claims: Claims = {"nvme smart-log /dev/nvme0 -o json": Answer(output=output)}
+    claims: Claims = {"nvme smart-log /dev/nvme0 -o json": ToolOutput(output=output)}
     assert health_readings(disk("nvme0n1", link="nvme"), claims) == ()
 
 

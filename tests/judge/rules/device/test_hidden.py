@@ -91,7 +91,7 @@ def test_device_of_an_unknown_driver_is_not_a_disk(box: Box) -> None:
     box.device("drbd0", slaves=("sda",), iostats=0)
     box.mount("/dev/drbd0", "/srv", "ext4")
     node = look(box).node("drbd0")
-    assert (node.kind, kind(node.kind).known, node.below) == ("drbd", False, ("sda",))
+    assert (node.kind, kind(node.kind).is_known, node.below) == ("drbd", False, ("sda",))
 
 
 BRIDGED = on_disk(

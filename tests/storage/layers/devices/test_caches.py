@@ -8,7 +8,7 @@ from fstui.judge import judge
 from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Reading
 from fstui.storage import claims
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.layers.devices.caches import (
     has_cache,
     has_protected_cache,
@@ -53,7 +53,7 @@ def test_nvme_cache_despite_write_through_setting(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.disk("nvme0n1", "pci0000:00/0000:00:01.0/nvme/nvme0", write_cache="write through")
     box.mount("/dev/nvme0n1", "/srv", "xfs")
-    told = {"nvme id-ctrl /dev/nvme0n1 -o json": Answer(output='{"vwc": 1}')}
+    told = {"nvme id-ctrl /dev/nvme0n1 -o json": ToolOutput(output='{"vwc": 1}')}
     found = target(survey(tmp_path, told), "/srv")
     node = found.node("nvme0n1")
     assert (node.sync, node.reason) == (
@@ -112,7 +112,7 @@ ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-cachin
 
 
 def answering(**answers: str) -> Claims:
-    return {command: Answer(output=output) for command, output in answers.items()}
+    return {command: ToolOutput(output=output) for command, output in answers.items()}
 
 
 def test_nvme_cache_presence_and_state(box: Box) -> None:
@@ -130,8 +130,8 @@ def test_nvme_cache_presence_and_state(box: Box) -> None:
 def test_nvme_without_cache_has_no_state(box: Box) -> None:
     box.disk("nvme0n1", NVME, write_cache="write through", files={"device/model": "X"})
     answers = {
-        ID_CTRL: Answer(output='{"vwc": 0}'),
-        FEATURE: Answer(error="NVMe status: Invalid Field in Command(0x2002)"),
+        ID_CTRL: ToolOutput(output='{"vwc": 0}'),
+        FEATURE: ToolOutput(error="NVMe status: Invalid Field in Command(0x2002)"),
     }
     node = only(box, answers)
     assert node.medium is not None
@@ -157,17 +157,18 @@ def test_hdparm_cache_setting(box: Box, where: str, output: str, value: str) -> 
 
 def test_smartctl_replaces_hdparm(box: Box) -> None:
     box.disk("sda", USB)
-    answers = {HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(output="Write cache is:   Enabled\n")}
-    assert read(only(box, answers), "drive_cache") == ("on", SMARTCTL)
+    smartctl = ToolOutput(output="Write cache is:   Enabled\n")
+    outputs = {HDPARM: ToolOutput(error="hdparm is not installed"), SMARTCTL: smartctl}
+    assert read(only(box, outputs), "drive_cache") == ("on", SMARTCTL)
 
 
 @pytest.mark.parametrize(("answers", "why", "path"), [
-    ({}, "root only, or not asked yet", SMARTCTL),
-    ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="smartctl is not installed")},
+    ({}, "root only, or not read yet", SMARTCTL),
+    ({HDPARM: ToolOutput(error="hdparm is not installed"), SMARTCTL: ToolOutput(error="smartctl is not installed")},
      "hdparm is not installed", HDPARM),
-    ({HDPARM: Answer(error="hdparm is not installed"), SMARTCTL: Answer(error="no answer for 2 s")},
+    ({HDPARM: ToolOutput(error="hdparm is not installed"), SMARTCTL: ToolOutput(error="no answer for 2 s")},
      "no answer for 2 s", SMARTCTL),
-    ({HDPARM: Answer(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "does not report it", HDPARM),
+    ({HDPARM: ToolOutput(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "does not report it", HDPARM),
 ])  # fmt: skip
 def test_missing_answer_has_a_reason(box: Box, answers: Claims, why: str, path: str) -> None:
     box.disk("sda", USB)

@@ -1,6 +1,6 @@
 import pytest
 
-from fstui.storage.claims import Answer, Claims, command_line
+from fstui.storage.claims import Claims, ToolOutput, command_line
 from fstui.storage.layers.filesystems.overlay import stat_command
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
@@ -28,7 +28,7 @@ def test_overlay_is_on_the_filesystem_of_upperdir(box: Box, option: str, sync: s
 def test_unseen_upper_directory_gives_no_layers(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
     asked = command_line(stat_command("/var/lib/docker/u"))
-    nowhere: Claims = {asked: Answer(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
+    nowhere: Claims = {asked: ToolOutput(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
     found = look(box, "/", claims=nowhere)
     assert edges(found) == {"mount:/": ()}
     assert found.lowest == ()
@@ -49,13 +49,13 @@ def test_missing_upperdir_is_not_followed(box: Box) -> None:
     """Its filesystem was unmounted lazily or moved, as in a live system after it left its first root."""
     box.mount("tmpfs", "/run", "tmpfs")
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
-    nowhere = Answer(error="stat: cannot statx '/run/live/rw': No such file or directory")
+    nowhere = ToolOutput(error="stat: cannot statx '/run/live/rw': No such file or directory")
     asked = command_line(stat_command("/run/live/rw"))
     gone: Claims = {asked: nowhere}
     found = look(box, claims=gone)
     assert edges(found) == {"mount:/srv": ()}
     assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", asked)
-    forbidden = Answer(error="stat: cannot statx '/run/live/rw': Permission denied")
+    forbidden = ToolOutput(error="stat: cannot statx '/run/live/rw': Permission denied")
     assert edges(look(box, claims={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
 
 
@@ -78,7 +78,7 @@ def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str],
     merged = "/srv/store/ab/merged"
     box.mount("overlay", merged, "overlay", super_options="rw,lowerdir=l/A:l/B,upperdir=ab/diff,workdir=ab/work")
     looked = {
-        command_line(stat_command(path)): Answer(output=f"{text}\n")
+        command_line(stat_command(path)): ToolOutput(output=f"{text}\n")
         for path, text in {merged: f"14 {TIMES}", **seen}.items()
     }
     found = look(box, merged, claims=looked)
@@ -107,9 +107,9 @@ def test_other_directory_at_the_path_is_not_followed(
     box.mount("tmpfs", "/decoy", "tmpfs")
     options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
     box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
-    asked = command_line(stat_command("/decoy/upper"))
-    looked = {asked: Answer(output=f"{there}\n"), command_line(stat_command("/srv")): Answer(output=f"{shown}\n")}
-    found = look(box, claims=looked)
+    printed = {"/decoy/upper": f"{there}\n", "/srv": f"{shown}\n"}
+    claims = {command_line(stat_command(path)): ToolOutput(output=text) for path, text in printed.items()}
+    found = look(box, claims=claims)
     assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
     missing = found.stack[0].reading("missing")
     gone = "the original /decoy/upper: another directory has taken its place"

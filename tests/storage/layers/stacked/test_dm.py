@@ -112,7 +112,7 @@ def test_lvm_names_give_roles_without_a_table(box: Box, below: dict[str, str]) -
     found = look(box)
     assert list(roles(found).values()) == list(below.values())
     assert read(found.node("dm-9"), "missing") == (
-        "the device-mapper table: root only, or not asked yet", "dmsetup table",
+        "the device-mapper table: root only, or not read yet", "dmsetup table",
     )  # fmt: skip
 
 

@@ -1,17 +1,17 @@
 import pytest
 
-from fstui.storage.claims import NO_CLAIMS, Answer
+from fstui.storage.claims import NO_CLAIMS, ToolOutput
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.dm_tables import DmTable
 
 
 def tables(output: str) -> dict[str, DmTable]:
-    return dict(dm_tables.read_tables({dm_tables.PATH: Answer(output=output)}))
+    return dict(dm_tables.read_tables({dm_tables.PATH: ToolOutput(output=output)}))
 
 
 def test_no_answer_gives_no_tables() -> None:
     assert dm_tables.read_tables(NO_CLAIMS) == {}
-    assert dm_tables.read_tables({dm_tables.PATH: Answer(error="no answer for 4 s")}) == {}
+    assert dm_tables.read_tables({dm_tables.PATH: ToolOutput(error="no answer for 4 s")}) == {}
     assert tables("No devices found") == {}
 
 

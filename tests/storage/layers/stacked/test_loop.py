@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from fstui.model.storage import Target
-from fstui.storage.claims import Answer, command_line
+from fstui.storage.claims import ToolOutput, command_line
 from fstui.storage.layers.stacked import loop
 from fstui.storage.layers.stacked.loop import BACKING, stat_command
 from fstui.storage.survey import commands, survey, target_of
@@ -89,7 +89,7 @@ def test_read_only_loop_may_say_write_through(box: Box) -> None:
 
 def after_losetup(box: Box, number: str) -> Target:
     """Return the target on /srv after losetup reported the device number of the file of loop0."""
-    told = Answer(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
+    told = ToolOutput(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
     return target_of("/srv", survey(box.root, {command_line(BACKING): told}))
 
 
@@ -111,9 +111,10 @@ def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, fou
     """The path leads to an overlay, as in a container. The loop's file has another anonymous number, as on tmpfs."""
     box.mount("overlay", "/", "overlay", device="0:31")
     mount_loop(box, "/x.img")
-    claims = {command_line(BACKING): Answer(output="/dev/loop0 \\x20 0:46 12\n")}
+    claims = {command_line(BACKING): ToolOutput(output="/dev/loop0 \\x20 0:46 12\n")}
     if inode is not None:
-        claims[command_line(stat_command("/x.img"))] = Answer(output=f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n")
+        printed = f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n"
+        claims[command_line(stat_command("/x.img"))] = ToolOutput(output=printed)
     where = target_of("/srv", survey(box.root, claims))
     assert edges(where)["file:/x.img"] == (("mount:/",) if found else ())
     judgement = verdict(where, step(flushes={"loop0": 1}), idle=quiet("loop0"))
@@ -130,7 +131,7 @@ def test_file_on_a_covered_mount_is_found(box: Box) -> None:
     assert [node.id for node in after_losetup(box, box.number_of["vda"]).lowest] == ["vda"]
 
 
-def in_a_container(box: Box, stat: Answer) -> Target:
+def in_a_container(box: Box, stat: ToolOutput) -> Target:
     """The loop has no device node, a tmpfs is where its file's path begins, and losetup has no answer."""
     box.mount("tmpfs", "/images", "tmpfs")
     mount_loop(box, "/images/disk.img")
@@ -138,13 +139,13 @@ def in_a_container(box: Box, stat: Answer) -> Target:
 
 
 @pytest.mark.parametrize(("stat", "followed"), [
-    (Answer(error="stat: cannot statx '/images/disk.img': No such file or directory"), False),
-    (Answer(error="stat: cannot statx '/images/disk.img': Permission denied"), True),
-    (Answer(error="no answer for 4 s"), True),
-    (Answer(output="25 12 0:0 1073741824\n"), True),
-    (Answer(output="25 12 0:0 1073741823\n"), False),  # smaller than the loop device of 1 GiB
+    (ToolOutput(error="stat: cannot statx '/images/disk.img': No such file or directory"), False),
+    (ToolOutput(error="stat: cannot statx '/images/disk.img': Permission denied"), True),
+    (ToolOutput(error="no answer for 4 s"), True),
+    (ToolOutput(output="25 12 0:0 1073741824\n"), True),
+    (ToolOutput(output="25 12 0:0 1073741823\n"), False),  # smaller than the loop device of 1 GiB
 ])  # fmt: skip
-def test_missing_or_smaller_file_is_not_followed(box: Box, stat: Answer, followed: bool) -> None:
+def test_missing_or_smaller_file_is_not_followed(box: Box, stat: ToolOutput, followed: bool) -> None:
     found = in_a_container(box, stat)
     assert edges(found)["file:/images/disk.img"] == (("mount:/images",) if followed else ())
     assert followed or "is not at this path" in found.node("file:/images/disk.img").reason
@@ -156,7 +157,7 @@ def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
     box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
     mount_loop(box, "/images/disk.img")
     box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
-    claims = {command_line(stat_command("/images/disk.img")): Answer(output="25 12 0:0 1073741824\n")}
+    claims = {command_line(stat_command("/images/disk.img")): ToolOutput(output="25 12 0:0 1073741824\n")}
     found = target_of("/srv", survey(box.root, claims))
     assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
     assert (verdict(found).verdict == "not-durable") is not covered
@@ -193,9 +194,9 @@ def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = No
     mount_loop(box, file)
     number = "0:25" if file.startswith("/run") else box.number_of["vda"]
     major, minor = map(int, number.split(":"))
-    losetup = Answer(output=f"/dev/loop0 \\x20{number} 12\n")
+    losetup = ToolOutput(output=f"/dev/loop0 \\x20{number} 12\n")
     device = ":".join(f"{int(part):x}" for part in box.number_of[node_of].split(":")) if node_of else "0:0"
-    stat = Answer(output=f"{os.makedev(major, minor)} {inode} {device} 1073741824\n")
+    stat = ToolOutput(output=f"{os.makedev(major, minor)} {inode} {device} 1073741824\n")
     return target_of("/srv", survey(box.root, {command_line(BACKING): losetup, command_line(stat_command(file)): stat}))
 
 

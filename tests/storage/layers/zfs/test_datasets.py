@@ -4,7 +4,7 @@ import pytest
 
 from fstui.model.counters import difference
 from fstui.model.storage import Target
-from fstui.storage.claims import Answer, Claims
+from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey
 from tests.factories.box import Box
@@ -76,7 +76,7 @@ def pool(box: Box) -> Box:
 
 def seen(box: Box, **answers: str) -> Target:
     commands = {"status": STATUS, "properties": GET, "ashift": ASHIFT}
-    found: Claims = {commands[name]: Answer(output=output) for name, output in answers.items()}
+    found: Claims = {commands[name]: ToolOutput(output=output) for name, output in answers.items()}
     return target(survey(box.root, found), "/db")
 
 
@@ -140,10 +140,10 @@ def test_properties_of_other_datasets_are_ignored(pool: Box) -> None:
 
 
 def test_missing_answers_are_reported(pool: Box) -> None:
-    found = target(survey(pool.root, {STATUS: Answer(error="no answer for 2 s")}), "/db")
+    found = target(survey(pool.root, {STATUS: ToolOutput(error="no answer for 2 s")}), "/db")
     top, bottom = found.stack
     assert read(bottom, "missing") == ("the pool's devices: no answer for 2 s", STATUS)
-    assert read(top, "missing")[0] == "the dataset's properties: not asked yet"
+    assert read(top, "missing")[0] == "the dataset's properties: not read yet"
     assert (bottom.lowest, bottom.sync, top.sync) == (True, "unknown", "unknown")
 
 
