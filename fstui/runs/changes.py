@@ -53,7 +53,6 @@ def _node_changes(before: Node, later_nodes: list[Node | None]) -> Iterator[str]
 
 
 def _properties(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield (name, value)."""
     yield "write cache", node.write_cache or "not stated"
     yield "FUA", "yes" if node.fua else "no"
     yield "counted", "yes" if node.counted else "no"

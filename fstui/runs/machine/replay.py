@@ -36,7 +36,7 @@ class ReplayMachine(Machine):
         self.pace = pace
         self.started_step: Step | None = None
         self._target = run.target
-        self._now_ns = 1_000_000_000
+        self.now_ns = 1_000_000_000
         self._counters: dict[str, DeviceCounters] = {
             node.id: DeviceCounters(device=node.id) for node in run.target.stack
         }
@@ -50,7 +50,7 @@ class ReplayMachine(Machine):
         return self._target
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        return Counters(monotonic_ns=self._now_ns, devices=tuple(self._counters.values()))
+        return Counters(monotonic_ns=self.now_ns, devices=tuple(self._counters.values()))
 
     def cgroup_process(self) -> Process | None:
         return self.run.like
@@ -87,11 +87,8 @@ class ReplayMachine(Machine):
         return Baselines(self.run.before, self.run.own)
 
     async def pass_time(self, seconds: float) -> None:
-        self._now_ns += int(seconds * 1e9)
+        self.now_ns += int(seconds * 1e9)
         await asyncio.sleep(seconds * self.pace)
-
-    def now_ns(self) -> int:
-        return self._now_ns
 
     def advance(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
         """Advance the counters by a share of the saved counters, which they equal at the end of a step."""
@@ -134,7 +131,7 @@ class ReplayProbe(RunningProbe):
             yield Frame("facts", {name: getattr(machine.run.process, name) for name in names})
         yield Frame("ready", {})
         await self._go_requested.wait()
-        start_ns = machine.now_ns()
+        start_ns = machine.now_ns
         async for samples in self._samples():
             yield samples
         if step.error:
@@ -142,7 +139,7 @@ class ReplayProbe(RunningProbe):
             yield Frame("error", {"call": error.call, "errno": error.errno, "message": error.message, "writer": 0})
         if step.figures:
             yield Frame("figures", {**msgspec.to_builtins(step.figures), **_reported_histogram(step)})
-        end_ns = machine.now_ns() if self._is_stopped else start_ns + round(step.elapsed_s * 1e9)
+        end_ns = machine.now_ns if self._is_stopped else start_ns + round(step.elapsed_s * 1e9)
         times = ("delayed_ns", "counter_intervals", "cpu_wait_ns", "longest_cpu_wait_ns", "stolen_ns")
         saved_times = {name: getattr(step, name) for name in times}
         yield Frame("done", {"start_ns": start_ns, "end_ns": end_ns, **saved_times})
@@ -158,14 +155,14 @@ class ReplayProbe(RunningProbe):
                 return
             interval_values = values[index : index + point.ops]
             index += point.ops
-            begin_ns = self._machine.now_ns()
+            begin_ns = self._machine.now_ns
             # on a busy host samples arrive late, so the timeline may continue after the step, but the counters do not
             share = min(1.0, until_s / step.elapsed_s) if step.elapsed_s else 1.0
             self._machine.advance(step.counters, counted_share, share)
             await self._machine.pass_time(until_s - passed_s)
             passed_s, counted_share = until_s, share
             if interval_values:
-                yield _as_samples(begin_ns, self._machine.now_ns(), interval_values, sync_share)
+                yield _as_samples(begin_ns, self._machine.now_ns, interval_values, sync_share)
         self._machine.advance(step.counters, counted_share, 1.0)
 
 
