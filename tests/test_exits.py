@@ -21,7 +21,7 @@ from fstui.powercut import plan as power_cut
 from fstui.report import compare, formats, history, inventory, plans
 from fstui.report.characters import CONTROL, escape_controls, escape_lines
 from fstui.report.formats import json as json_report
-from fstui.report.text import columns, hanging
+from fstui.report.text import columns, wrapped_columns
 from fstui.runs.scenarios import Scenario, Setting
 from fstui.state.runs import Summary
 from tests.factories import screens
@@ -79,7 +79,7 @@ def test_run_with_hostile_names_is_printed_as_text(run: Run) -> None:
 
 def test_columns_are_as_wide_as_their_visible_text() -> None:
     assert columns([("a\x1b", "1"), ("bcd", "12")], "<>") == ["a\\x1b   1", "bcd    12"]
-    assert hanging([("a\x1b", "1\n2"), ("bcd", "3")]) == ["a\\x1b  1\\x0a2", "bcd    3"]
+    assert wrapped_columns([("a\x1b", "1\n2"), ("bcd", "3")]) == ["a\\x1b  1\\x0a2", "bcd    3"]
 
 
 @pytest.mark.parametrize("run", [HOSTILE, FAILED], ids=["prepared", "failed"])

@@ -202,14 +202,14 @@ class _Session:
         if not self._redraws or now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
-        line = f"{self._report.interim(self._store)} · {words} · {self._campaign.cut.pattern}"
+        line = f"{self._report.verdict_so_far(self._store)} · {words} · {self._campaign.cut.pattern}"
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
 
     def _cut_ended(self, cut: CampaignCut) -> None:
         self._clear()
         line = self._report.line(cut, self._store.settings.kind)
-        say(line if self._redraws else f"{line}. So far: {self._report.interim(self._store)}")
+        say(line if self._redraws else f"{line}. So far: {self._report.verdict_so_far(self._store)}")
 
     def _clear(self) -> None:
         if self._redraws:

@@ -48,13 +48,13 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
       fstui fit /var/lib/etcd --for etcd
       fstui fit /srv /mnt/new
     """
-    wanted = report.named(products)
+    wanted = report.find_products(products)
     checkup = checkup_of(directories, checking.FIT, **how)
 
     def status(run: Run) -> int:
-        if report.unmet(run, wanted):
+        if report.is_unmet(run, wanted):
             return FAIL_ON
-        return FAILED if report.unanswered(run, wanted) else 0
+        return FAILED if report.is_unanswered(run, wanted) else 0
 
     printing = Printing(format_, output, time.monotonic(), partial(report.of_check, product_names=wanted))
     return asyncio.run(Checking(checkup, printing, status).go())

@@ -25,7 +25,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchReport
 from fstui.report.documents import ListDocument
-from fstui.report.findings import leading
+from fstui.report.findings import leading_finding
 from fstui.state.files import open_parent, write_atomically
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.disk import is_over_own_network
@@ -199,7 +199,7 @@ def _decoded(document: bytes, document_type: type[Kind]) -> Kind:
 
 
 def _run_result(node: str, run: Run, altered: bool) -> HostResult:
-    finding, target = leading(run), run.target
+    finding, target = leading_finding(run), run.target
     next_step = finding.next[0] if finding and finding.next else next(iter(run.speed.next), "")
     return HostResult(
         node=node,

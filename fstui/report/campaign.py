@@ -35,13 +35,13 @@ _CUTS = (
 )  # fmt: skip
 
 
-def document(store: CampaignStore, stopped: str) -> CampaignDocument:
+def document(store: CampaignStore, stop_reason: str) -> CampaignDocument:
     """Return the result. It contains no command of the user, because commands may contain passwords."""
     settings, cuts = store.settings, store.cuts
     header = next(filter(None, map(store.header, cuts)), None)
-    happened = [cut for cut in cuts if cut.is_conclusive]
+    conclusive = [cut for cut in cuts if cut.is_conclusive]
     outcomes = Counter(cut.outcome for cut in cuts)
-    low, high = interval(outcomes["lost"], len(happened))
+    low, high = interval(outcomes["lost"], len(conclusive))
     return CampaignDocument(
         host=header.host if header else Host(),
         target=header.target if header else None,
@@ -54,17 +54,17 @@ def document(store: CampaignStore, stopped: str) -> CampaignDocument:
         started_at=settings.started_at,
         version=settings.version,
         verdict=_verdict(settings.kind, outcomes),
-        sentence=sentence(settings.kind, outcomes["lost"], len(happened)),
-        stopped=stopped,
+        sentence=sentence(settings.kind, outcomes["lost"], len(conclusive)),
+        stopped=stop_reason,
         running=store.is_running,
         bound=Bound(method=METHOD, confidence=CONFIDENCE, low=low, high=high),
         totals=CampaignTotals(
-            cuts=len(happened),
+            cuts=len(conclusive),
             intact=outcomes["intact"],
             lost=outcomes["lost"],
-            not_mounted=sum(cut.figures is not None and cut.figures.unmountable for cut in happened),
+            not_mounted=sum(cut.figures is not None and cut.figures.unmountable for cut in conclusive),
             no_cut=outcomes["no-cut"],
-            **{kind: sum(getattr(cut.figures, kind) for cut in happened if cut.figures) for kind in _KINDS},
+            **{kind: sum(getattr(cut.figures, kind) for cut in conclusive if cut.figures) for kind in _KINDS},
         ),
         cuts=tuple(cuts),
     )
@@ -95,7 +95,7 @@ def _share(losses: int, cuts: int) -> str:
     return f"{bound(low, up=False)} to {bound(high, up=True)}"
 
 
-def interim(store: CampaignStore) -> str:
+def verdict_so_far(store: CampaignStore) -> str:
     """Return the verdict so far in a few words: ``✓ 61 of 100 cuts, 0 lost: fewer than 4.8 % lose data``."""
     kind, cuts = store.settings.kind, len(store.conclusive_cuts)
     outcomes = Counter(cut.outcome for cut in store.cuts)

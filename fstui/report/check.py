@@ -9,7 +9,7 @@ from fstui.model.judgement import TOO_SLOW
 from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.report.documents import CheckDocument, Unchecked
-from fstui.report.findings import FREE_OF_DEFECTS, leading, next_steps, title
+from fstui.report.findings import FREE_OF_DEFECTS, leading_finding, next_steps, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
 from fstui.report.text import GLYPHS, NONE, simulated_words, speed_line
 
@@ -45,7 +45,7 @@ def of_check(check: Check) -> Report:
     sections = (
         Section("", lines=simulated),
         Section("", _HEADER, tuple(map(_cells, check.rows)), ("Only a power cut can test durability.",)),
-        *(section for row in check.rows for section in _explained(row)),
+        *(section for row in check.rows for section in _explanation(row)),
         Section("Not checked", lines=left_out),
     )
     runs = tuple(row.run for row in check.rows if row.run)
@@ -79,7 +79,7 @@ def _cells(row: Checked) -> tuple[Cell | str, ...]:
     run = row.run
     if run is None:
         return "?", row.name, "not checked", "", Cell(NONE, numeric=True), Cell(NONE, numeric=True), "", row.trouble
-    per_s, p99_ns = _durable(run)
+    per_s, p99_ns = _durable_rate(run)
     return (
         glyph(run.verdict),
         row.name,
@@ -92,18 +92,18 @@ def _cells(row: Checked) -> tuple[Cell | str, ...]:
     )
 
 
-def _durable(run: Run) -> tuple[float | None, float | None]:
+def _durable_rate(run: Run) -> tuple[float | None, float | None]:
     """Return the durable commits per second, and their p99 in ns."""
     step = next((step for step in run.steps if step.syncs and step.latency_ns), None)
     return (step.rate_per_s, step.latency_ns.p99) if step and step.latency_ns else (None, None)
 
 
 def _flag(run: Run) -> str:
-    finding = leading(run)
+    finding = leading_finding(run)
     return title(finding) if finding else ""
 
 
-def _explained(row: Checked) -> Iterator[Section]:
+def _explanation(row: Checked) -> Iterator[Section]:
     run = row.run
     if run is None:
         return
@@ -133,16 +133,16 @@ def _first_names(names: Sequence[str]) -> str:
 def _headline(check: Check) -> str:
     written_bytes = sum(row.run.written_bytes for row in check.rows if row.run)
     checked = counted(sum(row.run is not None for row in check.rows), "filesystem")
-    fate = "written and removed" if not _simulated(check) else "written to a simulated disk"
-    return f"{checked} checked in {seconds(check.elapsed_s)}, {size(written_bytes)} {fate}"
+    outcome = "written and removed" if not _simulated(check) else "written to a simulated disk"
+    return f"{checked} checked in {seconds(check.elapsed_s)}, {size(written_bytes)} {outcome}"
 
 
 def _record(row: Checked) -> tuple[Value, ...]:
     run = row.run
     if run is None:
         return row.name, "", "", "", None, None, "", "", "", row.trouble
-    per_s, p99_ns = _durable(run)
-    rated = round(per_s, 1) if per_s is not None else None
+    per_s, p99_ns = _durable_rate(run)
+    per_s = None if per_s is None else round(per_s, 1)
     return (
-        row.name, run.id, run.verdict, run.confidence, rated, p99_ns, run.speed.answer, _flag(run), next_step(run), "",
+        row.name, run.id, run.verdict, run.confidence, per_s, p99_ns, run.speed.answer, _flag(run), next_step(run), "",
     )  # fmt: skip

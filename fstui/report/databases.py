@@ -51,7 +51,7 @@ class DatabaseStep(NamedTuple):
         return self.settings.workload.removeprefix(PREFIX)
 
     @property
-    def in_force(self) -> tuple[str, ...]:
+    def effective_options(self) -> tuple[str, ...]:
         """The requested options with the values that the server reports; for an existing server, its own settings."""
         if self.server.existing:
             return self.server.commit_settings
@@ -105,8 +105,8 @@ def _workloads(columns: Sequence[_Column]) -> Section:
     cells: dict[tuple[str, ...], dict[str, dict[str, str]]] = {}  # configuration → workload → row → text
     for name, run, counts, database, spread in columns:
         words = (*([name] if name else []), *_configuration(run, database))
-        of_rounds = {"tps of all rounds": spread} if spread else {}
-        cells.setdefault(words, {})[database.workload] = {**_figures(database, counts), **of_rounds}
+        round_rates = {"tps of all rounds": spread} if spread else {}
+        cells.setdefault(words, {})[database.workload] = {**_figures(database, counts), **round_rates}
     if not cells:
         return Section()
     names = tuple(dict.fromkeys(workload for by_workload in cells.values() for workload in by_workload))
@@ -194,7 +194,7 @@ def _configuration(run: Run, database: DatabaseStep) -> Iterator[str]:
     yield database.server.title
     yield stack_line(run.target) or (run.target.path if run.target else NONE)
     yield from _zfs_properties(run)
-    yield from database.in_force
+    yield from database.effective_options
     yield database.settings.tables_in_words
     if not database.server.existing:
         yield f"pool {short_size(database.settings.pool_bytes)}"

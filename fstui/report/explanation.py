@@ -18,7 +18,7 @@ from fstui.judge import explain, questions
 from fstui.model.quantities import grouped
 from fstui.report import glossary, symptoms
 from fstui.report.characters import page
-from fstui.report.text import WIDTH, hanging, wrap
+from fstui.report.text import WIDTH, wrap, wrapped_columns
 
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
@@ -83,7 +83,7 @@ def overview(width: int | None) -> str:
         if width is None:
             lines += [f"## {title}", *(f"- {name}: {meaning}" for name, meaning in rows), ""]
         else:
-            lines += [title, *hanging([(f"  {name}", meaning) for name, meaning in rows], width), ""]
+            lines += [title, *wrapped_columns([(f"  {name}", meaning) for name, meaning in rows], width), ""]
     words = ["## Words", names] if width is None else ["Words", *(f"  {part}" for part in wrap(names, width - 2))]
     lines += [*words, ""]
     return page([*lines, "fstui explain NAME shows a page, or what a word means."])
@@ -103,7 +103,7 @@ def markdown(rule_name: str) -> str:
 def of_rule(name: str) -> tuple[str, tuple[str, ...]]:
     """Return the page as Markdown, and the words used in it. Raises KeyError."""
     text = explain(name)
-    return text, glossary.used_in(_CODE.sub("", text.partition("\n")[2]))
+    return text, glossary.terms_in(_CODE.sub("", text.partition("\n")[2]))
 
 
 def document(markdown: str, width: int) -> str:
@@ -111,7 +111,7 @@ def document(markdown: str, width: int) -> str:
     room = max(width - _INDENT, 1)
     unwrapped: list[str] = []
 
-    def replaced(long: re.Match[str]) -> str:
+    def placeholder(long: re.Match[str]) -> str:
         unwrapped.append(long[0])
         return chr(_FIRST_PLACEHOLDER + len(unwrapped) - 1) * room  # as wide as a line, so that it is alone on its line
 
@@ -121,18 +121,18 @@ def document(markdown: str, width: int) -> str:
         fence = row.lstrip().startswith("```")
         in_code ^= fence
         if in_code and not fence:
-            rows.append(re.sub(rf"\S.{{{room},}}", replaced, row))
+            rows.append(re.sub(rf"\S.{{{room},}}", placeholder, row))
         elif fence or row.startswith("|"):
             rows.append(row)
         else:
-            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", replaced, row))
-    text = page(line.plain.rstrip() for line in drawn(_CODE.sub(_quoted, "\n".join(rows)), width))
+            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", placeholder, row))
+    text = page(line.plain.rstrip() for line in markdown_lines(_CODE.sub(_quote, "\n".join(rows)), width))
     for index, part in enumerate(unwrapped):
         text = text.replace(chr(_FIRST_PLACEHOLDER + index) * room, part)
     return text
 
 
-def drawn(markdown: str, width: int) -> list[Text]:
+def markdown_lines(markdown: str, width: int) -> list[Text]:
     console = Console(width=width, theme=_THEME)
     return [
         Text.assemble(*((part.text.replace(_NO_BREAK, "\xa0"), part.style or "") for part in row), end="")
@@ -140,7 +140,7 @@ def drawn(markdown: str, width: int) -> list[Text]:
     ]
 
 
-def _quoted(code: re.Match[str]) -> str:
+def _quote(code: re.Match[str]) -> str:
     """Put a command in quotation marks, because plain text has no other sign of where the command ends."""
     return f"'{code[0]}'" if re.search(r"\s", code[1]) and "'" not in code[1] else code[0]
 

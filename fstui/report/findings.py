@@ -21,7 +21,7 @@ _NEARLY_FULL_SHARE, _NEARLY_FULL_BYTES = 0.05, 10 << 30
 """A filesystem is full, or nearly full, if less is free than this share of its size and less than this many bytes."""
 
 
-def leading(judged: Run | Judgement) -> Finding | None:
+def leading_finding(judged: Run | Judgement) -> Finding | None:
     """Return the finding that the verdict is based on, or a note with the reason why there is none, or None."""
     from fstui.judge import leading_finding  # noqa: PLC0415  the first screen appears without the rules
 
@@ -30,20 +30,20 @@ def leading(judged: Run | Judgement) -> Finding | None:
 
 def deciding_step(run: Run) -> Step | None:
     """Return the step that the verdict is based on, or the step with the most syncs."""
-    finding, with_ops = leading(run), [step for step in run.steps if step.ops]
+    finding, with_ops = leading_finding(run), [step for step in run.steps if step.ops]
     named = [step for step in with_ops if finding and step.name in finding.steps]
     return max(named or with_ops, key=lambda step: step.syncs, default=None)
 
 
 def ordered(run: Run) -> tuple[Finding, ...]:
     """Return the finding that the verdict is based on, then the others in the judge's order."""
-    deciding = leading(run)
+    deciding = leading_finding(run)
     return tuple(sorted(run.findings, key=lambda finding: finding is not deciding))
 
 
 def next_steps(run: Run) -> tuple[str, ...]:
     """Return what to do next, about the speed if that is the only problem, otherwise about the verdict."""
-    finding = leading(run)
+    finding = leading_finding(run)
     about_verdict, about_speed = finding.next if finding else (), run.speed.next
     slow = run.speed.answer in TOO_SLOW and run.verdict in FREE_OF_DEFECTS
     return (about_speed or about_verdict) if slow else (about_verdict or about_speed)

@@ -24,7 +24,7 @@ _IF_REAL = ", only if the syncs are real"
 _ONE_CLIENT = "Commits per second of one client, without group commit (these products publish no threshold)"
 
 
-def named(names: Iterable[str]) -> tuple[str, ...]:
+def find_products(names: Iterable[str]) -> tuple[str, ...]:
     """Return the products whose names begin with the given ones. Raises Refused if none has a published threshold."""
     product_names = []
     for name in names:
@@ -104,14 +104,14 @@ def _why_unanswered(run: Run) -> str:
     return "Not answered: no operation of these products was measured at full speed."
 
 
-def unmet(run: Run, product_names: Sequence[str]) -> bool:
+def is_unmet(run: Run, product_names: Sequence[str]) -> bool:
     """Return whether the storage is too slow for a wanted product, or its acknowledgements are not trusted."""
     return (bool(product_names) and run.verdict in NOT_TRUSTED) or any(
         fit.product in product_names and fit.answer == "does-not-fit" for fit in run.fit
     )
 
 
-def unanswered(run: Run, product_names: Sequence[str]) -> bool:
+def is_unanswered(run: Run, product_names: Sequence[str]) -> bool:
     answered = {fit.product for fit in run.fit if fit.answer != "not-known"}
     return not answered.issuperset(product_names)
 

@@ -32,7 +32,7 @@ def find(name: str) -> str | None:
     return next((term for term, keys in names if key in keys), None)
 
 
-def used_in(text: str) -> tuple[str, ...]:
+def terms_in(text: str) -> tuple[str, ...]:
     return tuple(word for word in entries() if _pattern(word).search(text))
 
 

@@ -90,11 +90,11 @@ def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
     lists: dict[tuple[str | None, ...], list[Summary]] = {}
     for run in summaries:
         if run.rate_per_s and run.status == "finished" and not run.limited:
-            lists.setdefault((run.scenario, run.rate_of, *storage(run)), []).append(run)
+            lists.setdefault((run.scenario, run.rate_of, *storage_key(run)), []).append(run)
     return [sorted(runs, key=lambda run: run.started_at) for runs in lists.values()]
 
 
-def storage(run: Summary) -> tuple[str | None, ...]:
+def storage_key(run: Summary) -> tuple[str | None, ...]:
     """Return a key that is equal for runs on the same target of the same host."""
     # disks without serial numbers, such as loop devices, may have the same identity
     return run.hostname, run.identity, run.target, run.simulated

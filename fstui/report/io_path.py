@@ -52,8 +52,8 @@ class _Drawing:
         judged = case.steps.as_write_step(step)
         accounts = case.flushes.accounts(judged) if judged and judged.sync_method and judged.syncs else ()
         self._target, self._step = target, step
-        self._accounts = {account.level.filesystem.id: account for account in accounts}
-        self._account_of = {device.id: account for account in accounts for device in account.devices}
+        self._accounts_by_filesystem = {account.level.filesystem.id: account for account in accounts}
+        self._accounts_by_device = {device.id: account for account in accounts for device in account.devices}
         self._traced = {
             account.trace.devices[0].id: (account, account.trace)
             for account in accounts
@@ -77,7 +77,7 @@ class _Drawing:
         self._drawn.add(node.id)
         yield self._edge(node, lead, stopped=stopped)
         stops = node.sync == "stops"
-        words = self._expects(node, stopped=stopped)
+        words = self._expectation(node, stopped=stopped)
         state: State = "dropped" if stops and not stopped else ""
         yield Cell(f"{lead}{_name(node)}{'   ' if words else ''}{words}", style=state)
         layers = {layer.id: layer for layer in self._target.stack}  # a damaged document may name missing layers
@@ -93,19 +93,19 @@ class _Drawing:
             return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} intercepts the syncs here", style="dropped")
         if node is self._target.stack[0] or counters is None:
             return Cell(f"{lead}{'╳' if stopped else '│'}")
-        account = self._account_of.get(node.id)
+        account = self._accounts_by_device.get(node.id)
         reached = account is not None and node in account.reached_devices
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
         traced_account, traced = self._traced.get(node.id, (None, None))
         if traced_account and traced and (other_requests := other_requesters([traced])):
             words = f"{_own_words(traced_account, traced, conclusion)}; {other_requests}"
         elif self._others_wrote:
-            words = ", ".join([*self._arrived(counters, shares=False), conclusion or "of all processes"])
+            words = ", ".join([*self._arrivals(counters, shares=False), conclusion or "of all processes"])
         else:
-            words = ", ".join(filter(None, [*self._arrived(counters), conclusion]))
+            words = ", ".join(filter(None, [*self._arrivals(counters), conclusion]))
         return Cell(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", style=state)
 
-    def _arrived(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
+    def _arrivals(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
         """Yield the bytes and flushes that reached a device. ``shares``: also as shares of what fstui requested."""
         step = self._step
         if counters.written_bytes is not None:
@@ -116,11 +116,11 @@ class _Drawing:
             share = f" ({ratio(flushes / step.syncs)} per sync)" if flushes is not None and shares else ""
             yield "flushes not counted" if flushes is None else f"{count(flushes)} flushes{share}"
 
-    def _expects(self, node: Node, *, stopped: bool) -> str:
+    def _expectation(self, node: Node, *, stopped: bool) -> str:
         """Return how many flushes are expected below this layer, or why none pass."""
         if node.sync == "stops":
             return f"{'·' if stopped else '✗ flush stops here:'} {node.reason}"
-        account = self._accounts.get(node.id)
+        account = self._accounts_by_filesystem.get(node.id)
         if account is None or account.expected is None or self._stubbed:
             return ""
         flushes = words.expected_text(account.expected)

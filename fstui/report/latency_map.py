@@ -49,7 +49,7 @@ class LogScale(NamedTuple):
     def value(self, place: float) -> float:
         return float(self.low * (self.high / self.low) ** place)
 
-    def holds(self, value: float) -> bool:
+    def contains(self, value: float) -> bool:
         return self.low <= value <= self.high
 
     def ticks(self) -> list[float]:
@@ -199,7 +199,7 @@ def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[
     """Draw lines for the reference values, and at the right their names and those of percentiles without overlap."""
     from html import escape  # noqa: PLC0415  half a MiB of entities; the screens only need the scale
 
-    visible = [mark for mark in references if scale.holds(mark.ns)]
+    visible = [mark for mark in references if scale.contains(mark.ns)]
     for mark in visible:
         y = _y(scale, mark.ns)
         yield f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="mark"/>'

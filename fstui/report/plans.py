@@ -41,14 +41,15 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerC
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
     lasts = "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
-    takes = f"{counted(len(plan.steps), 'step')}, {lasts}, writes {write_volume_text(plan)}"
-    return _of_form(scenario, takes, [step.name for step in plan.steps], plan.command)
+    summary = f"{counted(len(plan.steps), 'step')}, {lasts}, writes {write_volume_text(plan)}"
+    return _of_form(scenario, summary, [step.name for step in plan.steps], plan.command)
 
 
 def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
     lasts = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
-    takes = f"{counted(len(cut.combinations), 'combination')} at the same time, {lasts}, writes {power_cut_writes(cut)}"
-    return _of_form(power_cut.FORM, takes, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
+    writes = power_cut_writes(cut)
+    summary = f"{counted(len(cut.combinations), 'combination')} at the same time, {lasts}, writes {writes}"
+    return _of_form(power_cut.FORM, summary, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
 
 
 def of_plan(plan: Plan, target: Target) -> Report:
@@ -84,14 +85,14 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     room = short_size(plan.room_bytes)
     yield "writes", (f"{write_volume_text(plan)}, uses at most {room} at any time; everything is removed at the end",)
     limit = plan.rate_limit
-    gently = []
+    limits = []
     if limit.bytes_per_s:
-        gently.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
+        limits.append(f"at most {short_size(limit.bytes_per_s)}/s, plus what the filesystem adds")
     if limit.idle:
-        gently.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
-    if gently:
-        gently.append("the speed of the storage is not judged")
-    yield "gently", tuple(gently)
+        limits.append(f"idle I/O class and nice 19. The class has an effect with {_IDLE}")
+    if limits:
+        limits.append("the speed of the storage is not judged")
+    yield "gently", tuple(limits)
 
 
 def _server(plan: Plan) -> Iterator[str]:
@@ -109,7 +110,7 @@ def _server(plan: Plan) -> Iterator[str]:
     yield "the server's replicas, if there are any, receive all of it"
 
 
-def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Report:
+def _of_form(form: Form, summary: str, steps: Sequence[str], command: str) -> Report:
     settings = {key: _setting(setting) for key, setting in form.settings.items()}
     document = ScenarioDocument(
         name=form.name,
@@ -125,7 +126,7 @@ def _of_form(form: Form, takes: str, steps: Sequence[str], command: str) -> Repo
     rows = tuple((key, Cell(default, default), words) for key, (default, words) in settings.items())
     sections = (
         Section("", lines=(" ".join(f"{form.question} {form.help}".split()),)),
-        Section(takes, lines=tuple(steps)),
+        Section(summary, lines=tuple(steps)),
         Section("Settings, changed with --set KEY=VALUE", _SETTINGS, rows),
         Section("", drawn=(command,)),
     )

@@ -21,10 +21,10 @@ _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 def of_run(run: Run) -> Section:
     """Return a table for the operation with the most references; empty if there are none."""
     placements = find_placements(run)
-    return compared(placements[0]) if placements else Section()
+    return comparison_table(placements[0]) if placements else Section()
 
 
-def compared(placement: Placement) -> Section:
+def comparison_table(placement: Placement) -> Section:
     nearest = _nearest(placement)
     sources = _numbers((*nearest, *placement.own))
     own_row = (HERE, number(placement.per_s, rate), f"here, {size(placement.block_bytes)}")

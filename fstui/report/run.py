@@ -14,7 +14,7 @@ from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
 from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_details import notes
-from fstui.report.findings import leading, of_one_step, ordered, title
+from fstui.report.findings import leading_finding, of_one_step, ordered, title
 from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
 from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_line, verdict_line
@@ -69,7 +69,7 @@ def _answers(run: Run) -> Iterator[Section]:
     if loss:
         yield Section(loss.words, lines=(loss.sentence,), style=loss.style)
         yield from replicas.tables(run)
-    finding = leading(run)
+    finding = leading_finding(run)
     points = (("because", finding.evidence), ("next", finding.next)) if finding else ()
     lines = tuple(filter(None, (speed_line(run.speed), run.sentence)))
     head = f"{BELOW if loss else ''}{verdict_line(run.verdict, run.confidence)}"

@@ -61,11 +61,11 @@ class Report(NamedTuple):
     """The runs in the report: Prometheus shows their figures, HTML contains their documents."""
 
     @property
-    def shown(self) -> list[Section]:
+    def filled_sections(self) -> list[Section]:
         return [section for section in self.sections if not section.empty]
 
     @property
-    def shown_as_text(self) -> list[Section]:
+    def text_sections(self) -> list[Section]:
         """The sections that are not empty in a format without SVG drawings."""
         return [section for section in self.sections if not section._replace(figures=()).empty]
 

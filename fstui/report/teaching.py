@@ -66,18 +66,18 @@ def of_envelope(storage: LabVolume) -> Report:
     return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
 
 
-def in_truth(disk: Simulated, promised: Reach, places: Sequence[DataPlace]) -> Reach:
+def actual_reach(disk: Simulated, expected: Reach, places: Sequence[DataPlace]) -> Reach:
     """Return where the data really is. A disk may acknowledge a sync without performing it."""
-    if promised.stopped or promised.reached < len(places) - 1:
-        return promised
+    if expected.stopped or expected.reached < len(places) - 1:
+        return expected
     if disk.host.syncs_stubbed:
-        index = int(promised.past_memory)
-        return promised._replace(reached=index, note="the sync never left the process", stopped=True)
+        index = int(expected.past_memory)
+        return expected._replace(reached=index, note="the sync never left the process", stopped=True)
     if any(each and each.cache and each.cache.flush == "ignored" for each in disk.disks):
-        return promised._replace(reached=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
+        return expected._replace(reached=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
     if failing := disk.disk.fails_write:
-        return promised._replace(note=f"except write {failing}")
-    return promised
+        return expected._replace(note=f"except write {failing}")
+    return expected
 
 
 def speed(disk: DiskParameters) -> str:

@@ -75,7 +75,7 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     return [(" " * GAP).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
 
-def hanging(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", column: int = -1) -> list[str]:
+def wrapped_columns(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", column: int = -1) -> list[str]:
     """Return aligned columns, with ``column`` (by default the last) wrapped so that lines fit in ``width``."""
     if not rows:
         return []
@@ -101,7 +101,7 @@ def evidence_lines(lines: Iterable[str], width: int = WIDTH) -> list[str]:
     """Return ``label: evidence`` in two columns: ``because  fdatasync  840/s, limit 120/s``."""
     pairs = [line.partition(": ") for line in lines]
     rows = [(label, evidence) if colon else ("", label) for label, colon, evidence in pairs]
-    return _in_margin("because", hanging(rows, width - _MARGIN))
+    return _in_margin("because", wrapped_columns(rows, width - _MARGIN))
 
 
 def _in_margin(label: str, lines: Sequence[str]) -> list[str]:

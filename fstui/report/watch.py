@@ -74,7 +74,7 @@ def two_answers(report: WatchReport) -> Iterator[str]:
         yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}"
 
 
-def closing(report: WatchReport) -> str:
+def conclusion(report: WatchReport) -> str:
     return f"{report.sentence} {speed_line(report.speed) if report.speed.answer in TOO_SLOW else ''}".rstrip()
 
 
@@ -140,8 +140,8 @@ def device_cells(device: WatchedDevice, elapsed_s: float) -> tuple[str, ...]:
 
 def journal(commits: JournalCommits, elapsed_s: float) -> str:
     longest = f", {duration_ns(commits.latency_ns.max)} at most" if commits.latency_ns else ""
-    often = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"
-    return f"journal of {commits.device}: {often}{longest}"
+    rates = f"{rate(commits.count / elapsed_s)} commits/s, p50 {_p50(commits.latency_ns)}"
+    return f"journal of {commits.device}: {rates}{longest}"
 
 
 def _notes(total: WatchCounts) -> Iterator[str]:

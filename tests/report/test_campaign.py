@@ -82,9 +82,9 @@ def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings
 
 def test_interim_verdict_has_its_bound(settings: CampaignSettings) -> None:
     made = [cut(number, "intact") for number in range(1, 4)]
-    interim = campaign.interim(CampaignStore(Path(), settings, made, -1))
+    interim = campaign.verdict_so_far(CampaignStore(Path(), settings, made, -1))
     assert interim == "✓ 3 of 4 cuts, 0 lost: fewer than 64\xa0% lose data"
-    assert campaign.interim(CampaignStore(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
+    assert campaign.verdict_so_far(CampaignStore(Path(), settings, [], -1)).endswith(" 0 of 4 cuts")
 
 
 def test_server_that_did_not_start_again_is_named(settings: CampaignSettings) -> None:

@@ -121,8 +121,8 @@ def test_without_syncs_or_operations_there_is_no_ratio() -> None:
 def test_the_leading_finding_decides_the_verdict() -> None:
     weaker = replace(ROTATION, rule="weaker", confidence="low")
     one_step = replace(ROTATION, rule="step", scope="step")
-    assert findings.leading(replace(RUN, findings=(NOTE, one_step, weaker, ROTATION))) == ROTATION
-    assert findings.leading(replace(RUN, findings=(NOTE,))) is None
+    assert findings.leading_finding(replace(RUN, findings=(NOTE, one_step, weaker, ROTATION))) == ROTATION
+    assert findings.leading_finding(replace(RUN, findings=(NOTE,))) is None
 
 
 def test_the_stack_is_one_line_from_the_filesystem_down() -> None:

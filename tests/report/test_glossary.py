@@ -43,7 +43,7 @@ def test_term_is_found_in_any_spelling(name: str, word: str | None) -> None:
 def test_heads_of_columns_are_explained_but_no_words_of_a_text() -> None:
     heads = [column.title for column in storage.COLUMNS if re.match(".*_AWAIT|.*/S$|BUSY", column.title)]
     assert len(heads) == 7 and {glossary.find(head) for head in heads} == {"device-columns"}
-    assert glossary.used_in("While the disk is busy, a write waits.") == ()
+    assert glossary.terms_in("While the disk is busy, a write waits.") == ()
 
 
 def heads(tree: ast.Module) -> Iterator[str]:
@@ -70,7 +70,7 @@ def test_every_head_of_a_table_is_explained() -> None:
 
 
 def test_terms_of_a_text_are_whole_words() -> None:
-    found = glossary.used_in("For each fdatasync one flush is expected, with medium confidence; walls are no terms.")
+    found = glossary.terms_in("For each fdatasync one flush is expected, with medium confidence; walls are no terms.")
     assert found == ("fdatasync", "flush")
 
 

@@ -6,7 +6,7 @@ from fstui.model.errors import Refused
 from fstui.model.settings import Settings
 from fstui.model.storage import Medium, MediumCache, MediumClass, Target
 from fstui.report.reach import DataPlace, Reach, places, reach
-from fstui.report.teaching import in_truth
+from fstui.report.teaching import actual_reach
 from fstui.runs import scenarios, simulation
 from fstui.tui.drawing import io_path
 from tests.factories.storage import disk, filesystem, on_disk
@@ -82,7 +82,7 @@ async def test_the_truth_of_a_simulated_disk_can_be_drawn(disk_name: str, place:
     target, steps = await planned(disk_name)
     said = reach(steps["fdatasync"], target, places(target))
     assert said is not None and not said.stopped
-    true = in_truth(made, said, places(target))
+    true = actual_reach(made, said, places(target))
     assert true.stopped and true.reached == place
     synced = [("fdatasync", steps["fdatasync"])]
     assert note in io_path.reach_lines(synced, target, 80, actual=made)[1].plain

@@ -19,7 +19,7 @@ def placement(per_s: float, *rates: float) -> Placement:
 
 
 def rows(per_s: float, *rates: float) -> list[list[str]]:
-    return [list(map(text, row)) for row in references.compared(placement(per_s, *rates)).rows]
+    return [list(map(text, row)) for row in references.comparison_table(placement(per_s, *rates)).rows]
 
 
 def test_a_rate_is_shown_between_its_neighbours() -> None:
@@ -28,13 +28,13 @@ def test_a_rate_is_shown_between_its_neighbours() -> None:
         ["▸", "1\xa0000", "here, 16 KiB"],
         ["", "10\xa0000", "disk 10000 [1]"],
     ]
-    section = references.compared(placement(1000, 100, 10_000))
+    section = references.comparison_table(placement(1000, 100, 10_000))
     assert section.title == "fsync: faster than 1 of 2 published rates for SSDs"
     assert section.lines == ("[1] a page",)
 
 
 def test_a_rate_below_all_published_rates() -> None:
-    title = references.compared(placement(50, 100, 10_000)).title
+    title = references.comparison_table(placement(50, 100, 10_000)).title
     assert title == "fsync: 0.50 × the slowest of 2 published rates for SSDs"
 
 
@@ -43,12 +43,12 @@ def test_only_the_ends_and_the_nearest_of_many_are_drawn() -> None:
     assert [int(row[1].replace("\xa0", "")) for row in rows(1550, *rates)] == [
         100, 1300, 1400, 1500, 1550, 1600, 1700, 1800, 3000,
     ]  # fmt: skip
-    assert "and 22 more: fstui references" in references.compared(placement(1550, *rates)).lines
+    assert "and 22 more: fstui references" in references.comparison_table(placement(1550, *rates)).lines
 
 
 def test_a_row_with_a_remark_is_marked() -> None:
     careful = replace(made(100)[0], note="judged too good to be true")
-    section = references.compared(Placement("fsync", 50.0, 4096, frozenset(), (careful,)))
+    section = references.comparison_table(Placement("fsync", 50.0, 4096, frozenset(), (careful,)))
     assert text(section.rows[1][2]) == "disk 100* [1]"
     assert "* disk 100: judged too good to be true" in section.lines
     assert "all media" in section.title

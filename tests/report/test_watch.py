@@ -105,5 +105,5 @@ def test_the_watch_ends_with_both_answers() -> None:
         "Is it durable? The configuration shows no defect.\n"
         "Is it slow? Yes, it stalls: mariadbd (812) waited 260 ms. It did.\n"
     )
-    assert watch.closing(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
+    assert watch.conclusion(report(speed=speed)).endswith("▲ STALLS  mariadbd (812) waited 260 ms")
     assert "Is it" not in printed(watch.of_watch(report()))

@@ -8,7 +8,7 @@ from fstui.model.quantities import seconds
 from fstui.model.run import Run
 from fstui.report import figures, replicas
 from fstui.report.characters import page
-from fstui.report.findings import deciding_step, leading, next_steps
+from fstui.report.findings import deciding_step, leading_finding, next_steps
 from fstui.report.run import BELOW
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
@@ -33,7 +33,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield speed
     if run.sentence:
         yield run.sentence
-    finding = leading(run)
+    finding = leading_finding(run)
     if finding and finding.evidence:
         yield f"because  {finding.evidence[0]}"
     if steps := next_steps(run):

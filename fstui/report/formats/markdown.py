@@ -15,7 +15,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
 
 def render(report: Report, width: int | None = None) -> str:
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
-    for section in report.shown_as_text:
+    for section in report.text_sections:
         blocks += _section(section)
     return "\n".join(page(block) for block in blocks if block)
 

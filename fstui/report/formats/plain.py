@@ -18,10 +18,10 @@ from fstui.report.text import (
     columns,
     evidence_lines,
     fold,
-    hanging,
     labelled,
     safe_rows,
     wrap,
+    wrapped_columns,
 )
 
 EXTENSION = ""
@@ -31,7 +31,7 @@ _MAX_LABEL_WIDTH = 28
 
 def render(report: Report, width: int | None = None) -> str:
     blocks = [[report.title]] if report.title else []
-    blocks += [list(lines(section, width)) for section in report.shown_as_text if not section.only_in_documents]
+    blocks += [list(lines(section, width)) for section in report.text_sections if not section.only_in_documents]
     return page(line for index, block in enumerate(blocks) for line in (["", *block] if index else block))
 
 
@@ -64,7 +64,7 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
         index = max(texts, default=0, key=lambda column: _widest([row[column] for row in rows]))
     other_columns = columns([(*row[:index], *row[index + 1 :]) for row in rows], align[:index] + align[index + 1 :])
     if len(align) > 1 and _widest(other_columns) + GAP + NARROWEST <= width:
-        return hanging(rows, width, align=align, column=index)
+        return wrapped_columns(rows, width, align=align, column=index)
     return _narrow(safe_rows(rows), align, width)
 
 

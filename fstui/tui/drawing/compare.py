@@ -45,7 +45,7 @@ STEPS = (
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return cards: the runs, the steps, and latency maps of the step with the largest lead, which fill ``height``."""
-    legend, *sections = [section for section in report.shown_as_text[1:] if not section.only_in_documents]
+    legend, *sections = [section for section in report.text_sections[1:] if not section.only_in_documents]
     steps = [section for section in sections if section.header == compare.STEP]
     notes = [note for section in sections if section.title == compare.NOTES for note in section.lines]
     other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES]

@@ -14,7 +14,7 @@ from fstui.model.judgement import VERDICTS
 from fstui.model.quantities import counted, rate
 from fstui.model.run import Run
 from fstui.report import history as report
-from fstui.report.findings import leading
+from fstui.report.findings import leading_finding
 from fstui.report.latency_map import LogScale
 from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
@@ -169,10 +169,10 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
     ]
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
     room = height - len(lines)
-    words = result.explanation(run, leading(run), width, UNBOUNDED if whole else room - _MIN_PICTURE_LINES)
+    words = result.explanation(run, leading_finding(run), width, UNBOUNDED if whole else room - _MIN_PICTURE_LINES)
     if whole or room - len(words) >= _MIN_PICTURE_LINES:
         return [*lines, *words, *result.picture(run, step, width, max(room - len(words), _MIN_PICTURE_LINES))]
-    return [*lines, *result.explanation(run, leading(run), width, room)]
+    return [*lines, *result.explanation(run, leading_finding(run), width, room)]
 
 
 def file_lines(summary: Summary, width: int) -> list[Text]:

@@ -96,7 +96,7 @@ def reach_lines(
     ``actual``: the simulated disk, which may lose data. ``hidden``: draw question marks instead of bars.
     """
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
-    from fstui.report.teaching import in_truth  # noqa: PLC0415
+    from fstui.report.teaching import actual_reach  # noqa: PLC0415
 
     all_places = places(target)
     names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME_WIDTH, (width + 2) // 3)
@@ -111,7 +111,7 @@ def reach_lines(
     drawn[0].truncate(width, overflow="crop")
     for name, settings in steps:
         data = reach(settings, target, all_places)
-        data = in_truth(actual, data, all_places) if actual and data else data
+        data = actual_reach(actual, data, all_places) if actual and data else data
         bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, room)
         drawn.append(line(f"   {fit(name, names)}  ", *bar))
     return drawn

@@ -185,7 +185,7 @@ def _heat(share: float) -> str:
 def _draw_marks(drawn: list[list[StyledText]], view: LatencyView, axis: LogScale, rows: int) -> None:
     """Draw a horizontal line for each reference value, in cells without operations only."""
     for mark in view.marks:
-        if axis.holds(mark.ns):
+        if axis.contains(mark.ns):
             row = drawn[_row_of(axis, mark.ns, rows)]
             sign = "╌" if mark.name == "limit" else "·"
             row[:] = [cell if cell[0] != " " else (sign, FAINT) for cell in row]
@@ -229,7 +229,7 @@ def _tick(ns: float) -> str:
 def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[StyledText]]:
     """Return labels by row: percentiles and reference values. A label whose row is taken moves to a row nearby."""
     known = latency_map.percentiles(view.latency)
-    marks = [mark for mark in view.marks if axis.holds(mark.ns)]
+    marks = [mark for mark in view.marks if axis.contains(mark.ns)]
     percentiles = _join_equal(known)
     if len(percentiles) + len(marks) > rows:  # the first three matter most
         percentiles = _join_equal(known[:3])

@@ -13,7 +13,7 @@ from rich.text import Text
 from fstui.model.quantities import count, duration_ns, rate, ratio, seconds, size
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
-from fstui.report.glossary import titled, used_in
+from fstui.report.glossary import terms_in, titled
 from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
@@ -239,7 +239,7 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
-    names = dict.fromkeys((*lesson.words, *used_in(lesson.explain)))
+    names = dict.fromkeys((*lesson.words, *terms_in(lesson.explain)))
     return [line(), rule(width, "its words", "g: all words"), *term_lines(names, width)] if names else []
 
 

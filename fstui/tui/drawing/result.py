@@ -15,7 +15,7 @@ from fstui.model.steps import Step
 from fstui.report import figures, replicas
 from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
-from fstui.report.findings import leading
+from fstui.report.findings import leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.run import BELOW
 from fstui.report.text import NONE, cut_left, origin, speed_label, verdict_label, verdict_line
@@ -104,7 +104,7 @@ def speed(run: Run, width: int) -> list[Text]:
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
     """Draw the sentence of a finding, what to do next, and the evidence."""
     sentence = finding.sentence or finding.title if finding else run.sentence
-    if finding is not None and finding is leading(run):
+    if finding is not None and finding is leading_finding(run):
         sentence = run.sentence or sentence
     lines = paragraph(sentence, width)
     if finding is None:
@@ -133,7 +133,7 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
     """
     timed = [step for step in run.steps if step.timeline]
     steps_of_finding = [step for step in timed if chosen and step.name in chosen.steps] or timed
-    candidates = steps_of_finding if chosen and chosen is not leading(run) else timed
+    candidates = steps_of_finding if chosen and chosen is not leading_finding(run) else timed
     answer = next(iter(run.speed.evidence), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
     steps_of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
     return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)

@@ -14,7 +14,7 @@ from fstui.model.settings import Settings
 from fstui.model.steps import Latency, Snapshot, Step
 from fstui.model.storage import Node, Target
 from fstui.report import figures
-from fstui.report.findings import leading
+from fstui.report.findings import leading_finding
 from fstui.report.findings import title as finding_title
 from fstui.report.text import NONE, origin, verdict_label
 from fstui.tui.drawing import charts, io_path, latency
@@ -178,7 +178,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
     glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
     speed = f"  {glyph} {answer}" if glyph else ""
     room = width - cell_len(speed)
-    worst = leading(progress.judgement)
+    worst = leading_finding(progress.judgement)
     if worst is None or worst.verdict is None:
         lines = [line((" nothing found so far", FAINT))]
     else:

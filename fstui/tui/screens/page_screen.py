@@ -164,7 +164,7 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
 def _words_of(screen: BaseScreen) -> tuple[str, ...]:
     from fstui.report import glossary  # noqa: PLC0415
 
-    return glossary.used_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
+    return glossary.terms_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
 
 
 def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
@@ -181,7 +181,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     from fstui.report import explanation, glossary  # noqa: PLC0415  it imports the rules
 
     def draw(markdown: str, width: int) -> list[Text]:
-        rows = explanation.drawn(markdown, width - 4)
+        rows = explanation.markdown_lines(markdown, width - 4)
         drawn = [line("  " if row.plain.startswith((" • ", "   ")) else "   ").append_text(row) for row in rows]
         return drawn[not drawn[0].plain.strip() :]
 

@@ -156,7 +156,7 @@ class WatchScreen(FollowingScreen):
                 self.elapsed_s += second.elapsed_s
                 self._recent.add(second.elapsed_s, stats_of_second(charted, traced=self._untraced is None))
             case WatchFinished(report=report):
-                self._sentence = watch.closing(report)
+                self._sentence = watch.conclusion(report)
         self.redraw()
 
     def conclusion(self) -> str:
