@@ -27,8 +27,6 @@ _RUN_ID = re.compile("[0-9a-z]{1,32}")
 
 
 class FleetJob:
-    """One request to many hosts, and their answers."""
-
     def __init__(
         self,
         request: Request,

@@ -71,8 +71,6 @@ class HostGroup(Base, frozen=True, kw_only=True):
 
 
 class Outlier(Base, frozen=True, kw_only=True):
-    """A host that differs from its peers."""
-
     host: str
     target: str
     sentence: str
@@ -113,14 +111,14 @@ def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
     """Return the ratio of each rate to the median of its group, by host, target and step."""
-    rows = (row for group in groups(hosts) for rows_of_host in _deviations(*group) for row in rows_of_host)
-    return {(row.host.node, row.host.place, row.spread.step): row.ratio for row in rows}
+    all_deviations = (each for group in groups(hosts) for of_host in _deviations(*group) for each in of_host)
+    return {(each.host.node, each.host.place, each.spread.step): each.ratio for each in all_deviations}
 
 
 def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[Outlier]:
     """Yield the outliers of one group. The reasons compare their settings with those of the other hosts."""
     by_host = _deviations(group, members)
-    largest = [max(deviations, key=lambda row: (row.is_outlier, abs(log(row.ratio)))) for deviations in by_host]
+    largest = [max(deviations, key=lambda each: (each.is_outlier, abs(log(each.ratio)))) for deviations in by_host]
     outliers = [deviation for deviation in largest if deviation.is_outlier]
     usual = _UsualSettings([deviation.host for deviation in largest if not deviation.is_outlier]) if outliers else None
     for deviation in outliers:

@@ -107,7 +107,7 @@ def _run_table(hosts: Sequence[HostResult]) -> Section:
 
 
 def _severity(host: HostResult) -> tuple[int, int, str]:
-    """Return the sort key: the worst host comes first."""
+    """Return a sort key that puts the worst host first."""
     speed_rank = list(SPEEDS).index(host.speed) if host.speed else len(SPEEDS)
     return host.rank, speed_rank, host.node
 

@@ -51,14 +51,14 @@ _ROW_WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
 
 
-class Wait(NamedTuple):
-    """An unusually long wait of one program. Without ``row``, a time in which a device was slow."""
+class Slowdown(NamedTuple):
+    """An unusually long wait of one program, or without ``wait``, a time in which a device was slow."""
 
     start: float
     end: float
     place: tuple[str, ...]
     """The devices; for a filesystem without devices, its mount point or type."""
-    row: RecordedWait | None = None
+    wait: RecordedWait | None = None
     waited_s: float = 0.0
 
 
@@ -92,9 +92,9 @@ def collect_records(records: Iterable[Record]) -> Records:
                 latencies[device.device].append(device.ms_per_write)
     syncs: dict[tuple[str, str], list[int]] = defaultdict(list)
     for window in windows:
-        for row in window.waits:
-            if row.p50_us:
-                syncs[row.program, row.device].append(row.p50_us)
+        for wait in window.waits:
+            if wait.p50_us:
+                syncs[wait.program, wait.device].append(wait.p50_us)
     typical_write_ms = {name: median(values) for name, values in latencies.items()}
     typical_sync_us = {key: median(values) for key, values in syncs.items() if len(values) >= MIN_WINDOWS}
     return Records(seconds, windows, typical_write_ms, typical_sync_us)
@@ -102,107 +102,111 @@ def collect_records(records: Iterable[Record]) -> Records:
 
 def incidents(records: Records, start: float, end: float, limit: int) -> list[Incident]:
     """Return the first ``limit`` incidents between two times, the longest waits first."""
-    groups = _group(wait for wait in _waits(records) if wait.start < end and wait.end > start)
+
+    def is_within(slowdown: Slowdown) -> bool:
+        return slowdown.start < end and slowdown.end > start
+
+    groups = _group(filter(is_within, _long_waits(records)))
     # a slow device is an incident of its own only if no program waited for it at that time
-    for slow in _group(wait for wait in _slow_devices(records) if wait.start < end and wait.end > start):
+    for slow in _group(filter(is_within, _slow_devices(records))):
         if _end(slow) - slow[0].start >= SLOW_DEVICE_S and not any(_is_near(group, slow) for group in groups):
             groups.append(slow)
-    reported = [group for group in groups if _waited_s(group) >= MIN_WAITED_S or not group[0].row]
+    reported = [group for group in groups if _waited_s(group) >= MIN_WAITED_S or not group[0].wait]
     reported.sort(key=lambda group: (_waited_s(group), _end(group) - group[0].start), reverse=True)
     return [_incident(IncidentFacts(records, group)) for group in reported[:limit]]
 
 
-def _end(group: Sequence[Wait]) -> float:
-    return max(wait.end for wait in group)
+def _end(group: Sequence[Slowdown]) -> float:
+    return max(slowdown.end for slowdown in group)
 
 
-def _is_near(group: Sequence[Wait], other: Sequence[Wait]) -> bool:
+def _is_near(group: Sequence[Slowdown], other: Sequence[Slowdown]) -> bool:
     """Return whether two groups are about the same device and less than ``MAX_GAP_S`` apart."""
     if not set(group[0].place) & set(other[0].place):
         return False
     return group[0].start - MAX_GAP_S < _end(other) and other[0].start < _end(group) + MAX_GAP_S
 
 
-def _waited_s(group: Sequence[Wait]) -> float:
-    return sum(wait.waited_s for wait in group)
+def _waited_s(group: Sequence[Slowdown]) -> float:
+    return sum(slowdown.waited_s for slowdown in group)
 
 
-def _waits(records: Records) -> Iterator[Wait]:
+def _long_waits(records: Records) -> Iterator[Slowdown]:
     """Yield the stalls, and the windows in which all syncs of a program took far longer than in most others."""
     # A wait in progress is in every window until it ends, longer each time. Yield it only once: as the stall with which
     # it ends, or else as it was in its last window.
-    in_progress: dict[tuple[str, int, str], Wait] = {}
+    in_progress: dict[tuple[str, int, str], Slowdown] = {}
     for window in records.windows:
         previous, in_progress = in_progress, {}
-        for row in window.waits:
-            if row.kernel:
+        for wait in window.waits:
+            if wait.kernel:
                 continue
-            key = (row.program, row.pid, row.file)
-            place = row.below or (row.mount_point or row.fstype or row.device,)
-            typical_us = records.typical_sync_us.get((row.program, row.device), 0.0)
+            key = (wait.program, wait.pid, wait.file)
+            place = wait.below or (wait.mount_point or wait.fstype or wait.device,)
+            typical_us = records.typical_sync_us.get((wait.program, wait.device), 0.0)
             limit_ms = stall_limit_ns(int(typical_us * 1000)) / 1e6
-            stalls = [(window.at - ago_s, ms / 1000) for ago_s, ms, _ in row.slow if ms >= limit_ms]
+            stalls = [(window.at - ago_s, ms / 1000) for ago_s, ms, _ in wait.slow if ms >= limit_ms]
             for stall_end, stall_s in stalls:
-                yield Wait(stall_end - stall_s, stall_end, place, row, stall_s)
-            is_slower = typical_us and row.p50_us >= max(SLOW_FACTOR * typical_us, MIN_SYNC_MS * 1000)
-            if not stalls and is_slower and row.waited_ms >= MIN_WAIT_SHARE * (window.traced_s or 0.0) * 1000:
-                yield Wait(window.at - window.elapsed_s, window.at, place, row, row.waited_ms / 1000)
-            if row.in_flight_ms >= limit_ms:
-                in_flight_s = row.in_flight_ms / 1000
-                in_progress[key] = Wait(window.at - in_flight_s, window.at, place, row, in_flight_s)
+                yield Slowdown(stall_end - stall_s, stall_end, place, wait, stall_s)
+            is_slower = typical_us and wait.p50_us >= max(SLOW_FACTOR * typical_us, MIN_SYNC_MS * 1000)
+            if not stalls and is_slower and wait.waited_ms >= MIN_WAIT_SHARE * (window.traced_s or 0.0) * 1000:
+                yield Slowdown(window.at - window.elapsed_s, window.at, place, wait, wait.waited_ms / 1000)
+            if wait.in_flight_ms >= limit_ms:
+                in_flight_s = wait.in_flight_ms / 1000
+                in_progress[key] = Slowdown(window.at - in_flight_s, window.at, place, wait, in_flight_s)
             if stalls or key in in_progress:
                 previous.pop(key, None)
         yield from previous.values()
     yield from in_progress.values()
 
 
-def _slow_devices(records: Records) -> Iterator[Wait]:
+def _slow_devices(records: Records) -> Iterator[Slowdown]:
     for second in records.seconds:
         for device in second.devices:
             limit_ms = max(SLOW_DEVICE_MS, STALL_TIMES_P50 * records.typical_write_ms.get(device.device, 0.0))
             if device.stuck or (device.ms_per_write or 0.0) >= limit_ms:
-                yield Wait(second.at - second.elapsed_s, second.at, (device.device,))
+                yield Slowdown(second.at - second.elapsed_s, second.at, (device.device,))
 
 
-def _group(waits: Iterable[Wait]) -> list[list[Wait]]:
+def _group(slowdowns: Iterable[Slowdown]) -> list[list[Slowdown]]:
     """Group the waits for the same place that are not far apart, in the order of time."""
-    groups: list[list[Wait]] = []
-    latest: dict[tuple[str, ...], tuple[list[Wait], float]] = {}
-    for wait in sorted(waits, key=lambda wait: wait.start):
-        group, group_end = latest.get(wait.place, ([], 0.0))
-        if not group or wait.start > group_end + MAX_GAP_S:
+    groups: list[list[Slowdown]] = []
+    latest: dict[tuple[str, ...], tuple[list[Slowdown], float]] = {}
+    for slowdown in sorted(slowdowns, key=lambda slowdown: slowdown.start):
+        group, group_end = latest.get(slowdown.place, ([], 0.0))
+        if not group or slowdown.start > group_end + MAX_GAP_S:
             group, group_end = [], 0.0
             groups.append(group)
-        group.append(wait)
-        latest[wait.place] = group, max(group_end, wait.end)
+        group.append(slowdown)
+        latest[slowdown.place] = group, max(group_end, slowdown.end)
     return groups
 
 
 class IncidentFacts:
-    """What the records show about one incident, which consists of ``waits``."""
+    """What the records show about one incident, which consists of ``slowdowns``."""
 
-    def __init__(self, records: Records, waits: Sequence[Wait]) -> None:
-        self.start, self.end = start, end = waits[0].start, _end(waits)
+    def __init__(self, records: Records, slowdowns: Sequence[Slowdown]) -> None:
+        self.start, self.end = start, end = slowdowns[0].start, _end(slowdowns)
         self.waited_s: dict[tuple[str, str], float] = defaultdict(float)
         """By program and file, in seconds."""
-        for wait in waits:
-            if wait.row:
-                self.waited_s[wait.row.program, wait.row.file] += wait.waited_s
+        for slowdown in slowdowns:
+            if slowdown.wait:
+                self.waited_s[slowdown.wait.program, slowdown.wait.file] += slowdown.waited_s
         minute_before = [window for window in records.windows if start - MINUTE_S < window.at <= start]
         before_s = sum(window.elapsed_s for window in minute_before)
         self.usual_syncs_per_s: dict[str, float] = defaultdict(float)
         """By program, if it also synced in the minute before."""
         for window in minute_before:
-            for row in window.waits:
-                self.usual_syncs_per_s[row.program] += row.syncs / before_s
+            for wait in window.waits:
+                self.usual_syncs_per_s[wait.program] += wait.syncs / before_s
         waited_s, usual = self.waited_s, self.usual_syncs_per_s
         longest_key = max(waited_s, key=lambda key: (key[0] in usual, waited_s[key]), default=("", ""))
-        rows = [wait.row for wait in waits if wait.row and (wait.row.program, wait.row.file) == longest_key]
-        self.row = rows[-1] if rows else None
-        """The last row of the program and file that waited longest. Programs that also synced in the minute before take
-        precedence, because a new program may be the cause."""
-        self.devices = frozenset(self.row.below if self.row else waits[0].place)
-        self.seconds = [second for second in records.seconds if any(_overlap(second, wait) for wait in waits)]
+        waits = (slowdown.wait for slowdown in reversed(slowdowns) if slowdown.wait)
+        self.main_wait = next((wait for wait in waits if (wait.program, wait.file) == longest_key), None)
+        """The last wait of the program and file that waited longest. Programs that also synced in the minute before
+        take precedence, because a new program may be the cause."""
+        self.devices = frozenset(self.main_wait.below if self.main_wait else slowdowns[0].place)
+        self.seconds = [second for second in records.seconds if any(_overlap(second, slow) for slow in slowdowns)]
         self.elapsed_s = sum(second.elapsed_s for second in self.seconds) or 1.0
         all_counters = [counters for second in self.seconds for counters in second.devices]
         self.counters = [counters for counters in all_counters if counters.device in self.devices]
@@ -210,8 +214,8 @@ class IncidentFacts:
         self.windows = [window for window in until_end if window.at > start]
         self.writing_windows = [window for window in until_end if window.at > start - WRITEBACK_DELAY_S]
         """``windows`` and earlier windows, because the kernel writes data to the device after a program wrote it."""
-        self.rows = [row for window in self.windows for row in window.waits if not row.kernel]
-        self.own_rows = [row for row in self.rows if self.row and row.program == self.row.program]
+        self.waits = [wait for window in self.windows for wait in window.waits if not wait.kernel]
+        self.own_waits = [wait for wait in self.waits if self.main_wait and wait.program == self.main_wait.program]
         self.memory_share = pressure(self.seconds, MEMORY)
         latencies = {name: latency for name in self.devices if (latency := _latency(self.seconds, name))}
         typical_ms = records.typical_write_ms
@@ -237,8 +241,8 @@ class IncidentFacts:
     @property
     def cpu_share(self) -> float | None:
         """The share of the wait in which the program may have waited for a CPU; None if it is not known."""
-        slow_syncs = [(cpu_ms, ms) for row in self.own_rows for _, ms, cpu_ms in row.slow]
-        waits = slow_syncs or [(row.cpu_ms, row.waited_ms + row.in_flight_ms) for row in self.own_rows]
+        slow_syncs = [(cpu_ms, ms) for wait in self.own_waits for _, ms, cpu_ms in wait.slow]
+        waits = slow_syncs or [(wait.cpu_ms, wait.waited_ms + wait.in_flight_ms) for wait in self.own_waits]
         waited_ms = sum(ms for _, ms in waits)
         return sum(cpu_ms for cpu_ms, _ in waits) / waited_ms if waited_ms else None
 
@@ -251,7 +255,7 @@ class Explanation(NamedTuple):
 
 
 def _incident(facts: IncidentFacts) -> Incident:
-    row, explanation = facts.row, _explain(facts)
+    wait, explanation = facts.main_wait, _explain(facts)
     culprit = explanation.culprit
     host_share = pressure(facts.seconds, CPU) or 0.0
     cpu_excluded = f"its threads had a CPU, though others waited for one ({percent(host_share)})"
@@ -261,19 +265,20 @@ def _incident(facts: IncidentFacts) -> Incident:
     if explanation.cause != "memory" and facts.memory_share is not None and facts.memory_share < MEMORY_WAIT_SHARE:
         excluded.append("not memory")
     head = "no program was seen to wait for a sync"
-    if row:
-        other_programs = len({program for program, _ in facts.waited_s} - {row.program})
-        call = f"in {row.call} of" if row.call else "for a sync of"
+    if wait:
+        other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
+        call = f"in {wait.call} of" if wait.call else "for a sync of"
         also = f" ({counted(other_programs, 'other program')} too)" if other_programs else ""
-        head = f"{row.who} waited {duration_ns(facts.waited_s[row.program, row.file] * 1e9)} {call} {row.where}{also}"
+        waited = duration_ns(facts.waited_s[wait.program, wait.file] * 1e9)
+        head = f"{wait.who} waited {waited} {call} {wait.where}{also}"
     return Incident(
         start=facts.start,
         end=facts.end,
         sentence="; ".join(filter(None, [head, explanation.clause, ", ".join(excluded)])) + ".",
         cause=explanation.cause,
-        program=row.program if row else "",
-        pid=row.pid or None if row else None,
-        file=row.file if row else "",
+        program=wait.program if wait else "",
+        pid=wait.pid or None if wait else None,
+        file=wait.file if wait else "",
         waited_s=sum(facts.waited_s.values()),
         device=facts.device,
         latency_ms=facts.worst_ms,
@@ -284,8 +289,8 @@ def _incident(facts: IncidentFacts) -> Incident:
     )
 
 
-def _overlap(second: Second, wait: Wait) -> bool:
-    return second.at - second.elapsed_s < wait.end + COMPLETION_DELAY_S and second.at > wait.start
+def _overlap(second: Second, slowdown: Slowdown) -> bool:
+    return second.at - second.elapsed_s < slowdown.end + COMPLETION_DELAY_S and second.at > slowdown.start
 
 
 def _latency(seconds: Sequence[Second], device: str) -> _Latency | None:
@@ -311,12 +316,12 @@ def _explain(facts: IncidentFacts) -> Explanation:
 
 
 def _no_device(facts: IncidentFacts) -> Explanation | None:
-    row = facts.row
-    if row is None or row.below or not row.fstype:
+    wait = facts.main_wait
+    if wait is None or wait.below or not wait.fstype:
         return None
-    where = f" at {row.mount_point}" if row.mount_point else ""
+    where = f" at {wait.mount_point}" if wait.mount_point else ""
     return Explanation(
-        "filesystem", f"the {row.fstype} filesystem{where} did not respond (no block device is below it)"
+        "filesystem", f"the {wait.fstype} filesystem{where} did not respond (no block device is below it)"
     )
 
 
@@ -328,14 +333,14 @@ def _short_of_memory(facts: IncidentFacts) -> Explanation | None:
 
 
 def _io_limit(facts: IncidentFacts) -> Explanation | None:
-    if facts.row is None or facts.is_device_slow:
+    if facts.main_wait is None or facts.is_device_slow:
         return None
-    names = facts.devices | {facts.row.device}
-    for limit in dict.fromkeys(limit for row in facts.own_rows for limit in row.limits):
+    names = facts.devices | {facts.main_wait.device}
+    for limit in dict.fromkeys(limit for wait in facts.own_waits for limit in wait.limits):
         device, what, value = limit.split(" ")
         if device in names and what in WRITE_LIMITS:
             most = f"{size(int(value))}/s" if what.endswith("bps") else f"{value} writes/s"
-            limited = next(row for row in facts.own_rows if limit in row.limits)
+            limited = next(wait for wait in facts.own_waits if limit in wait.limits)
             group = f"cgroup {_cgroup_name(limited.cgroup)}" if limited.cgroup else "its cgroup"
             latency = f"{facts.device or device} itself {_writes_text(facts)}"
             return Explanation("io-limit", f"{group} may write at most {most} to {device} ({what}), while {latency}")
@@ -345,7 +350,7 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
 def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
-    own = facts.row.program if facts.row else ""
+    own = facts.main_wait.program if facts.main_wait else ""
     processes = _transfers(facts.writing_windows)
     writers = [process for process in processes if facts.devices.intersection(process.devices)]
     writer = max(writers, key=lambda process: process.written, default=None)
@@ -398,14 +403,14 @@ def _per_s(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
 def _other_syncs(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
-    own = facts.row.program if facts.row else ""
+    own = facts.main_wait.program if facts.main_wait else ""
     syncs, waited_ms = Counter[str](), Counter[str]()
     by_program: dict[str, RecordedWait] = {}
-    for row in facts.rows:
-        if set(row.below) & facts.devices:
-            syncs[row.program] += row.syncs
-            waited_ms[row.program] += row.waited_ms + row.in_flight_ms
-            by_program[row.program] = row
+    for wait in facts.waits:
+        if set(wait.below) & facts.devices:
+            syncs[wait.program] += wait.syncs
+            waited_ms[wait.program] += wait.waited_ms + wait.in_flight_ms
+            by_program[wait.program] = wait
     windows_s = sum(window.elapsed_s for window in facts.windows) or 1.0
     suspects = [
         program
@@ -429,7 +434,7 @@ def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     if facts.cpu_share is None or facts.cpu_share < (CPU_WAIT_SHARE if facts.is_device_slow else CPU_SHARE):
         return None
     host_share = pressure(facts.seconds, CPU)
-    longest_s = max((cpu_ms / 1000 for row in facts.own_rows for _, _, cpu_ms in row.slow), default=0.0)
+    longest_s = max((cpu_ms / 1000 for wait in facts.own_waits for _, _, cpu_ms in wait.slow), default=0.0)
     # if the host lacked CPU for less time than the longest wait, the program waited outside these seconds
     if host_share is not None and host_share * facts.elapsed_s < CPU_WAIT_SHARE * longest_s:
         return None
@@ -483,8 +488,8 @@ def pressure(seconds: Sequence[Second], index: int) -> float | None:
 
 
 def longest_wait(windows: Iterable[Window]) -> RecordedWait | None:
-    rows = (row for window in windows for row in window.waits if not row.kernel)
-    return max(rows, key=lambda row: row.longest_so_far_ms, default=None)
+    waits = (wait for window in windows for wait in window.waits if not wait.kernel)
+    return max(waits, key=lambda wait: wait.longest_so_far_ms, default=None)
 
 
 def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:

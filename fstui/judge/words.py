@@ -130,7 +130,6 @@ def _fraction(flushes: float) -> str:
 
 
 def evidence_line(node: Node, what: str, value: str, path: str) -> str:
-    """Return a line of evidence: the node, what was read, its value and its file."""
     return f"{label(node)} {what}: {value}" + (f" ({path})" if path and not path.startswith(SIMULATED) else "")
 
 

@@ -38,8 +38,6 @@ class GuestDisk(Base, frozen=True, kw_only=True):
 
 
 class Guest(Base, frozen=True, kw_only=True):
-    """A running virtual machine."""
-
     pid: int
     hypervisor: Hypervisor
     name: str = ""

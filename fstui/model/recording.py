@@ -168,8 +168,6 @@ Record = Header | Second | Window
 
 
 class Gap(Base, frozen=True, kw_only=True):
-    """A time without records."""
-
     start: float
     end: float
     reason: str

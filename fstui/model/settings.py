@@ -215,6 +215,4 @@ class UnknownSettings(Settings, dict[str, Any]):
 
 
 class UnknownFigures(Figures, dict[str, Any]):
-    """Figures of an unknown kind of step."""
-
     __slots__ = ()

@@ -135,7 +135,6 @@ def _traced_device(stack: Stack, node: Node) -> Node:
 
 
 def _own_requests(trace: DeviceTrace) -> int:
-    """Return the flushes and FUA writes that fstui's threads requested."""
     return (trace.requested_by_us or 0) + (trace.fua_writes_by_us or 0)
 
 
@@ -147,6 +146,5 @@ def _possibly_own_requests(trace: DeviceTrace) -> int:
 
 
 def _all_requests(trace: DeviceTrace) -> int:
-    """Return the flushes and FUA writes of all processes."""
     requested = (trace.requested_by_us, trace.requested_by_kernel_threads, trace.requested_by_others, trace.fua_writes)
     return sum(number or 0 for number in requested)

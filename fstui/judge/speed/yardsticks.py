@@ -127,22 +127,22 @@ def _is_rated(write_step: WriteStep) -> bool:
 def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
     """Return the yardsticks that apply, the most specific first. The last ones can only show that a run is slow."""
     steps = tuple(rated_steps(case))
-    unpaced = [write_step for write_step in steps if not write_step.settings.ops_per_s]
+    at_full_speed = [write_step for write_step in steps if not write_step.settings.ops_per_s]
     own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own))
     yardsticks = [
-        _yardstick(f"your own {own_names}", unpaced, partial(_compare_to_own, case)),
+        _yardstick(f"your own {own_names}", at_full_speed, partial(_compare_to_own, case)),
         _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_compare_to_earlier, case)),
     ]
     slowest_disk = f"a {rotation(SLOWEST_RPM)} disk"
     only_slow = [_yardstick(slowest_disk, filter(_is_long, steps), partial(_compare_to_limits, case))]
     if known_class := published_class(case.commit_media):
-        yardsticks.append(_yardstick(known_class.name, unpaced, partial(_compare_to_class, case, known_class)))
+        yardsticks.append(_yardstick(known_class.name, at_full_speed, partial(_compare_to_class, case, known_class)))
     elif fastest_step := fastest_small_step(case):
         name = f"the {ETCD_MIN_PER_S}/s that etcd requires"
         only_slow.append(_yardstick(name, filter(_is_long, [fastest_step]), _compare_to_etcd))
     if slowest_rpm := _slowest_rpm(case):
         compare = partial(_compare_to_revolutions, case, slowest_rpm)
-        yardsticks.append(_yardstick(rotation(slowest_rpm), unpaced, compare))
+        yardsticks.append(_yardstick(rotation(slowest_rpm), at_full_speed, compare))
     only_slow = [yardstick for yardstick in only_slow if yardstick.is_slow]
     return tuple(yardstick for yardstick in (*yardsticks, *only_slow) if yardstick.comparisons)
 
