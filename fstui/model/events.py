@@ -36,7 +36,7 @@ class StepPreparing(Event, frozen=True, kw_only=True, tag=True):
     index: int
     name: str
     done: int
-    """Bytes of its file that are written, out of ``total``."""
+    """Bytes of its file written so far, out of ``total``."""
     total: int
     silent_s: float = 0.0
     """How long the probe has reported nothing. This time grows if the storage hangs."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 _GROUP = "\xa0"
 """A non-breaking space. The narrow non-breaking space, U+202F, is missing in some fonts and in 8-bit encodings."""
 _GROUPED_NUMBER = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
-"""A number in groups of three digits, or before a percent sign, with ordinary spaces as on a page."""
+"""A number in groups of three digits, or before a percent sign, with ordinary spaces, as in Markdown."""
 
 
 def count(number: float) -> str:
@@ -17,7 +17,7 @@ def count(number: float) -> str:
 
 
 def grouped(page: str) -> str:
-    """Make the spaces in the numbers of a page non-breaking, as `count` and `percent` write them."""
+    """Replace the spaces in the numbers of a page with non-breaking spaces, as `count` and `percent` write them."""
     return re.sub(_GROUPED_NUMBER, lambda number: number[0].replace(" ", _GROUP), page)
 
 

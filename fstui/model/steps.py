@@ -83,7 +83,7 @@ class CounterInterval(Base, frozen=True, kw_only=True):
 
     @property
     def counters(self) -> tuple[DeviceCounters, ...]:
-        """The same numbers as counters of devices, as a step has them."""
+        """The same numbers, in the form of ``Step.counters``."""
         return tuple(
             DeviceCounters(device=device, flushes=flushes, written_bytes=self.written_bytes.get(device))
             for device, flushes in self.flushes.items()
@@ -98,7 +98,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """One line for each setting of the stack that was not as before the run when the step began or ended."""
+    """One line for each setting of the stack that had changed since the run began, when the step began or ended."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0
@@ -112,7 +112,7 @@ class Step(Base, frozen=True, kw_only=True):
     cpu_wait_ns: Count | None = None
     """How long a writer was ready to run and had no CPU. With several writers: the longest of these times."""
     longest_cpu_wait_ns: Count | None = None
-    """The longest such wait within one operation, or between two checks of the writer (125 ms)."""
+    """The longest such wait within one operation, or between two of the probe's checks of the writer (125 ms apart)."""
     stolen_ns: Count | None = None
     """How long the hypervisor took a CPU away (steal time). With several CPUs: the longest of these times."""
     rate_per_s: Amount = 0.0

@@ -1,9 +1,9 @@
 """What a number of cuts proves: the share of cuts that lose data, with a confidence interval.
 
 The interval is exact (Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the
-binomial", Biometrika 26, 1934). Its error is 5 %, half of it on each side. After n cuts without a loss, the lower end
-is 0 and the whole error is on the upper side. So the upper end is 1 − 0.05^(1/n), which the rule of three approximates
-by 3/n. If each cut lost data, the whole error is on the lower side.
+binomial", Biometrika 26, 1934). Its confidence level is 95 %: half of the error probability of 5 % is on each side.
+After n cuts without a loss, the lower end is 0 and the whole 5 % is on the upper side. So the upper end is
+1 − 0.05^(1/n), which the rule of three approximates by 3/n. If each cut lost data, the whole 5 % is on the lower side.
 """
 
 from __future__ import annotations

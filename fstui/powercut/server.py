@@ -2,7 +2,7 @@
 
 The settings come from ``databases.record_server``: ``user``, ``prepare``, ``argv``, ``socket``, ``ready`` and
 ``signal`` as in ``measure.helpers.serve``; ``client``, the command line of sysbench with ``{home}`` for the data
-directory; ``script``, the Lua program for sysbench; ``create``, the statements that make the table; ``begin``, the
+directory; ``script``, the Lua program for sysbench; ``create``, the statements that create the table; ``begin``, the
 first statements of each connection.
 """
 
@@ -21,7 +21,7 @@ from fstui.measure.wire.stdio import Trouble
 from fstui.powercut.records import Stream
 
 SERVER_TIMEOUT_S = 180.0
-"""Time limit for the start, the end and each preparing command of a server. It is long, because disks may be slow."""
+"""Time limit for the start, the end and each preparation command of a server, long enough for slow disks."""
 MNT_DETACH = 2
 POLL_S = 0.01
 MAX_LOG_LINES, MAX_LOG_CHARS = 6, 800
@@ -53,7 +53,7 @@ class RecordServer:
         time.sleep(POLL_S)
 
     def create_data(self) -> None:
-        """Make the data with the rows that will be overwritten, end the server, and sync the filesystem."""
+        """Create the database with the rows that will be overwritten, stop the server, and sync the filesystem."""
         for step in self.settings["prepare"]:
             self.deadline = time.monotonic() + SERVER_TIMEOUT_S
             self.server.prepare(step)
@@ -89,7 +89,7 @@ class RecordServer:
             self.execute(statement)
 
     def row(self, sequence: int) -> tuple[int, str]:
-        """Return the place of the record, and the record in hexadecimal digits."""
+        """Return the record's row number, and the record in hexadecimal digits."""
         place, record = self.stream.row(self.run_id, sequence)
         return place, record.hex()
 
@@ -118,7 +118,7 @@ class RecordServer:
         raise Trouble(fatal or "its client ended")
 
     def end(self) -> None:
-        """End the server, so that the data in its directory contains everything that was committed."""
+        """Shut the server down, so that the data in its directory contains everything that was committed."""
         self.disconnect()
         assert self.server.process is not None
         self.server.signal(self.settings["signal"])
@@ -142,7 +142,7 @@ class RecordServer:
 
     @property
     def was_killed(self) -> bool:
-        """Whether a process of the server was killed, as for lack of memory. That proves nothing about its data."""
+        """Whether a server process was killed, for example for lack of memory. That proves nothing about its data."""
         process = self.server.process
         return (process is not None and process.poll() == -signal.SIGKILL) or "by signal 9" in self.last_lines()
 

@@ -13,7 +13,7 @@ from fstui.model.base import Base
 
 WATCH = "sudo fstui watch --seconds 30"
 _MIN_LIKENESS = 0.75
-"""The likeness that a similar text must have: see ``_likeness``."""
+"""The minimum likeness of a text that is accepted as a match: see ``_likeness``."""
 _MIN_WORD_SIMILARITY, _MAX_EXACT_LETTERS = 0.8, 4
 """Minimum similarity of a mistyped word (difflib). Words of at most _MAX_EXACT_LETTERS letters must be equal."""
 _MAX_WORDS = 1000
@@ -47,7 +47,7 @@ class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Symptoms(Base, frozen=True, kw_only=True):
-    """The whole file. ``watch``: the outcomes of pages without their own."""
+    """The whole file. ``watch``: the outcomes for pages that define none."""
 
     watch: tuple[CommandOutcome, ...]
     page: tuple[Symptom, ...]
@@ -99,9 +99,9 @@ def _pattern(says: str) -> re.Pattern[str]:
 
 def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
     """Return how much of a message a text contains: the share of the message's words, or the share weighted by
-    rareness, whichever is lower.
+    rarity, whichever is lower.
 
-    Rareness alone is not enough: "could" and "not" are rare here, but do not suggest "could not fsync file".
+    Rarity alone is not enough: "could" and "not" are rare here, but do not suggest "could not fsync file".
     """
     rarity, text = _rarity(), set(words)
     message = set(says)

@@ -53,7 +53,7 @@ async def check(
     if session.simulated or is_confirmed():
         return None, ()
     idle = await watch_idle(session, [site.raw_target])
-    # of larger runs, the bytes are left out: only the app asks before a run that writes much
+    # omit the bytes of a larger run, because only the app asks for confirmation before a run that writes a lot
     light_bytes = bytes_to_write if bytes_to_write <= LIGHT_RUN_BYTES else 0
     return idle, concerns(session, site, idle.busy_shares, room_bytes, light_bytes)
 
@@ -61,7 +61,7 @@ async def check(
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, bytes_to_write: int = 0
 ) -> tuple[str, ...]:
-    """Return the reasons not to run there, each with its figure; none in a simulation, or if runs are confirmed."""
+    """Return reasons not to run there, with measured values; none in a simulation, or if runs are confirmed."""
     if session.simulated or is_confirmed():
         return ()
     if 0 < bytes_to_write <= LIGHT_RUN_BYTES:
@@ -83,7 +83,7 @@ def _busy(target: Target, busy: Mapping[str, float], bytes_to_write: int) -> Ite
     share, device = busiest(target, busy)
     is_heavy = bytes_to_write >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
     if share > TOO_BUSY_SHARE or is_heavy:
-        writes = f", and this writes up to {size(bytes_to_write)}" if is_heavy else ""
+        writes = f", and this run writes up to {size(bytes_to_write)}" if is_heavy else ""
         yield f"its device {device} is {percent(min(share, 1))} busy{writes}"
 
 

@@ -1,4 +1,4 @@
-"""Play a saved run again, in real time or faster. The result is judged with today's rules and not saved."""
+"""Play a saved run again, in real time or faster. The result is judged with the current rules and not saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find simulated storage and make sessions on it. Runs on simulated storage are not saved."""
+"""Find simulated storage and create sessions on it. Runs on simulated storage are not saved."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fstui.simulate.stack import mount_point
 __all__ = ["Simulated", "load", "mount_point", "names"]  # re-exported for the interfaces
 
 _SEED_STEP = 1000
-"""Difference between the seeds of two rounds. It is large because the devices of one storage use consecutive seeds."""
+"""Difference between the seeds of two rounds. It is large because the devices of one stack use consecutive seeds."""
 
 
 def find(text: str) -> Simulated:
@@ -27,7 +27,7 @@ def find(text: str) -> Simulated:
 
 
 def seeded_for_round(parameters: Simulated, round_: Round) -> Simulated:
-    """Return the storage with another seed for each round. The first round of the first side keeps the seed."""
+    """Return the storage with another seed for each round. The first round in the first directory keeps it."""
     return replace(parameters, seed=parameters.seed + _SEED_STEP * (round_.number - 1 + round_.of * round_.side))
 
 

@@ -67,8 +67,8 @@ def check_alignment(steps: Iterable[PlannedStep], alignment_bytes: int | None, t
         block_bytes = step.settings.direct_block_bytes
         if alignment_bytes and block_bytes and block_bytes % alignment_bytes:
             raise Refused(
-                f"step {step.name!r}: O_DIRECT needs blocks of a multiple of {alignment_bytes} bytes here "
-                f"(statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
+                f"step {step.name!r}: O_DIRECT requires a block size that is a multiple of "
+                f"{alignment_bytes} bytes here (statx STATX_DIOALIGN), not {block_bytes}. Set a larger block."
             )
 
 

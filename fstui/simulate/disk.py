@@ -15,7 +15,7 @@ Stamps = Mapping[int, int]
 
 
 class _MediumWrite(NamedTuple):
-    """The newest write of an offset that the medium has, or will have at ``time_ns``."""
+    """The newest write to one offset of the medium. It reaches the medium at ``time_ns``."""
 
     time_ns: float
     stamp: int

@@ -44,7 +44,6 @@ class Operations(NamedTuple):
     """Number of parts of an operation."""
     start_ns: int
     part_ends_ns: list[int]
-    """When each part ended, in ns."""
 
 
 class SimulatedProgram:
@@ -226,7 +225,7 @@ class SqliteProgram(SimulatedProgram):
         return self.host.filesystem.sync(now_ns, data_only=True) if self.settings.durable else now_ns
 
     def _rewrite_page(self, now_ns: float, offset: int) -> float:
-        """Write the rollback journal and the page. EXTRA also syncs the directory, to keep the journal deleted."""
+        """Write the rollback journal and the page. EXTRA also syncs the directory, so the journal stays deleted."""
         now_ns = self._sync(self._write(now_ns, LOG_OFFSET, allocates=self.settings.journal_mode != "PERSIST"))
         now_ns = self._sync(self._write(now_ns, offset))
         if self.settings.synchronous == "EXTRA":
@@ -328,7 +327,7 @@ def _fit_line(points: Sequence[dict[str, Any]]) -> tuple[int, int]:
 
 
 def new_program(host: SimulatedHost, settings: StepSettings) -> SimulatedProgram | None:
-    """Make a new file on the host. Return the program of a step, or None if the step cannot be simulated."""
+    """Create a file on the host. Return the program of a step, or None if the step cannot be simulated."""
     host.begin_step()
     if isinstance(settings, SqliteCommits):
         return SqliteProgram(host, settings)

@@ -71,7 +71,8 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
 
 
 def _is_firecracker(tree: Tree) -> bool:
-    """Return whether this is a guest of Firecracker, by ACPI (root only) or the kernel's options. It has no DMI."""
+    """Return whether this is a guest of Firecracker, according to ACPI (readable only by root) or the kernel command
+    line. Firecracker provides no DMI."""
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header

@@ -42,20 +42,20 @@ class AtRiskChild(WatchingChild):
         device = device_number(target.path) if target else None
         entry_path = str(ledger.path_of(entry)) if entry else None
         program._send(name=name if entry else None, entry=entry_path, untraced=untraced, pid=pid, device=device)
-        answer = await program._read_reply(READY_TIMEOUT_S)
-        if "error" in answer:
+        reply = await program._read_reply(READY_TIMEOUT_S)
+        if "error" in reply:
             await program.stop()
-            raise Refused(f"fstui cannot see what is at risk: {answer['error']}.")
-        program.untraced = answer["untraced"]
+            raise Refused(f"fstui cannot see what is at risk: {reply['error']}.")
+        program.untraced = reply["untraced"]
         return program
 
     async def reports(self) -> AsyncIterator[AtRisk]:
-        """Yield what is at risk every second, and once more after ``end``. Raises OSError."""
+        """Yield what is at risk every second, and once more after ``end()`` was called. Raises OSError."""
         async for line in self._lines():
             yield msgspec.convert(line.get("second") or line["whole"], AtRisk)
             if "whole" in line:
                 return
-        raise OSError(None, "the program that counts what is at risk has ended or does not answer")
+        raise OSError(None, "the program that counts what is at risk has ended or prints nothing")
 
 
 def sentences(risk: AtRisk) -> tuple[str, ...]:
@@ -70,10 +70,8 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         files = "1 shared file" if program.files == program.shared_files == 1 else counted(program.files, "file")
         amount = f"up to {size(program.bytes)} not durable, in {files}{note}; {oldest}{_part_in_log(program)}"
     elif program.most_bytes:
-        longest = seconds(program.longest_s)
-        amount = (
-            f"nothing at risk now; since the watch began, up to {size(program.most_bytes)} at once, for up to {longest}"
-        )
+        most, longest = size(program.most_bytes), seconds(program.longest_s)
+        amount = f"nothing at risk now; since the watch began, at most {most} at the same time, for at most {longest}"
     elif program.direct_files:
         amount = "none of the counted files and names is at risk"
     else:
@@ -87,8 +85,8 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
     direct = ""
     if program.direct_files:
         files = counted(program.direct_files, "file")
-        direct = f"; writes with O_DIRECT to {files} are not counted: the disk's cache holds at most "
-        direct += size(program.direct_bytes)
+        direct = f"; O_DIRECT writes to {files} are not counted: at most {size(program.direct_bytes)} in the disk's "
+        direct += "cache is not flushed"
     return f"{program.who}: {amount}{names}{_sync_rate(program, elapsed_s)}{direct}."
 
 
@@ -115,7 +113,7 @@ def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:
 def limits(risk: AtRisk, untraced: str | None) -> Iterator[str]:
     """Yield sentences about what fstui could not see and what the figures do not contain."""
     if untraced:
-        yield f"Not traced by the kernel: {untraced}. How often programs sync and which names are new is not known."
+        yield f"Not traced by the kernel: {untraced}. fstui cannot see how often programs sync or which names are new."
     if risk.unsupported:
         yield f"Bytes are not counted: {risk.unsupported}. Only syncs are."
         return

@@ -36,7 +36,7 @@ class Choices(msgspec.Struct, frozen=True):
         return _values(form.settings[name], self.settings_of(form).get(name))
 
     def changed(self, form: Form, name: str, offset: int) -> Choices:
-        """Choose the next value (1) or the previous one (-1). Several values only change by typing."""
+        """Choose the next value (1) or the previous one (-1). Several chosen values can be changed only by typing."""
         if name == MEDIUM:
             return self._declare("medium", MEDIA, offset)
         if name == WRITE_CACHE:
@@ -50,13 +50,13 @@ class Choices(msgspec.Struct, frozen=True):
         return self.set(form, name, _stepped(setting, float(texts[0]), offset))
 
     def toggled(self, form: Form, name: str, option: str) -> Choices:
-        """Add a value to a matrix or remove it. The last value stays."""
+        """Add a value to a matrix or remove it. The last value cannot be removed."""
         texts = self.values(form, name)
         remaining = [value for value in options(form.settings[name]) if (value in texts) != (value == option)]
         return self.set(form, name, ",".join(remaining)) if remaining else self
 
     def set(self, form: Form, name: str, text: str) -> Choices:
-        """Set a value to the typed text; planning refuses an impossible one. An empty text changes nothing."""
+        """Set a value to the typed text; the planner rejects an invalid value. An empty text changes nothing."""
         if not text:
             return self
         settings = {key: value for key, value in self.settings_of(form).items() if key != name}
@@ -79,7 +79,7 @@ def meaning(form: Form, name: str) -> str:
     return (
         form.settings[name].help
         if name in form.settings
-        else "fstui cannot read this on this host; you can declare it."
+        else "Declare this if fstui cannot read it, or reads it wrong."
     )
 
 
@@ -128,7 +128,7 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class Offers:
-    """The scenarios and the power-cut check, each with its plan as soon as that is made."""
+    """The scenarios and the power-cut check, each with its plan once the plan is made."""
 
     def __init__(self, session: Session, directory: str, others: Sequence[str] = ()) -> None:
         """``others`` are directories on the same mount, to be tried if this one is refused."""
@@ -152,7 +152,7 @@ class Offers:
         return next((index for index, offer in enumerate(self.all) if offer.name == name), 0)
 
     async def look_up(self) -> str:
-        """Look up the directory, or the first of the others that is not refused, and then return a notice."""
+        """Look up the directory. If it is refused, use the first of the others that is not, and return a notice."""
         requested = self.directory
         self.site, self._refusal = await self._try_directory(requested)
         why = self._refusal
@@ -208,7 +208,7 @@ class Offers:
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:
         """Start a run. Return the run, and the declaration to be saved if it has changed.
 
-        A declaration is saved only when a run is made with it, so that a stray key does not affect later verdicts.
+        A declaration is saved only when a run uses it, so that an accidental key press does not affect later verdicts.
         """
         assert isinstance(offer.plan, Plan), "only a scenario is run"
         declaration, remembered = self.choices.declaration, self._session.saved_declaration(site)

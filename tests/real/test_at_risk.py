@@ -157,7 +157,7 @@ def test_unsynced_bytes_are_counted_until_their_sync(workshop: Path, fstype: str
         report = watching.ended()
     assert report.untraced is None and report.last.lost == 0
     (sentence,) = report.sentences
-    assert f"({writer.pid}): nothing at risk now; since the watch began, up to 3.0 MiB" in sentence
+    assert f"({writer.pid}): nothing at risk now; since the watch began, at most 3.0 MiB" in sentence
     assert ledger.entries() == []
 
 
@@ -189,7 +189,7 @@ def test_direct_writes_are_named_with_what_the_cache_holds(workshop: Path) -> No
             writer.do("fsync")
             state = watching.until(lambda state: program_of(state, writer.pid).direct_bytes < MIB)
             assert program_of(state, writer.pid).direct_bytes < MIB
-            assert "writes with O_DIRECT to 1 file are not counted" in watching.ended().sentences[0]
+            assert "O_DIRECT writes to 1 file are not counted" in watching.ended().sentences[0]
 
 
 def test_written_pages_are_in_the_cache_until_a_flush(workshop: Path) -> None:

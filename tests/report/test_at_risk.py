@@ -25,8 +25,8 @@ def test_the_text_ends_with_a_sentence_for_each_program() -> None:
         "nats-server (812): up to 40.0 MiB not durable, in 2 files; oldest 1 m 58 s; it syncs every 2 m 0 s. "
         "cp (950): up to 8.0 MiB not durable, in 1 file; oldest ≥ 4.2 s; 2 new, renamed or linked names in "
         "directories that are not synced, oldest 3.0 s; it did not sync in 5 m 0 s. "
-        "postgres (700): none of the counted files and names is at risk; it syncs 80.0 times per second; writes with "
-        "O_DIRECT to 2 files are not counted: the disk's cache holds at most 3.0 MiB."
+        "postgres (700): none of the counted files and names is at risk; it syncs 80.0 times per second; O_DIRECT "
+        "writes to 2 files are not counted: at most 3.0 MiB in the disk's cache is not flushed."
     )
 
 

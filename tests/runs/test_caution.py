@@ -42,7 +42,7 @@ def test_a_check_may_run_on_busy_or_nearly_full_storage() -> None:
 
 
 def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
-    assert reasons(writes=3 * GIB) == ("its device sda is 50\xa0% busy, and this writes up to 3.0 GiB",)
+    assert reasons(writes=3 * GIB) == ("its device sda is 50\xa0% busy, and this run writes up to 3.0 GiB",)
     assert reasons(writes=3 * GIB, busy=0.4) == ()
 
 

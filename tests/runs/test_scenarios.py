@@ -178,7 +178,10 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
         (HEAD + STEP + "writers = 0\n", "must be at least 1"),
         (HEAD + STEP + "writers = 65\n", "writers must be at most 64, not 65"),
         (HEAD + STEP + "file_bytes = 1024\n", "file_bytes (1024) is smaller than block_bytes (4096)"),
-        (HEAD + STEP + 'open_flags = ["direct"]\nblock_bytes = 1000\n', "O_DIRECT requires blocks of a multiple of"),
+        (
+            HEAD + STEP + 'open_flags = ["direct"]\nblock_bytes = 1000\n',
+            "O_DIRECT requires a block size that is a multiple of",
+        ),
         (HEAD + STEP + 'offsets = "append"\nwriters = 2\n', "append requires one writer"),
         (HEAD + STEP + "only = { speed = [1] }\n", "only: there is no setting 'speed'"),
         (HEAD + f"[settings.w]\nvalue = {list(range(1001))}\n" + STEP + 'for_each = ["w"]\n', "more than 1000 steps"),

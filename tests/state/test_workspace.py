@@ -63,7 +63,7 @@ async def test_a_failed_removal_stays_in_the_ledger_with_the_reason(tmp_path: Pa
     assert "not removed" in (await made.remove() or "")
     (entry,) = ledger.entries()
     problem = await remove_left_behind(entry)
-    assert problem == f"{made.held.path}: not removed: it is not a directory of this user's"
+    assert problem == f"{made.held.path}: not removed: it is not a directory, or does not belong to this user"
     assert ledger.entries() == [entry]
     Path(made.held.path).unlink()
     assert await remove_left_behind(entry) is None

@@ -68,7 +68,7 @@ class ServerKind(NamedTuple):
     version_arguments: tuple[str, ...] = ("--no-defaults", "--version")
     """Without --no-defaults, MySQL would first read option files in the home directory, which may hang."""
     version_word: str = ""
-    """A word in the version of this kind, which tells it from other servers with the same driver."""
+    """A word in the version text that distinguishes this kind from other servers with the same driver."""
     login_term: str = "login path"
     """What the server's documentation calls saved options for a connection."""
     keeps_old_rows: bool = False

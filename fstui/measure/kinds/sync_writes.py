@@ -89,7 +89,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
         if self.block_bytes > 8 << 20:
             yield f"block_bytes must be at most 8 MiB, not {self.block_bytes}"
         if self.direct and self.block_bytes % 512:
-            yield f"O_DIRECT requires blocks of a multiple of 512 bytes, not {self.block_bytes}"
+            yield f"O_DIRECT requires a block size that is a multiple of 512 bytes, not {self.block_bytes}"
         if self.offsets == "append" and self.writers > 1:
             yield "append requires one writer"
         if not 0 <= self.seconds <= MAX_SECONDS:

@@ -26,7 +26,7 @@ HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
 """A step is also limited by the processor if all processes use at least HOST_BOUND_SHARE of the host's processor time,
 and the step uses at least MIN_STEP_SHARE of the time that its clients can use."""
 MIN_MISSED_TRANSACTIONS = 10
-"""A time without a transaction counts as a pause if this many transactions are usually done in that time."""
+"""A period without transactions is a pause if this many transactions would usually have completed in it."""
 _READ_ONLY_WORKLOADS = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _STORED_ROW_BYTES = 240
@@ -36,7 +36,7 @@ MySQL 9 and 40 MiB for PostgreSQL."""
 _LOG_BYTES_PER_S = 32 << 20
 """Growth of the binary log or WAL at 30 000 small transactions per second, if the server does not wait for its disk."""
 _MAX_NEW_ROWS_PER_S, _MAX_NEW_ROWS_PER_CLIENT = 30_000, 12_000
-"""Maximum number of rows that all clients, and that one client, add per second."""
+"""Maximum number of rows added per second, by all clients together and by one client."""
 _INSERTING_WORKLOADS = frozenset({"oltp_insert"})
 _OPTION_NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -46,7 +46,7 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
 
     seconds: float = 10.0
     warmup_s: float = 0.0
-    """How long the same transactions are done before the measurement starts."""
+    """How long the same transactions run before the measurement starts."""
     workload: Literal[
         "oltp_read_write", "oltp_update_index", "oltp_read_only", "oltp_insert", "oltp_write_only",
         "oltp_update_non_index", "oltp_point_select", "oltp_delete",
@@ -285,7 +285,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         )
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Return the times without a transaction that are too long for a disk that is only slow."""
+        """Return the periods without transactions that are too long to be explained by a slow disk."""
         busy_s = sum(interval.length_s for interval in self.intervals if interval.tps > 0)
         min_s = MIN_MISSED_TRANSACTIONS * busy_s / max(self.transactions, 1)
         groups = [list(group) for _, group in groupby(self.intervals, lambda interval: interval.tps > 0)]

@@ -1,4 +1,4 @@
-"""Make, enter and remove the directories of fstui, without following the path of a directory twice.
+"""Create, enter and remove the directories of fstui, without following the path of a directory twice.
 
 A user who owns a directory on the path may rename its contents at any moment and put something else there. So a path is
 used only once. Afterwards, names are relative to an open descriptor of the directory, or to the working directory.
@@ -14,20 +14,20 @@ from collections.abc import Sequence
 from fstui import proc
 
 MARK = "made-by-fstui"
-"""A file in every directory that fstui makes on a target. fstui empties only directories with this file."""
+"""A file in every directory that fstui creates on a target. fstui empties only directories with this file."""
 OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 """Flags to open such a directory, but not a symbolic link to the directory."""
 PARENT_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-NOT_OWN_REASON = "it is not a directory of this user's"
+NOT_OWN_REASON = "it is not a directory, or does not belong to this user"
 
 
 class NotOwn(OSError):  # noqa: N818  an expected outcome
-    """The directory was not made by fstui, or does not belong to this user."""
+    """The directory was not created by fstui, or does not belong to this user."""
 
 
 def create(path: str) -> int:
-    """Make a private directory and return its descriptor. Raises NotOwn if a user replaced it at once, or OSError."""
+    """Create a private directory and return its descriptor. Raises NotOwn if it was already replaced, or OSError."""
     parent, name = os.path.split(path)
     parent_fd = os.open(parent, PARENT_FLAGS)
     try:
@@ -98,12 +98,12 @@ def open_left_behind(path: str) -> int:
 def remove(fd: int) -> None:
     """Remove the directory with its contents, even if it was moved. Raises OSError.
 
-    An empty directory is also removed without the mark, because fstui may have been killed before it made the mark.
+    An empty directory is removed even if it has no mark, because fstui may have been killed before it created the mark.
     """
     names = names_in(fd)
     if names and MARK not in names:
         raise NotOwn(
-            None, f"it contains no file {MARK!r}, so fstui did not make it and leaves it alone: check its contents"
+            None, f"it contains no file {MARK!r}, so fstui did not create it and does not remove it: check its contents"
         )
     _empty(fd, proc.mount_id(fd))
     path = os.readlink(f"/proc/self/fd/{fd}")
@@ -119,7 +119,7 @@ def remove(fd: int) -> None:
 
 
 def _empty(fd: int, mount_id: int | None) -> None:
-    """Remove the contents, the mark last. Raises OSError if something is mounted on a subdirectory.
+    """Remove the contents, the mark last. Raises OSError if a filesystem is mounted on a subdirectory.
 
     A mount has another mount ID than the directory. The device number would not show a mount of the same filesystem.
     """
@@ -130,7 +130,7 @@ def _empty(fd: int, mount_id: int | None) -> None:
         child_fd = os.open(name, OPEN_FLAGS, dir_fd=fd)
         try:
             if proc.mount_id(child_fd) != mount_id:
-                raise OSError(errno.EBUSY, f"something is mounted on {name!r} in it")
+                raise OSError(errno.EBUSY, f"a filesystem is mounted on its subdirectory {name!r}")
             _empty(child_fd, mount_id)
         finally:
             os.close(child_fd)

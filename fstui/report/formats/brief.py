@@ -1,4 +1,4 @@
-"""A run in six to nine lines, for a chat: both answers, why, what to do next, and where to look."""
+"""A run in six to nine lines, for a chat: verdict, speed, reason, next step, and the command that shows all of it."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What a layer forwards to each layer below it: flushes, FUA writes, bytes.
 
 The kernel's rules: device mapper and md send an empty flush to every device below (``num_flush_bios``,
-``md_flush_request``), and a write only to the devices that hold its block. Of several paths, one takes a request. Each
-member of a mirror gets a copy. Some requests are sent only with commits, or when a cache decides to send them, so their
-number cannot be predicted.
+``md_flush_request``), and a write only to the devices that hold its block. If there are several paths, each request
+takes one of them. Each member of a mirror gets a copy. Some requests are sent only with commits, or when a cache
+decides to send them, so their number cannot be predicted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Forwarded(NamedTuple):
     fua_writes: Delivery
     bytes: Delivery
     copies: int = 1
-    """If the members share the writes: the least number of members that get a write."""
+    """If the members share the writes: the minimum number of members that receive each write."""
     is_only_read: bool = False
     """The layer below holds data, but nothing is written to it, so no flush is expected."""
     flushed_with_writes: bool = False
@@ -48,18 +48,18 @@ PARITY = Forwarded("each", "sometimes", "shared")
 ONE_PATH = Forwarded("shared", "shared", "shared")
 """One of several paths."""
 SOME_WRITES = Forwarded("each", "sometimes", "sometimes")
-"""A disk of a RAID-Z group: every flush, and a part of the writes that is not known."""
+"""A disk of a RAID-Z group: every flush, and an unknown part of the writes."""
 INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 """ZFS writes its log to one vdev after the other, and flushes those that it wrote to."""
 COPY = Forwarded("each", "sometimes", "never")
-"""The fast device of a write-through cache, or a member that is written behind. It gets every flush, and copies of data
-that no sync waits for."""
+"""The fast device of a write-through cache, or a write-behind member of a mirror. It gets every flush, and copies of
+data that no sync waits for."""
 COPY_LIST = Forwarded("sometimes", "sometimes", "never")
 """The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
 LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")
 """A share of the writes, some time after a sync: the slow device of a cache, or a cache of metadata only."""
 REQUEST_CLONES = Forwarded("sometimes", "shared", "shared")
-"""A path of a request-based multipath device. It gets whole requests, whose flushes it does not count."""
+"""A path below request-based dm-multipath. It receives clones of requests, in which the kernel counts no flushes."""
 SOMETIMES = Forwarded("sometimes", "sometimes", "sometimes")
 """Journals, logs and metadata: only some commits write to them."""
 ONLY_READ = SOMETIMES._replace(is_only_read=True)

@@ -352,7 +352,7 @@ class AtRiskTracker:
 
 
 def key_of(file: OpenFile) -> FileNumber:
-    """Return device and inode as events contain them: without the device for btrfs."""
+    """Return device and inode as trace events identify the file. For btrfs, the device is 0."""
     return (0 if file.fstype == "btrfs" else file.device), file.key[1]
 
 

@@ -29,7 +29,7 @@ from fstui.tui.widgets.lines import Slices
 DRAW_INTERVAL_S = 0.25
 """Time between two updates of the terminal."""
 _OVERRUN_FACTOR = 1.02
-"""A step that takes up to this factor longer than planned is drawn on the same axis."""
+"""A step that takes at most this many times as long as planned is drawn on the same axis."""
 PAUSE = Command("run.hold", "space", "pause", "pause view", "Pause the view. The measurement continues.")
 PLUG = Command("run.plug", "p", "plug", "pull plug", "Cut the simulated disk's power, and see what it lost.")
 CHANGE = Command("run.turn", "t", "change", "change", "Change a parameter of the simulated disk during the run.")
@@ -56,10 +56,10 @@ class RunScreen(BaseScreen):
         "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
         "middle is latency over time. A dot marks the latency of operations, and its colour shows how many. Red is a "
         "stall; yellow is faster than the device can be. Horizontal lines are references: limit is one revolution of "
-        "the disk, last is the previous run, usual is the median of published results, idle is a flush of other "
-        "processes. At the right are the percentiles. At the bottom, or at the right of a wide screen, are both ends: "
-        "what fstui requested, and what the kernel counted at each layer. The kernel also counts the I/O of other "
-        "processes."
+        "the disk, last is the previous run, usual is the median of published results, idle is the mean flush of "
+        "other processes before the run. At the right are the percentiles. At the bottom, or at the right of a wide "
+        "screen, are both ends: what fstui requested, and what the kernel counted at each layer. The kernel also "
+        "counts the I/O of other processes."
     )
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
@@ -204,7 +204,7 @@ class RunScreen(BaseScreen):
             return LatencyView(length_s=length_s, marks=marks)
         planned_s = length_s or 0.0
         while length_s and length_s * _OVERRUN_FACTOR < step.elapsed_s:
-            length_s += planned_s / 4  # a step that takes longer changes the axis seldom, and little
+            length_s += planned_s / 4  # extend the axis in large parts, so that it rarely changes
         timeline = (step.figures.timeline() if step.figures else ()) or step.timeline
         stall = running.stall if running else None
         failed = running is None and progress.done[index].error is not None

@@ -40,13 +40,13 @@ class DrawnText(Widget):
 
     @property
     def strips(self) -> list[Strip]:
-        """The drawn lines. Textual repaints a widget of a new size by itself, so they are drawn again here."""
+        """The drawn lines, for the current size. Textual repaints a resized widget without calling ``redraw``."""
         if self._size_drawn != self.size:
             self._draw_now()
         return self._strips
 
     def redraw(self) -> None:
-        """Refresh the cells that changed, but not below another screen: Textual would repaint the terminal."""
+        """Refresh the changed cells. Do nothing behind another screen, because Textual would repaint the terminal."""
         width, height = self.size
         if not width or not height or not self.screen.is_active:
             return
@@ -56,7 +56,7 @@ class DrawnText(Widget):
         self.refresh_cells({y: cells for y, cells in changed.items() if cells})
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
-        """Refresh each line up to its last changed cell. Textual's compositor cuts a line on the right only."""
+        """Refresh each line up to its last changed cell. The compositor can omit only the right end of a line."""
         if changed:
             self.refresh(*(Region(0, y, cells[-1] + 1, 1) for y, cells in changed.items()))
 
@@ -170,7 +170,7 @@ class DrawnLines(DrawnText):
         self._offset = 0
 
     def action_of(self, event: Click) -> str:
-        """Return the action of what was clicked: of a row, of a key in the footer, of a head; else an empty string."""
+        """Return the action of the clicked row, footer key or column heading; an empty string for anything else."""
         for span, mark in self._marks[event.y] if event.y < len(self._marks) else ():
             if (row := mark.get(ROW)) is not None:
                 return f"choose_row('{self.id}', {row})" if event.chain == 1 else "open_row"
@@ -208,8 +208,8 @@ class Footer(DrawnLines):
 class Slices(DrawnText):
     """Lines in narrow pieces side by side, for a map in which few columns change.
 
-    The compositor cuts what it sends at the edges of widgets. For a map of 56 columns that grows by one column, whole
-    lines would be six times as many bytes.
+    The compositor sends lines from the left edge of a widget, so narrow widgets reduce what is sent. For a map of 56
+    columns that grows by one column, whole lines would be six times as many bytes.
     """
 
     DEFAULT_CSS = """
@@ -257,7 +257,7 @@ def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
 
 
 def _without_marks(text: Text) -> Text:
-    """Remove the marks from the text, because each of them would split it into more pieces to send."""
+    """Remove the marks from the text, because each mark would split it into more segments to send."""
     marks = [span for span, _ in _marks(text)]
     text.spans = [span for span in text.spans if span not in marks] if marks else text.spans
     return text

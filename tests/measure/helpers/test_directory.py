@@ -232,7 +232,7 @@ def test_remove_refuses_a_file_and_a_link(tmp_path: Path) -> None:
     (tmp_path / ".fstui-file").write_text("")
     (tmp_path / ".fstui-link").symlink_to("precious")
     for name in (".fstui-file", ".fstui-link"):
-        with pytest.raises(NotOwn, match="is not a directory of this user's"):
+        with pytest.raises(NotOwn, match="it is not a directory, or does not belong to this user"):
             directory.remove(str(tmp_path / name))
     assert sorted(os.listdir(tmp_path)) == [".fstui-file", ".fstui-link", "precious"]
 
@@ -242,7 +242,7 @@ def test_remove_refuses_another_users_directory(tmp_path: Path) -> None:
     path = tmp_path / ".fstui-1"
     path.mkdir()
     os.chown(path, 65534, 65534)
-    with pytest.raises(NotOwn, match="is not a directory of this user's"):
+    with pytest.raises(NotOwn, match="it is not a directory, or does not belong to this user"):
         directory.remove(str(path))
     assert path.is_dir()
 
@@ -303,7 +303,7 @@ def test_keep_stops_at_a_mount_in_its_directory(tmp_path: Path) -> None:
         (path / "below").mkdir()
         subprocess.run(["mount", "--bind", precious, path / "below"], check=True)
         try:
-            assert "something is mounted on 'below'" in hung_up(keeper)["error"]
+            assert "a filesystem is mounted on its subdirectory 'below'" in hung_up(keeper)["error"]
         finally:
             unmount(path / "below")
     assert [left.name for left in precious.iterdir()] == ["data"]

@@ -23,16 +23,17 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     release: str | None = None
     kinds: tuple[str, ...] = ()
     mounted_from: str | None = None
-    """A pattern of the source of such a filesystem."""
+    """Regular expression that the mount source of a filesystem in ``kinds`` must match."""
     model: str | None = None
     recognised: str
-    """By what it is recognised, as a phrase."""
+    """How fstui recognises the platform, as a phrase."""
     habit: str
     """What it does with a flush by default."""
     drops_flushes: bool = False
-    """Its default is documented to acknowledge flushes without passing them on."""
+    """It is documented to acknowledge flushes by default, without passing them on."""
     leaves_in_drive: bool = False
-    """Its default may write flushed data to the drive, which takes time, without a flush of the drive's own cache."""
+    """By default, it may write flushed data to the drive without flushing the drive's cache. Such a flush takes time,
+    so its duration proves nothing."""
     promise: str | None = None
     """What its documentation says about an acknowledged write or flush."""
     ask: str
@@ -50,7 +51,7 @@ def find(name: str | None) -> Platform | None:
 
 
 def hypervisor(*, dmi: str = "", release: str = "") -> str | None:
-    """Return the name of the hypervisor that these texts of DMI or of the kernel's release reveal, or None."""
+    """Return the name of the hypervisor that matches the DMI strings or the kernel release, or None."""
     for row in table():
         if (row.dmi and re.search(row.dmi, dmi)) or (row.release and re.search(row.release, release)):
             return row.name

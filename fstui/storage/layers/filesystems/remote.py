@@ -41,7 +41,8 @@ class RemoteReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
         """Return the server or the program. A program of the type fuseblk uses a device of this host."""
         fuse = self.layer_kind.name.startswith("fuse")
-        reason = "a program of a user answers" if fuse else "the server answers; it cannot be seen from here"
+        handler = "a user-space program" if fuse else "the server"
+        reason = f"{handler} handles syncs; fstui cannot see how"
         device = self.sources.names.by_number(mount.device) if self.layer_kind.name == "fuseblk" else None
         name = mount.source or mount.fstype
         bottom = Node(
@@ -128,13 +129,13 @@ class Nfs(Remote, frozen=True, kw_only=True):
 _of_host = partial(Remote, handled_by="the host", across_network=False)
 _fuse = partial(
     Remote,
-    reason="a sync goes to a program; if it does not implement fsync, the call succeeds",
+    reason="a user-space program handles syncs; if it does not implement fsync, fsync succeeds and does nothing",
     handled_by="a program of this host",
     across_network=False,
-    advice="Look up whether the program implements fsync, and run fsync-rate on what it stores its data in.",
+    advice="Look up whether the program implements fsync, and run fsync-rate in the directory that holds its data.",
 )
-_NFS_SYNC = "a sync requests a commit; an async export acknowledges it at once, which cannot be seen here"
-_CIFS_SYNC = "a sync requests a flush from the server; what the server does cannot be seen from here"
+_NFS_SYNC = "a sync requests a commit; fstui cannot see whether the export is async and acknowledges it at once"
+_CIFS_SYNC = "a sync requests a flush from the server; fstui cannot see what the server does"
 
 KINDS = (
     *(Nfs(name=name, reason=_NFS_SYNC, sync_ends_traced=True) for name in _NFS),

@@ -135,7 +135,7 @@ class LoopReader(DeviceReader):
         return _FoundFile(identity, f"{major}:{minor}", int(match[5]))
 
     def _is_another_file(self, name: str, path: str) -> bool:
-        """Return whether the file at that path cannot be the loop device's, judged without losetup.
+        """Return whether the file at that path cannot be the file of the loop device. Used if losetup printed nothing.
 
         This is so if no file is there, if the file is smaller than the loop device, or if its filesystem was mounted
         after the filesystem on the loop device.
@@ -166,7 +166,7 @@ class LoopReader(DeviceReader):
     def _is_on(self, mount: Mount, identity: Identity, path: str) -> bool:
         """Return whether the file is at ``path``, which leads to ``mount``.
 
-        Without an answer of stat(1), this is assumed on btrfs, whose subvolumes have numbers of their own.
+        If stat(1) printed nothing, return True on btrfs, whose subvolumes have numbers of their own.
         """
         if identity.device == mount.device:
             return True
@@ -179,7 +179,7 @@ class LoopReader(DeviceReader):
 
     @cached_property
     def _identities(self) -> Mapping[str, Identity]:
-        """The file of each loop device, if losetup answered."""
+        """The file of each loop device; empty if losetup printed nothing."""
         # losetup prints the blanks that align the columns as \x20
         output = (claims.output_of(self.sources.claims, BACKING) or "").replace("\\x20", " ")
         lines = (line.split() for line in output.split("\n"))
@@ -188,7 +188,7 @@ class LoopReader(DeviceReader):
 
 class Loop(LayerKind, frozen=True, kw_only=True):
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
-        """Request the list of the files of all loop devices, and what is at the path of each file.
+        """Return the commands that list the files of all loop devices and identify the file at each path.
 
         The paths of read-only devices are left out, because no write reaches their files.
         """
@@ -197,7 +197,7 @@ class Loop(LayerKind, frozen=True, kw_only=True):
         return (BACKING, *map(stat_command, paths))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        buffered = "" if direct_io(node) else "; direct-io is off: O_DIRECT above ends in the page cache"
+        buffered = "" if direct_io(node) else "; direct-io is off: O_DIRECT writes above stay in the page cache"
         return self.sync, self.reason + buffered
 
 

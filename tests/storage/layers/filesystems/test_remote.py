@@ -28,7 +28,7 @@ def test_fuseblk_has_program_and_disk(box: Box) -> None:
 
 
 @pytest.mark.parametrize(("fstype", "words"), [
-    ("cifs", "requests a flush from the server"), ("virtiofs", "virtiofsd"), ("fuse.sshfs", "the call succeeds"),
+    ("cifs", "requests a flush from the server"), ("virtiofs", "virtiofsd"), ("fuse.sshfs", "fsync succeeds"),
     *((fstype, "") for fstype in ("nfs", "nfs4", "9p", "hostfs", "ceph", "fuse")),
 ])  # fmt: skip
 def test_remote_filesystem_ends_at_its_server(box: Box, fstype: str, words: str) -> None:
