@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from msgspec.structs import replace
 from rich.text import Text
@@ -18,10 +19,13 @@ from fstui.powercut.writing import is_on_root
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import paragraph, title_line
+from fstui.tui.drawing.cells import Card, paragraph, title_line
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import DOUBT, FAINT, HEAD
+from fstui.tui.screens.page_screen import TWO_COLUMNS_FROM, Cards
+from fstui.tui.styles import DOUBT, FAINT, KEY
 
+Part = tuple[str, str, str]
+"""The lead of the first line, the words, and the style of a paragraph."""
 _PULL = (
     "Pull the wall plug (both plugs, if there are two). A laptop keeps running on its battery. Do not reset, reboot or "
     "use the power button: the disk would keep its power, or have time to save its cache."
@@ -31,8 +35,8 @@ _PROVES = (
     "these settings, was survived: five cuts say much more than one."
 )
 _GUEST = (
-    "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives: pull that "
-    "host's plug."
+    "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives. Pull the plug "
+    "of that host."
 )
 _STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
@@ -52,7 +56,7 @@ class PowerCutScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    SCROLLED = "guide"
+    SCROLLED = "page"
     HELP_TEXT = (
         "Only a power cut can show that storage loses acknowledged data. Records are written here and acknowledged, "
         "one by one after their sync, to a witness on another machine. After the cut every acknowledged record must "
@@ -72,7 +76,7 @@ class PowerCutScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("guide", self._draw_guide, classes="rest")
+        yield Cards(self._cards())
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -147,29 +151,34 @@ class PowerCutScreen(BaseScreen):
         survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"
         return [title_line("power-cut", io_path.path(self._target), survived, width)]
 
-    def _draw_guide(self, width: int, height: int) -> list[Text]:
-        paragraphs = self._paragraphs()
-        return [part for lead, words, style in paragraphs for part in paragraph(words, width, lead, style)]
+    def _cards(self) -> list[Card]:
+        parts = {"the cut": self._cut, "after the cut": self._after}
+        cards: list[Card] = [(title, partial(_paragraphs, part)) for title, part in parts.items()]
+        wide = self.app.size.width >= TWO_COLUMNS_FROM
+        return [*cards, *([("I/O path", partial(io_path.tree, self._target))] if wide else [])]
 
-    def _paragraphs(self) -> Iterator[tuple[str, str, str]]:
-        """Yield the lead of the first line, the words and the style of each paragraph."""
-        yield "  1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
-        yield "      $ ", self.witness_command, HEAD
-        loses = f"Everything else that runs on {self.hostname} loses its power too."
-        yield "  2 ", f"Wait until it shows acknowledgements. {loses}", ""
-        yield "  3 ", _PULL, ""
-        yield "  4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
-        yield "      $ ", self.verify_command, HEAD
-        yield "    ", "or copy acks.log to this host and press v here.", ""
-        yield "", "", ""
-        yield f"  [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
-        yield f"  [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
-        for directory in self.pending:
-            yield "  ! ", f"a cut has not been verified: {directory}", DOUBT
-        yield "", "", ""
-        yield "  ", _PROVES, FAINT
+    def _cut(self) -> Iterator[Part]:
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
-            yield "  ! ", f"This host is a VM ({guest}). {_GUEST}", DOUBT
+            yield " ! ", f"This host is a VM ({guest}). {_GUEST}", DOUBT
+        for directory in self.pending:
+            yield " ! ", f"a cut has not been verified: {directory}", DOUBT
+        yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
+        yield "   $ ", self.witness_command, KEY
+        loses = f"Everything else that runs on {self.hostname} loses its power too."
+        yield " 2 ", f"Wait until it shows acknowledgements. {loses}", ""
+        yield " 3 ", _PULL, ""
+
+    def _after(self) -> Iterator[Part]:
+        yield " 4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
+        yield "   $ ", self.verify_command, KEY
+        yield "   ", "or copy acks.log to this host and press v here. Before that, declare if:", ""
+        yield f"   [{'x' if self.storage_was_cut else ' '}] s  ", _STORAGE_WAS_CUT, ""
+        yield f"   [{'x' if self.unmountable else ' '}] m  ", _UNMOUNTABLE, ""
+        yield "   ", _PROVES, FAINT
+
+
+def _paragraphs(part: Callable[[], Iterable[Part]], width: int) -> list[Text]:
+    return [drawn for lead, words, style in part() for drawn in paragraph(words, width, lead, style)]
 
 
 def _through_two_shells(command: str) -> str:
