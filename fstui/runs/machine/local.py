@@ -105,20 +105,20 @@ class LocalMachine(Machine):
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         mount_points = [target.mount_point for target in inventory.filesystems if not target.pseudo]
-        new_inventory, answers, _ = await asyncio.gather(
+        new_inventory, spaces, _ = await asyncio.gather(
             self._run_tools(inventory, LIST_MAX_AGE_S), free_space(mount_points), self._read_guests()
         )
         inventory = new_inventory or inventory
         now = time.monotonic()
         for mount_point in mount_points:
-            if mount_point in answers:
+            if mount_point in spaces:
                 self._silent_since.pop(mount_point, None)
             else:
                 self._silent_since.setdefault(mount_point, now - SILENCE_TIMEOUT_S)
         return msgspec.structs.replace(
             inventory,
             guests=self._guests,
-            filesystems=tuple(self._with_answer(target, answers, now) for target in inventory.filesystems),
+            filesystems=tuple(self._with_space(target, spaces, now) for target in inventory.filesystems),
         )
 
     async def _read_guests(self) -> None:
@@ -137,11 +137,11 @@ class LocalMachine(Machine):
             except (OSError, Refused) as reason:
                 self._guests = tuple(Guest(pid=pid, hypervisor="qemu", trouble=str(reason)) for pid in pids)
 
-    def _with_answer(self, target: Target, answers: dict[str, Space | None], now: float) -> Target:
+    def _with_space(self, target: Target, spaces: dict[str, Space | None], now: float) -> Target:
         silent_since = self._silent_since.get(target.mount_point)
         return msgspec.structs.replace(
             target,
-            space=answers.get(target.mount_point),
+            space=spaces.get(target.mount_point),
             silent_s=None if silent_since is None or target.pseudo else round(now - silent_since, 1),
         )
 
@@ -328,12 +328,12 @@ async def _write(path: Path, document: bytes) -> None:
 
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
     """Run tools in a child process, which is abandoned if a tool hangs. Return their output."""
-    answers = {claims.command_line(command): claims.ToolOutput(error="no answer") for command in commands}
+    outputs = {claims.command_line(command): claims.ToolOutput(error="no answer") for command in commands}
     child = await Child.start("measure.helpers.claims")
     child.send(json.dumps(commands))
-    async for answer in _answers(child, TOOLS_TIMEOUT_S):
-        answers.update(claims.decode(answer))
-    return answers
+    async for document in _documents(child, TOOLS_TIMEOUT_S):
+        outputs.update(claims.decode(document))
+    return outputs
 
 
 async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
@@ -343,15 +343,15 @@ async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
         child.send(json.dumps(mount_point))
     child.hang_up()
     return {
-        answer["mount_point"]: None
-        if "error" in answer
-        else Space.from_statvfs(answer["total_bytes"], answer["free_bytes"])
-        async for answer in _answers(child, SILENCE_TIMEOUT_S)
+        sizes["mount_point"]: None
+        if "error" in sizes
+        else Space.from_statvfs(sizes["total_bytes"], sizes["free_bytes"])
+        async for sizes in _documents(child, SILENCE_TIMEOUT_S)
     }
 
 
-async def _answers(child: Child, timeout_s: float) -> AsyncIterator[Any]:
-    """Yield what a child prints until it ends or stops printing. Its first line confirms that it has started."""
+async def _documents(child: Child, timeout_s: float) -> AsyncIterator[Any]:
+    """Yield the JSON lines of a child until it ends or stops printing. Its first line confirms that it has started."""
     try:
         with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
             await child.read_reply(CHILD_START_TIMEOUT_S, "", "target")

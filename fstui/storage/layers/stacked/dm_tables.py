@@ -4,7 +4,7 @@ Only root can read the table (``dmsetup table``). Formats: the kernel's admin-gu
 thin-provisioning, dm-raid, snapshot, striped, log). dmsetup prints no encryption keys without --showkeys, and none are
 kept here.
 
-Without the table, the prefix of the uuid names the tool that made the device (libdevmapper, cryptsetup,
+Without the table, the prefix of the uuid names the tool that created the device (libdevmapper, cryptsetup,
 multipath-tools). The target and the roles then follow from the names of LVM's hidden volumes below.
 """
 
