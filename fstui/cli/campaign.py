@@ -32,8 +32,6 @@ REDRAW_S = 0.25
 MAX_S = 86400
 _UNSAFE = re.compile(r"[^\w.-]")
 _NEEDED = ("host", "directory", "off", "on", "cuts")
-
-
 _Command = Callable[..., Any]
 
 

@@ -65,8 +65,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Headless:
-    """A run without a screen."""
-
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
         """``round_``: set if several runs are printed together. ``quiet``: do not print the plan."""
         self._options = options

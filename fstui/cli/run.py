@@ -176,7 +176,6 @@ def _order(run_: Run) -> tuple[int, int]:
 
 
 async def _print_comparison(options: Options, runs: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
-    """Return the exit status."""
     worst = exit_status(*codes)
     if not runs:
         return worst

@@ -57,7 +57,6 @@ def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
 
     Example: fstui serve --host 0.0.0.0 --url http://class.example:8000
     """
-
     if host in {"0.0.0.0", "::"} and url is None:
         raise Refused(f"--host {host} needs --url, the address that browsers use: --url http://NAME:{port}")
     disk = simulate or USUAL_DISK

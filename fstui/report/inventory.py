@@ -21,8 +21,6 @@ _HEADER = ("", "MOUNT", "FREE", "STACK", "MEDIUM", "FLAG")
 
 Judgements = Mapping[str, Judgement]
 """By mount point."""
-
-
 _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", "verdict", "rule", "flag")
 
 

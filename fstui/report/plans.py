@@ -24,7 +24,6 @@ BY_HAND = "by hand"
 
 
 def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
-    """Return the name, question, duration and most bytes written of each scenario, and of the power-cut test."""
     rows = [(scenario.name, scenario.question, _time(plan), write_volume_text(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."

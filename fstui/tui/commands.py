@@ -13,7 +13,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from fstui.model.errors import hint_for
-from fstui.tui.drawing.cells import ACTION, clickable, line
+from fstui.tui.drawing.cells import clickable, line
 from fstui.tui.styles import KEY, MAIN_BUTTON
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -
     for command in labelled:
         key, label = keys[command.id], command.label
         named = line((f" {key} {label} ", MAIN_BUTTON)) if command.keys == "enter" else line((key, KEY), f" {label} ")
-        text.append_text(clickable(named, {ACTION: command.action})).append(" ")
+        text.append_text(clickable(named, command.action)).append(" ")
     text.right_crop(1)
     return text
 

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import takewhile, zip_longest
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -48,8 +48,8 @@ class Column(msgspec.Struct, frozen=True):
     """The place to cut a long text. Names of steps differ at both ends, paths differ at the end."""
 
 
-def clickable(text: Text, mark: dict[str, Any]) -> Text:
-    text.stylize(Style.from_meta(mark))
+def clickable(text: Text, action: str | int, kind: str = ACTION) -> Text:
+    text.stylize(Style.from_meta({kind: action}))
     return text
 
 
@@ -247,7 +247,7 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
     offset = 0 if fits else max(min(selected - height + 2, count - height), 0)
     hidden = 0 if fits else count - offset - height
     shown = range(offset, min(offset + height - (hidden > 0), count))
-    rows = [clickable(draw(index), {ROW: index}) for index in shown]
+    rows = [clickable(draw(index), index, ROW) for index in shown]
     return [*rows, line((f"   … {hidden + 1} more", FAINT))] if hidden > 0 else rows
 
 

@@ -91,10 +91,7 @@ def reach_lines(
     hidden: bool = False,
     actual: Simulated | None = None,
 ) -> list[Text]:
-    """Draw the places where data can be, and for each step a bar to the place that its data reaches.
-
-    ``actual``: the simulated disk, which may lose data. ``hidden``: draw question marks instead of bars.
-    """
+    """Draw the places, and a bar to where the data of each step is. ``actual``: the disk, if it is a simulated one."""
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
     from fstui.report.teaching import actual_reach  # noqa: PLC0415
 

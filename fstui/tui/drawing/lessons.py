@@ -18,19 +18,7 @@ from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
 from fstui.tui.drawing import io_path, latency
-from fstui.tui.drawing.cells import (
-    ACTION,
-    Column,
-    clickable,
-    fit,
-    fit_columns,
-    fit_list,
-    line,
-    meter,
-    paragraph,
-    rule,
-    spread,
-)
+from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
 from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
@@ -136,7 +124,7 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
             rows = _answer(answer, f"   {mark} {number}  ", width, "" if number == chosen else KEY, "")
             for row in rows if number == chosen else ():
                 row.stylize(SELECTED, 3)
-            lines += [clickable(row, {ACTION: f"answer({number})"}) for row in rows]
+            lines += [clickable(row, f"answer({number})") for row in rows]
             continue
         style = GOOD if number == choice.right else BAD if number == chosen else ""
         notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []

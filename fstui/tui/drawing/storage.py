@@ -22,7 +22,6 @@ from fstui.report.stack import in_memory, stack_line
 from fstui.report.text import origin
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import (
-    ACTION,
     Column,
     StyledText,
     cell,
@@ -267,7 +266,7 @@ def _heads(columns: Sequence[Column]) -> Text:
     for column in columns:
         head = line((cell(column, column.title), FAINT))
         sort = orders.get(column.title)
-        text.append_text(clickable(head, {ACTION: f"sort_by('{sort}')"}) if sort else head)
+        text.append_text(clickable(head, f"sort_by('{sort}')") if sort else head)
     return text
 
 

@@ -139,7 +139,6 @@ class HistoryScreen(BaseScreen):
 
     @work(exclusive=True, group="read")
     async def action_open(self) -> None:
-        """Open the result of the selected run, or compare it with the marked runs."""
         if self.chosen is None:
             return
         summaries = self.marked if self.chosen in self.marked else [*self.marked, self.chosen]

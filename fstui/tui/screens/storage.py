@@ -261,8 +261,7 @@ class StorageScreen(BaseScreen):
             self.fstui.read_state()
 
     def action_copy(self) -> None:
-        text = "\n".join(text.plain.rstrip() for text in self._draw_detail(COPIED_WIDTH, 0))
-        self.copy(text)
+        self.copy("\n".join(text.plain.rstrip() for text in self._draw_detail(COPIED_WIDTH, 0)))
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         rows = self.rows
