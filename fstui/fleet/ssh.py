@@ -69,8 +69,6 @@ def local_command(request: Request, script: str, stdin: Path | None = None) -> s
 
 
 class Fanout:
-    """Runs a command for each host, ``Request.fanout`` of them at a time."""
-
     def __init__(self, request: Request) -> None:
         self._request = request
         self._stopped_at: float | None = None

@@ -108,8 +108,6 @@ _OPERATIONS: dict[Operation, tuple[int, Callable[[WriteStep], bool]]] = {
 
 
 class _Limit(NamedTuple):
-    """One threshold of a product, and the measured value."""
-
     required: str
     measured: str
     is_met: bool

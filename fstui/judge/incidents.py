@@ -101,7 +101,7 @@ def collect_records(records: Iterable[Record]) -> Records:
 
 
 def incidents(records: Records, start: float, end: float, limit: int) -> list[Incident]:
-    """Return the first ``limit`` incidents between two times, the longest waits first."""
+    """Return at most ``limit`` incidents between two times, the longest waits first."""
 
     def is_within(slowdown: Slowdown) -> bool:
         return slowdown.start < end and slowdown.end > start
@@ -169,7 +169,7 @@ def _slow_devices(records: Records) -> Iterator[Slowdown]:
 
 
 def _group(slowdowns: Iterable[Slowdown]) -> list[list[Slowdown]]:
-    """Group the waits for the same place that are not far apart, in the order of time."""
+    """Group the slowdowns of the same place that are at most ``MAX_GAP_S`` apart, in the order of time."""
     groups: list[list[Slowdown]] = []
     latest: dict[tuple[str, ...], tuple[list[Slowdown], float]] = {}
     for slowdown in sorted(slowdowns, key=lambda slowdown: slowdown.start):
@@ -183,8 +183,6 @@ def _group(slowdowns: Iterable[Slowdown]) -> list[list[Slowdown]]:
 
 
 class IncidentFacts:
-    """What the records show about one incident, which consists of ``slowdowns``."""
-
     def __init__(self, records: Records, slowdowns: Sequence[Slowdown]) -> None:
         self.start, self.end = start, end = slowdowns[0].start, _end(slowdowns)
         self.waited_s: dict[tuple[str, str], float] = defaultdict(float)

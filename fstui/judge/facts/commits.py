@@ -71,8 +71,6 @@ class CountedCommits(NamedTuple):
 
 
 class DatabaseCommits:
-    """The database steps, and the flushes of their commits as far as they can be counted."""
-
     def __init__(self, steps: Steps, flushes: RunFlushes) -> None:
         self._steps, self._flushes = steps, flushes
 

@@ -75,7 +75,7 @@ class StepComparison(NamedTuple):
 
 
 def rate_text(per_s: float, write_step: WriteStep) -> str:
-    """Return ``840/s``, or ``1.2 ms each`` if the user limited the rate of the step."""
+    """Return ``840/s``, or ``1.2 ms each`` for a step with a fixed rate."""
     return f"{duration_ns(1e9 / per_s)} each" if write_step.settings.ops_per_s else f"{rate(per_s)}/s"
 
 

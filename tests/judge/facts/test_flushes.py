@@ -290,4 +290,4 @@ def test_device_that_counts_no_flush_is_not_named() -> None:
 def test_layers_that_may_change_a_flush_are_named() -> None:
     cache = block("dm-1", "dm-cache", "dm-0", "sdb")  # only root can read which device is the cache
     stack = over(cache, block("dm-0", "dm-linear", "sda"), *BOTH)
-    assert "how dm-1 (dm-cache) and dm-0 (dm-linear) pass on a flush" in verdict(stack, step()).sentence
+    assert "whether dm-1 (dm-cache) and dm-0 (dm-linear) pass flushes on" in verdict(stack, step()).sentence

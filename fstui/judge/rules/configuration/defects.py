@@ -32,7 +32,6 @@ def defects(case: Case) -> Iterator[Finding]:
 
 
 def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
-    """Return the values for the placeholders in the texts of a row of ``defects.toml``."""
     layer, rate = match.hit.layer, case.flushes.sync_rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
