@@ -71,8 +71,7 @@ def _hypervisor(tree: Tree, dmi: Mapping[str, str]) -> str | None:
 
 
 def _is_firecracker(tree: Tree) -> bool:
-    """Return whether this is a guest of Firecracker, according to ACPI (readable only by root) or the kernel command
-    line. Firecracker provides no DMI."""
+    """Return whether this is a guest of Firecracker, which provides no DMI. Only root can read the ACPI table."""
     table = tree.data("/sys/firmware/acpi/tables/DSDT", 36)
     if table is not None:
         return table[10:16] == b"FIRECK"  # the OEM id of the table header

@@ -185,10 +185,7 @@ class Composition:
         return None if written is None else Range(written, written)
 
     def _path_ends(self, node: Node, quantity: Quantity) -> Iterator[Node]:
-        """On each path down from ``node``, yield the first layer with a count of its own, even if it is ``UNKNOWN``.
-
-        A layer on two paths appears twice.
-        """
+        """Yield the first layer with a count (or UNKNOWN) on each path down. A layer on two paths appears twice."""
         if self._own_count(node, quantity) is not None:
             yield node
             return

@@ -144,8 +144,7 @@ class Stack:
         return not any(above.may_reduce_bytes for above in self.levels[: self.levels.index(level)])
 
     def drops_flushes(self, level: Level, device: Node) -> bool | None:
-        """Return whether the kernel drops flushes at a "write through" layer on the path to this device; None if this
-        is not known."""
+        """Return whether a "write through" layer on the path makes the kernel drop flushes; None if this is unknown."""
         if device not in level.devices:
             return None
         on_path = (node for node in level.path if device.id in {node.id, *_walk(self.children(node), self.children)})

@@ -82,10 +82,9 @@ def _growing(case: Case, growing: Sequence[FlushGrowth], lowest: str) -> Conclus
 def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost) -> Conclusion:
     largest = max(growths, key=lambda growth: growth.points[-1].bytes)
     extra = added_time(write, flushed)
-    looks_growing = all(growth.looks_growing for growth in growths)
-    growth_text = (
-        "and the growth of its time does not come from the device" if looks_growing else "however much data is unsynced"
-    )
+    growth_text = "however much data is unsynced"
+    if all(growth.looks_growing for growth in growths):
+        growth_text = "and the growth of its time does not come from the device"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {growth_text}",
         sentence=f"A flush adds {extra} to a write of {duration_ns(write.ns)}, {growth_text} ({largest.summary}), "

@@ -116,8 +116,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     - one writer did at least 10 000 synced writes per second, and its bytes reached the device
 
     ## What it proves, and what it does not
-    A cache on the host or on a local disk may acknowledge the syncs. The volume may also be faster than any published
-    rate.
+    A cache on the host or on a local disk may acknowledge the syncs. Or the volume is faster than any published rate.
 
     ## What to do next
     Look for a cache in between (`lsblk -s`, Azure's host caching). A force-stop of the instance during

@@ -104,8 +104,7 @@ def _compared_with_synced(case: Case, pace: Pace) -> str:
     ]
     if not synced:
         return ""
-    step = min(
-        synced, key=lambda write_step: not write_step.direct
-    ).step  # O_DIRECT with a sync is the most similar step
+    # O_DIRECT with a sync is the most similar step
+    step = min(synced, key=lambda write_step: not write_step.direct).step
     times = pace.step.rate_per_s / step.rate_per_s
     return f" The rate is {times:.1f} × that of {step.name}, {rate(step.rate_per_s)}/s."

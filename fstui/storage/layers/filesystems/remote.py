@@ -41,8 +41,7 @@ class RemoteReader(FilesystemReader):
     def read_below(self, mount: Mount) -> LayerDescription:
         """Return the server or the program. A program of the type fuseblk uses a device of this host."""
         fuse = self.layer_kind.name.startswith("fuse")
-        handler = "a user-space program" if fuse else "the server"
-        reason = f"{handler} handles syncs; fstui cannot see how"
+        reason = f"{'a user-space program' if fuse else 'the server'} handles syncs; fstui cannot see how"
         device = self.sources.names.by_number(mount.device) if self.layer_kind.name == "fuseblk" else None
         name = mount.source or mount.fstype
         bottom = Node(
