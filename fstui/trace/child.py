@@ -162,7 +162,7 @@ def _needs_calls(target: Target) -> bool:
     layer_kind = kind(target.fstype)
     is_written = not (target.pseudo or layer_kind.in_memory or layer_kind.read_only or "ro" in target.mount_options)
     is_boot = target.mount_point in _BOOT_MOUNT_POINTS
-    return is_written and not (layer_kind.sync_ends_traced or layer_kind.uses_directory or is_boot)
+    return is_written and not (layer_kind.traces_syncs or layer_kind.uses_directory or is_boot)
 
 
 def device_number(path: str) -> int | None:

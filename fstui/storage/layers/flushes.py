@@ -100,7 +100,7 @@ def expected_of_backing(filesystem: Node) -> Range | None:
 def syncs_every_write(filesystem: Node) -> bool:
     """Return whether ``-o sync`` or ``chattr +S`` makes every write an O_DSYNC write."""
     synced = has_sync_option(filesystem) or filesystem.reading("sync_flag") is not None
-    return kind(filesystem.kind).sync_mount and synced
+    return kind(filesystem.kind).honours_sync_option and synced
 
 
 class InPlace(LayerKind, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
     compression: Literal["never", "optional", "unknown"] = "never"
     rewrites_in_place: bool = True
     flushes_on_sync: bool = True
-    sync_mount: bool = True
+    honours_sync_option: bool = True
 
     def expected_flushes(self, node: Node, sync: Sync, claims_fua: bool | None) -> ExpectedFlushes:
         """Return the flushes of the data, and of the journal if the metadata changed too."""

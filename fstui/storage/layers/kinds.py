@@ -112,9 +112,9 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     flushes_on_sync: bool = False
     """Each fsync sends a flush, unless barriers are off."""
-    sync_ends_traced: bool = False
+    traces_syncs: bool = False
     """The filesystem has trace events for the start and the end of each sync."""
-    sync_mount: bool = False
+    honours_sync_option: bool = False
     """``mount -o sync`` makes every write an O_DSYNC write, because the driver uses ``iocb_is_dsync`` (measured)."""
     barrier_option: str | None = "barrier"
     """The mount option that enables barriers; None: writing 0 to the file of a module parameter enables them."""

@@ -131,7 +131,7 @@ def test_a_monitor_in_use_is_left_alone(tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(path)
             client.recv(4096)
-            assert "is in use" in machine.seen().read_from
+            assert "is or may be in use" in machine.seen().read_from
         assert machine.command("query-status")["status"] == "prelaunch"
 
 

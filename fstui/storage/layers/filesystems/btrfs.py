@@ -103,7 +103,7 @@ KINDS = (
         copies_on_write=True,
         needs_device=False,
         flushes_on_sync=True,
-        sync_mount=True,
+        honours_sync_option=True,
     ),
 )
 FILESYSTEMS = BtrfsReader

@@ -114,5 +114,5 @@ class Ext(InPlace, frozen=True, kw_only=True):
         return Range(1, 3) if journals_data(node) else super().expected_of_backing(node)
 
 
-KINDS = tuple(Ext(name=name, sync_ends_traced=True, barrier_option="barrier=1") for name in ("ext2", "ext3", "ext4"))
+KINDS = tuple(Ext(name=name, traces_syncs=True, barrier_option="barrier=1") for name in ("ext2", "ext3", "ext4"))
 FILESYSTEMS = ExtReader

@@ -137,7 +137,7 @@ _NFS_SYNC = "a sync requests a commit; fstui cannot see whether the export is as
 _CIFS_SYNC = "a sync requests a flush from the server; fstui cannot see what the server does"
 
 KINDS = (
-    *(Nfs(name=name, reason=_NFS_SYNC, sync_ends_traced=True) for name in _NFS),
+    *(Nfs(name=name, reason=_NFS_SYNC, traces_syncs=True) for name in _NFS),
     *(Remote(name=name, reason=_CIFS_SYNC) for name in _CIFS),
     *(Remote(name=name) for name in _OTHER_TYPES),
     _of_host(name="virtiofs", reason="a sync goes to virtiofsd on the host"),

@@ -106,10 +106,7 @@ class DmReader(DeviceReader):
         )
 
     def _request_readings(self, name: str, kind: str) -> tuple[Reading, ...]:
-        """Return ``request_based`` (yes | no). A request-based device has hardware queues in mq/.
-
-        A multipath device is request-based unless its table contains ``queue_mode bio``.
-        """
+        """Return ``request_based`` (yes | no): multipath is, unless its table contains ``queue_mode bio``."""
         if kind not in ("dm", "dm-multipath"):
             return ()
         path = f"/sys/block/{name}/mq"

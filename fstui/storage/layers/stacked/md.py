@@ -125,8 +125,8 @@ class Md(Array, frozen=True, kw_only=True):
             reading=policy,
             how="set up",
             option="a partial parity log (ppl)",
-            misses="flush before the answer",
-            means="is answered before the members are flushed",
+            misses="flush before the acknowledgement",
+            means="is acknowledged before the members are flushed",
             undo="Switch the members' write caches off ('hdparm -W 0 DEVICE'), or use drives with power-loss "
             "protection. Removing the log instead opens the write hole.",
             flushed_later=True,
