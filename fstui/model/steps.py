@@ -49,8 +49,6 @@ class StallSummary(Base, frozen=True, kw_only=True):
 
 
 class PendingOperation(Base, frozen=True, kw_only=True):
-    """An operation that has not returned yet."""
-
     call: str
     elapsed_s: float
     writer: int = 0

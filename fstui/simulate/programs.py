@@ -41,7 +41,6 @@ class Operations(NamedTuple):
 
     writer: int
     parts: int
-    """Number of parts of an operation."""
     start_ns: int
     part_ends_ns: list[int]
 

@@ -227,8 +227,6 @@ class Slices(DrawnText):
 
 
 class Piece(Widget):
-    """Some columns of Slices."""
-
     ALLOW_SELECT = False
 
     def __init__(self, slices: Slices) -> None:

@@ -95,6 +95,12 @@ def test_network_volume_is_too_fast_from_10000_per_second(host: Host, per_s: flo
         assert (judgement.verdict, found.confidence) == ("suspicious", "medium")
 
 
+def test_several_network_volumes_are_named_in_the_plural() -> None:
+    where = on_disk(filesystem(below=("sda", "sdb")), fast_volume(), fast_volume(id="sdb"))
+    found = finding(verdict(where, step(rate=20_000, ops=10_000), host=AWS), "network-too-fast")
+    assert found.sentence.startswith("sda and sdb are network volumes, and one writer did")
+
+
 CACHE = block("bcache0", "bcache", "sda", "sdb", readings=readings(cache_mode="writeback"))
 FAST = disk(medium=Medium(class_="ssd"), readings=readings(role="cache"))
 SLOW = fast_volume(id="sdb", readings=readings(role="origin"))
