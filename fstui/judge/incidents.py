@@ -199,8 +199,10 @@ class IncidentFacts:
                 self.usual_syncs_per_s[wait.program] += wait.syncs / before_s
         waited_s, usual = self.waited_s, self.usual_syncs_per_s
         longest_key = max(waited_s, key=lambda key: (key[0] in usual, waited_s[key]), default=("", ""))
-        waits = (slowdown.wait for slowdown in reversed(slowdowns) if slowdown.wait)
-        self.main_wait = next((wait for wait in waits if (wait.program, wait.file) == longest_key), None)
+        waits = [slow.wait for slow in slowdowns if slow.wait and (slow.wait.program, slow.wait.file) == longest_key]
+        self.longest_s = max((wait.longest_so_far_ms for wait in waits), default=0) / 1000
+        """The longest single wait of that program for that file."""
+        self.main_wait = waits[-1] if waits else None
         """The last wait of the program and file that waited longest. Programs that also synced in the minute before
         take precedence, because a new program may be the cause."""
         self.devices = frozenset(self.main_wait.below if self.main_wait else slowdowns[0].place)
@@ -267,8 +269,9 @@ def _incident(facts: IncidentFacts) -> Incident:
         other_programs = len({program for program, _ in facts.waited_s} - {wait.program})
         call = f"in {wait.call} of" if wait.call else "for a sync of"
         also = f" ({counted(other_programs, 'other program')} too)" if other_programs else ""
-        waited = duration_ns(facts.waited_s[wait.program, wait.file] * 1e9)
-        head = f"{wait.who} waited {waited} {call} {wait.where}{also}"
+        waited_s = facts.waited_s[wait.program, wait.file]
+        longest = f" (at most {duration_ns(facts.longest_s * 1e9)} at a time)" if facts.longest_s < waited_s else ""
+        head = f"{wait.who} waited {duration_ns(waited_s * 1e9)}{longest} {call} {wait.where}{also}"
     return Incident(
         start=facts.start,
         end=facts.end,
@@ -306,7 +309,8 @@ def _explain(facts: IncidentFacts) -> Explanation:
         if explanation := rule(facts):
             return explanation
     if facts.is_device_slow:
-        return Explanation("device", f"{_latency_rose(facts)}, and no other program wrote, read or synced much")
+        others = "no other program wrote, read or synced enough there to explain it"
+        return Explanation("device", f"{_latency_rose(facts)}, and {others}")
     if facts.median_ms is None:
         return Explanation("unknown", "the cause is not known, because no counters of its device were recorded")
     above = "so the time was spent above it, in the filesystem or in the program"
@@ -490,8 +494,12 @@ def longest_wait(windows: Iterable[Window]) -> RecordedWait | None:
     return max(waits, key=lambda wait: wait.longest_so_far_ms, default=None)
 
 
-def buckets(records: Records, start: float, end: float, width_s: float | None = None) -> list[Bucket]:
-    """Return the rows of a timeline. ``width_s``: per row; None for the smallest with at most MAX_BUCKETS rows."""
+def buckets(records: Records, start: float, end: float, width_s: float | None = None, device: str = "") -> list[Bucket]:
+    """Return the rows of a timeline.
+
+    ``width_s``: per row; None for the smallest with at most MAX_BUCKETS rows. ``device``: of all rows; empty for the
+    device whose requests took longest in each row.
+    """
     fitting_s = (width for width in _ROW_WIDTHS_S if (end - start) / width <= MAX_BUCKETS)
     width = width_s or next(fitting_s, _ROW_WIDTHS_S[-1])
     seconds: dict[int, list[Second]] = defaultdict(list)
@@ -510,15 +518,15 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
     for window in records.windows:
         windows[row_of(window)].append(window)
     return [
-        _bucket(start + row * width, min(start + (row + 1) * width, end), seconds[row], windows[row])
+        _bucket(start + row * width, min(start + (row + 1) * width, end), seconds[row], windows[row], device)
         for row in sorted((seconds.keys() | windows.keys()) - {-1})
     ]
 
 
-def _bucket(start: float, end: float, seconds: list[Second], windows: list[Window]) -> Bucket:
+def _bucket(start: float, end: float, seconds: list[Second], windows: list[Window], device: str) -> Bucket:
     names = {device.device for second in seconds for device in second.devices}
     latencies = {name: latency for name in names if (latency := _latency(seconds, name))}
-    device = max(latencies, key=lambda name: latencies[name].median_ms, default="")
+    device = device or max(latencies, key=lambda name: latencies[name].median_ms, default="")
     device_counters = [counters for second in seconds for counters in second.devices if counters.device == device]
     traced = [window for window in windows if window.traced_s is not None]
     worst = longest_wait(traced)
@@ -530,7 +538,7 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         written_bytes=sum(counters.written_kib for counters in device_counters) * 1024,
         read_bytes=sum(counters.read_kib for counters in device_counters) * 1024,
         flushes=sum(counters.flushes for counters in device_counters),
-        latency_ms=latencies[device].median_ms if device else None,
+        latency_ms=latencies[device].median_ms if device in latencies else None,
         cpu=pressure(seconds, CPU),
         io=pressure(seconds, IO),
         memory=pressure(seconds, MEMORY),

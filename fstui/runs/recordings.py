@@ -185,14 +185,17 @@ async def read_what_happened(period: tuple[float, float] | None) -> WhatHappened
     return await in_home(_read_what_happened, period, timeout_s=READ_TIMEOUT_S)
 
 
-async def read_overview(start: float, end: float, cell_s: float) -> list[Bucket]:
-    """Return a row for each interval of ``cell_s`` between two times that has records. Raises Refused, OSError."""
-    return await in_home(_read_overview, start, end, cell_s, timeout_s=READ_TIMEOUT_S)
+async def read_overview(start: float, end: float, cell_s: float, device: str = "") -> list[Bucket]:
+    """Return a row for each interval of ``cell_s`` between two times that has records. Raises Refused, OSError.
+
+    ``device``: the device of all rows; empty for the slowest device of each.
+    """
+    return await in_home(_read_overview, start, end, cell_s, device, timeout_s=READ_TIMEOUT_S)
 
 
-def _read_overview(start: float, end: float, cell_s: float) -> list[Bucket]:
+def _read_overview(start: float, end: float, cell_s: float, device: str) -> list[Bucket]:
     records = incidents.collect_records(recording.read(start, end + MAX_WINDOW_S).records)
-    return incidents.buckets(records, start, end, cell_s)
+    return incidents.buckets(records, start, end, cell_s, device)
 
 
 async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:

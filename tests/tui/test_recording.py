@@ -6,14 +6,14 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 
-from fstui.model.recording import Record
-from tests.factories.recorded import RSYNC, at, between, calm, disk, on_disk, stalled
+from fstui.model.recording import Record, WhatHappened
+from fstui.tui.drawing.recording import RecordingView, devices, waits
+from tests.factories.recorded import BEGIN, RSYNC, at, between, calm, disk, on_disk, stalled
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
 
-INCIDENT = calm(
-    between(596, 608, disk(900.0, writes=20, written_kib=310_000)), at((600, 610), stalled(), processes=(RSYNC,))
-)
+SLOW = between(596, 608, disk(900.0, writes=20, written_kib=310_000))
+INCIDENT = calm(SLOW, at((600, 610), stalled(), processes=(RSYNC,)))
 """In it, etcd waits from 13:43:14 to 13:43:28."""
 
 
@@ -37,7 +37,7 @@ async def test_it_opens_at_the_worst_moment_and_names_the_cause() -> None:
         lines = shown(pilot.app)
     assert moment(lines) == "13:43:21"
     text = " ".join(line.strip() for line in lines)
-    assert "etcd (pid 812) waited 8.0 s in fdatasync of /var/lib/etcd/wal/0.wal" in text
+    assert "etcd (pid 812) waited 8.0 s (at most 4.0 s at a time) in fdatasync of /var/lib/etcd/wal/0.wal" in text
     assert "rsync (pid 4711) wrote 295.6 MiB/s" in text and "▲" in text
 
 
@@ -77,6 +77,32 @@ async def test_a_huge_screen_draws_the_seconds_around_the_moment() -> None:
         text = "\n".join(shown(pilot.app))
     assert "one column is 10 s" in text and "one column is 1 s" in text
     assert "vda · 10 s, 13:43:20–13:43:30" in text and "vda · 1 s, 13:43:21–13:43:22" in text
+
+
+async def test_charts_show_the_device_of_the_incident() -> None:
+    slow = disk(900.0, writes=20)
+    seconds = between(596, 608, slow, disk(990.0, name="vdb")), between(1, 900, disk(), disk(990.0, name="vdb"))
+    records = calm(lambda at_s: seconds[0](at_s) or seconds[1](at_s), at((600, 610), stalled()))
+    async with recorded(records, (200, 50)) as pilot:
+        lines = shown(pilot.app)
+        calm_lines = await pressed(pilot, "home")
+    assert any("vda · 10 s, 13:43:20–13:43:30" in line for line in lines)
+    assert any("vdb · 10 s" in line for line in calm_lines)
+
+
+async def test_a_wait_is_never_longer_than_the_sum_of_waits() -> None:
+    running = stalled(waited_ms=1100, longest_ms=900, in_flight_ms=4900)
+    async with recorded(calm(windows=at((600, 610), running)), (120, 40)) as pilot:
+        row = next(line for line in shown(pilot.app) if line.startswith("│   etcd (pid 812)"))
+    assert "4.9 s    6.0 s" in row
+
+
+def test_what_is_not_read_yet_is_not_called_missing() -> None:
+    answer = WhatHappened(version="", host="db1", start=BEGIN, end=BEGIN + 60, recorded=None, sentence="")
+    for is_read, words in ((False, "reading …"), (True, "not recorded")):
+        view = RecordingView(answer, BEGIN, BEGIN, is_read=is_read)
+        for draw in (waits, devices):
+            assert words in "\n".join(text.plain for text in draw(view, 80))
 
 
 async def test_columns_of_a_short_recording_are_wider() -> None:

@@ -55,6 +55,15 @@ class RecordingView(msgspec.Struct, frozen=True):
     """By the number of the cell."""
     second: Second | None = None
     window: Window | None = None
+    is_read: bool = False
+    """Whether the second and the window were read. They are None if they are not in the recording."""
+    device: str = ""
+    """The device of the charts; empty for the slowest one at each time."""
+
+    @property
+    def incident_device(self) -> str:
+        """The device of the incident at the moment; empty if there is none."""
+        return next((incident.device for incident in _incidents_at(self)), "")
 
     @property
     def cell(self) -> int:
@@ -163,7 +172,8 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     """Draw the programs that waited in the window of the moment, and those that read and wrote the most."""
     window = view.window
     if window is None:
-        return [rule(width, "programs that waited"), line(("   the programs of this moment were not recorded", FAINT))]
+        words = "the programs of this moment were not recorded" if view.is_read else "reading …"
+        return [rule(width, "programs that waited"), line((f"   {words}", FAINT))]
     top = rule(width, "programs that waited", _covers(window.at - window.elapsed_s, window.elapsed_s))
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
@@ -180,7 +190,7 @@ def _wait(wait: RecordedWait) -> tuple[str, ...]:
         count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
-        duration_ns(wait.waited_ms * 1e6),
+        duration_ns((wait.waited_ms + wait.in_flight_ms) * 1e6),
         duration_ns(wait.cpu_ms * 1e6),
         wait.cgroup,
         wait.where,
@@ -203,7 +213,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     """Draw what each device did in the second of the moment, and how long processes waited."""
     second = view.second
     if second is None:
-        return [rule(width, "devices", "not recorded")]
+        return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
     rows = [_device(device, second.elapsed_s) for device in second.devices]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [

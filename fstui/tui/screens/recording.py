@@ -44,10 +44,11 @@ class RecordingScreen(BaseScreen):
         "What 'fstui record' has recorded. The line below the title describes an incident at the chosen moment. Each "
         "chart shows a figure over time: how long the longest sync and a write took, how much was written and was not "
         "yet written back, and the share of the time in which processes waited for CPU, I/O and memory. ▲ marks the "
-        "moment. Its figures are on the right, for the device that was slowest. Columns of incidents are yellow. "
-        "The tables show the programs that waited in its ten seconds, the processes that wrote and read most, and the "
-        "devices in its second; each title names the time that its figures cover. A process writes into memory first, "
-        "so its rate may differ from that of the device. On the command line: fstui what-happened."
+        "moment. Its figures are on the right, for the device of the incident, or else the slowest one. Columns of "
+        "incidents are yellow. The tables show the programs that waited in its ten seconds, the processes that wrote "
+        "and read most, and the devices in its second; each title names the time that its figures cover. A process "
+        "writes into memory first, so its rate may differ from that of the device. On the command line: "
+        "fstui what-happened."
     )
 
     def __init__(self) -> None:
@@ -93,7 +94,10 @@ class RecordingScreen(BaseScreen):
     async def _show(self, time: float) -> None:
         assert self.view is not None
         begin, end = self.view.answer.start, self.view.answer.end
-        view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None)
+        view = replace(self.view, time=min(max(time, begin), end - 1), second=None, window=None, is_read=False)
+        device = view.incident_device
+        if device != view.device:
+            view = replace(view, device=device, buckets={})
         number = self._columns("timeline", view)
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
@@ -111,6 +115,7 @@ class RecordingScreen(BaseScreen):
                 around = replace(view, cell_s=1)
                 number = self._columns("seconds", around)
                 self.seconds_view = await _with_buckets(replace(around, start=view.time // 1 - number // 2), number)
+        self.view = replace(self.view, is_read=True)
         self.redraw()
 
     def _columns(self, part: str, view: RecordingView) -> int:
@@ -165,5 +170,5 @@ class RecordingScreen(BaseScreen):
 
 
 async def _with_buckets(view: RecordingView, number: int) -> RecordingView:
-    rows = await recordings.read_overview(view.start, view.start + number * view.cell_s, view.cell_s)
+    rows = await recordings.read_overview(view.start, view.start + number * view.cell_s, view.cell_s, view.device)
     return replace(view, buckets=drawing.buckets_by_cell(rows, view.start, view.cell_s))
