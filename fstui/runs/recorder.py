@@ -22,6 +22,9 @@ from fstui.model.storage import Node
 
 MAX_DELAYED_SHARE = 0.01
 """If the probe waited for fstui to read its output for more than this share of its time, its rate is invalid."""
+MAX_DELAY_NS = 1_000_000_000
+"""Operations are normally reported within this time. If not, a write or a sync takes long, or there are few."""
+MAX_MOMENTS = 16
 MIN_INTERVALS = 16
 MIN_INTERVAL_NS = 100_000_000
 """Minimum length of an interval. It is doubled when there are too many intervals."""
@@ -41,6 +44,13 @@ class ProbeTimes(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     longest_cpu_wait_ns: Count | None = None
     stolen_ns: Count | None = None
     counter_intervals: tuple[CounterInterval, ...] = ()
+
+
+class _Moment:
+    """A reading of the counters, and the operations that ended before it."""
+
+    def __init__(self, counters: Counters, ops: int = 0, timed_syncs: int = 0) -> None:
+        self.counters, self.ops, self.timed_syncs = counters, ops, timed_syncs
 
 
 class StepRecorder:
@@ -63,6 +73,12 @@ class StepRecorder:
         self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
         self.before: Counters | None = None
         self.newest: Counters | None = None
+        self._moments: list[_Moment] = []
+        """The newest moment whose operations are all reported, then the moments after it."""
+        self._reported_ns: dict[int, int] = {}
+        """The end of the last operation that each writer reported."""
+        self._elapsed_ns = 0
+        """The elapsed time in the last snapshot."""
         self.trace: tuple[DeviceTrace, ...] | None = None
         self.has_ended = False
         self.abandoned_operation: PendingOperation | None = None
@@ -99,6 +115,7 @@ class StepRecorder:
         """Start with the counters that were read between ``ready`` and ``go``."""
         self.before = self.newest = counters
         self.started_ns = counters.monotonic_ns
+        self._moments = [_Moment(counters)]
         self.intervals.add_reading(counters)
 
     def add(self, samples: Samples) -> None:
@@ -107,6 +124,7 @@ class StepRecorder:
         if not ends:
             return
         durations: Sequence[int] = samples.durations_ns(0)
+        synced: Sequence[int] = ()
         if samples.parts == 2:
             synced = samples.durations_ns(1)
             self.writes.add(durations)
@@ -115,6 +133,11 @@ class StepRecorder:
             durations = list(map(add, durations, synced))
         self.intervals.add_operations(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)
+        self._reported_ns[samples.writer] = ends[-1]
+        for moment in self._moments:
+            ended = bisect_right(ends, moment.counters.monotonic_ns)
+            moment.ops += ended
+            moment.timed_syncs += sum(map(bool, synced[:ended])) if self._syncs_some_operations else len(synced[:ended])
 
     def note_in_flight(self, call: OperationInFlight) -> None:
         self._operations_in_flight[call.writer] = call
@@ -125,6 +148,8 @@ class StepRecorder:
         self.intervals.add_reading(counters, is_last=is_last)
         lowest_changes = [device for device in difference(self.newest, counters) if device.device in self._lowest]
         self.newest = counters
+        self._moments.append(_Moment(counters, self.operations.total, self.sync_parts.total))
+        self._drop_old_moments()
         self.timeline.add_counters(
             counters.monotonic_ns - self.started_ns,
             writes=_sum([device.writes for device in lowest_changes]),
@@ -166,21 +191,44 @@ class StepRecorder:
     def counter_changes(self) -> tuple[DeviceCounters, ...]:
         return difference(self.before, self.newest) if self.before and self.newest else ()
 
+    def _drop_old_moments(self) -> None:
+        reported_ns = min(self._reported_ns.values(), default=0)
+        while len(self._moments) > 1 and self._moments[1].counters.monotonic_ns <= reported_ns:
+            del self._moments[0]
+        del self._moments[1:-MAX_MOMENTS]
+
     def snapshot(self, now_ns: int) -> Snapshot:
-        elapsed_s = max(0, now_ns - self.started_ns) / 1e9 if self.started_ns else 0.0
+        """Return what is known at a moment of which all operations are reported, so that its numbers fit together.
+
+        If there is no such moment within ``MAX_DELAY_NS``, the elapsed time continues.
+        """
+        ops, syncs, written_bytes, counters = self.ops, self.syncs, self.bytes, self.newest
+        at_ns = now_ns
+        if self._reported_ns and self._moments:
+            self._drop_old_moments()
+            moment = self._moments[0]
+            counters, ops = moment.counters, moment.ops
+            syncs = self.settings.syncs(ops, moment.timed_syncs, self._figures)
+            written_bytes = self.settings.written_bytes(ops, self._figures)
+            is_recent = counters is not self.before and now_ns - counters.monotonic_ns <= MAX_DELAY_NS
+            at_ns = counters.monotonic_ns if is_recent else now_ns
+        self._elapsed_ns = max(self._elapsed_ns, at_ns - self.started_ns) if self.started_ns else 0
+        elapsed_s = self._elapsed_ns / 1e9
+        changes = difference(self.before, counters) if self.before and counters else ()
+        in_flight = {device.device: device.in_flight for device in (self.newest.devices if self.newest else ())}
         return Snapshot(
             index=self.index,
             name=self.plan.name,
             elapsed_s=elapsed_s,
             length_s=self.length_s,
-            ops=self.ops,
-            syncs=self.syncs,
-            bytes=self.bytes,
-            rate_per_s=self.ops / elapsed_s if elapsed_s else 0.0,
+            ops=ops,
+            syncs=syncs,
+            bytes=written_bytes,
+            rate_per_s=ops / elapsed_s if elapsed_s else 0.0,
             latency_ns=self.operations.latency(),
             sync_ns=self.sync_parts.latency(),
-            timeline=self.timeline.points(),
-            counters=self.counter_changes(),
+            timeline=tuple(point for point in self.timeline.points() if point.t_s < elapsed_s),
+            counters=tuple(msgspec.structs.replace(one, in_flight=in_flight.get(one.device)) for one in changes),
             stall=self._current_stall(now_ns),
             figures=self.reported.figures,
         )

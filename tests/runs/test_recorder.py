@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.wire.frames import Samples
@@ -87,13 +88,35 @@ def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
     assert stall and stall.writer == 0
 
 
-def test_a_snapshot_has_the_current_state() -> None:
+def operations(step: StepRecorder, first_ms: int, last_ms: int) -> None:
+    """Report operations of 1 ms, each half write and half sync."""
+    ends = [START_NS + half * MS // 2 for half in range(2 * first_ms + 1, 2 * last_ms + 1)]
+    step.add(Samples.from_part_ends(0, 2, START_NS + first_ms * MS, ends))
+
+
+def test_the_numbers_of_a_snapshot_are_of_one_moment() -> None:
     step = recorder()
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
+    operations(step, 0, 200)
+    step.add_counters(Counters(monotonic_ns=START_NS + 250 * MS, devices=(counted(260, 260),)))
+    operations(step, 200, 450)
+    waiting = replace(counted(510, 510), in_flight=1)
+    step.add_counters(Counters(monotonic_ns=START_NS + 500 * MS, devices=(waiting,)))
     view = step.snapshot(START_NS + 500 * MS)
-    step.add(Samples.from_part_ends(0, 2, START_NS + 2 * MS, [START_NS + 3 * MS, START_NS + 4 * MS]))
-    assert (view.index, view.ops, view.elapsed_s, view.rate_per_s, view.length_s) == (3, 1, 0.5, 2.0, 1.0)
-    assert step.snapshot(START_NS + 500 * MS).ops == 2
+    assert (view.ops, view.syncs, view.bytes) == (250, 250, 250 * 16384)
+    assert (view.elapsed_s, view.rate_per_s) == (0.25, 1000)
+    assert [(device.flushes, device.in_flight) for device in view.counters] == [(250, 1)]
+    assert view.timeline[-1].t_s < 0.25
+    assert step.step("stopped", 0.0).ops == 450
+
+
+def test_a_snapshot_without_recent_operations_continues() -> None:
+    step = recorder()
+    step.add_counters(Counters(monotonic_ns=START_NS + 250 * MS, devices=(counted(260, 260),)))
+    operations(step, 0, 400)
+    for at_ms in (500, 750, 1000, 1250, 1500):
+        step.add_counters(Counters(monotonic_ns=START_NS + at_ms * MS, devices=(counted(410, 410),)))
+    view = step.snapshot(START_NS + 1500 * MS)
+    assert (view.syncs, view.counters[0].flushes, view.elapsed_s) == (250, 250, 1.5)
 
 
 @pytest.mark.parametrize(
