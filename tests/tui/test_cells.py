@@ -109,6 +109,13 @@ def test_evidence_is_cut_between_its_items() -> None:
     ]
 
 
+def test_cut_evidence_counts_the_lines_that_follow() -> None:
+    pairs = [("writer", "b"), ("idle", "a program that wrote much")]
+    full = [text.plain for text in cells.labelled(pairs, "because", 41)]
+    cut = [text.plain.strip() for text in cells.labelled(pairs, "because", 41, 2)]
+    assert cut[-1] == f"… {len(full) - 1} more (PgDn)" == "… 2 more (PgDn)"
+
+
 def test_a_number_and_its_unit_are_not_split() -> None:
     texts = cells.paragraph("oldest 4.0 s, 3.98 writes/s, 16 KiB, 12 programs", 20)
     assert [text.plain.strip() for text in texts] == ["oldest 4.0 s,", "3.98 writes/s,", "16 KiB, 12", "programs"]

@@ -252,7 +252,7 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: int | None = None) -> list[Text]:
-    """Draw pairs of label and evidence: ``because  label  evidence``. The last line counts pairs that do not fit."""
+    """Draw pairs of label and evidence: ``because  label  evidence``. The last line counts the lines that do not fit."""
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
@@ -268,12 +268,13 @@ def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: in
             items.append(_wrap(f"{label}: {evidence}", room, indent="  "))
         previous = label
     count = len(items)
+    hidden = 0
     while height is not None and items and sum(map(len, items)) + (len(items) < count) > height:
-        items.pop()
+        hidden += len(items.pop())
     parts = [part for item in items for part in item]
     styles = [""] * len(parts)
     if len(items) < count:
-        parts, styles = [*parts, f"… {count - len(items)} more (PgDn)"], [*styles, FAINT]
+        parts, styles = [*parts, f"… {hidden} more (PgDn)"], [*styles, FAINT]
     return [
         line((" " * _INSET + fit("" if index else head, _LABEL_WIDTH), FAINT), (part, style))
         for index, (part, style) in enumerate(zip(parts, styles, strict=True))
