@@ -84,7 +84,7 @@ def _busy(target: Target, busy: Mapping[str, float], bytes_to_write: int) -> Ite
     is_heavy = bytes_to_write >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
     if share > TOO_BUSY_SHARE or is_heavy:
         writes = f", and this run writes up to {size(bytes_to_write)}" if is_heavy else ""
-        yield f"its device {device} is {percent(min(share, 1))} busy{writes}"
+        yield f"its device {device} was {percent(min(share, 1))} busy in the last second{writes}"
 
 
 def _space(site: Site, room_bytes: int) -> Iterator[str]:

@@ -33,7 +33,7 @@ def test_an_idle_host_with_space_raises_no_concern() -> None:
 
 
 def test_a_busy_device_is_named_with_its_share() -> None:
-    assert reasons(busy=0.97) == ("its device sda is 97\xa0% busy",)
+    assert reasons(busy=0.97) == ("its device sda was 97\xa0% busy in the last second",)
 
 
 def test_a_check_may_run_on_busy_or_nearly_full_storage() -> None:
@@ -42,7 +42,9 @@ def test_a_check_may_run_on_busy_or_nearly_full_storage() -> None:
 
 
 def test_gigabytes_on_a_half_busy_device_raise_a_concern() -> None:
-    assert reasons(writes=3 * GIB) == ("its device sda is 50\xa0% busy, and this run writes up to 3.0 GiB",)
+    assert reasons(writes=3 * GIB) == (
+        "its device sda was 50\xa0% busy in the last second, and this run writes up to 3.0 GiB",
+    )
     assert reasons(writes=3 * GIB, busy=0.4) == ()
 
 

@@ -296,7 +296,7 @@ class PlanScreen(BaseScreen):
         if not concerns or (plan is self._confirming and self._answered == self._question):
             return True
         self._confirming = plan
-        self.ask(f"Warning: {', '.join(concerns)}. Press the same key again to run it anyway.")
+        self.ask(f"Warning: {', '.join(concerns)}. Press Enter again to run it anyway.")
         return False
 
     def _choose(self, choices: Choices) -> None:
