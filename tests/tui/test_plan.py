@@ -3,6 +3,7 @@ from collections.abc import Iterable
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from fstui.databases.programs import NOTHING, Installed
@@ -22,7 +23,7 @@ from fstui.tui.offers import Choices, Offer, options
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
-from tests.factories import screens
+from tests.factories import runs, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
 
@@ -127,6 +128,19 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         assert isinstance(pilot.app.screen, PlanScreen), "the question was closed, so Enter asks again"
         await pilot.press("enter")
         await reached(pilot, ResultScreen)
+
+
+@pytest.mark.parametrize(("room_bytes", "warns"), [(1 << 20, False), (100 << 20, True)])
+async def test_overwriting_does_not_use_up_the_space(room_bytes: int, warns: bool) -> None:
+    async with replayed().run_test(size=(80, 24)) as pilot:
+        await planned(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, PlanScreen) and screen.offer and isinstance(screen.offer.plan, Plan)
+        offer = replace(screen.offer, plan=replace(screen.offer.plan, max_bytes=2 << 30, room_bytes=room_bytes))
+        lines = drawing.notes(offer, runs.target(free_bytes=500 << 20), ("", ""), "", width=80, height=20)
+        words = " ".join(" ".join(line.plain for line in lines).split())
+        assert f"Writes at most 2.0 GiB into /srv/data/.fstui-…, using at most {room_bytes >> 20}" in words
+        assert ("more than a tenth of the free space" in words) == warns
 
 
 async def test_setting_is_changed_and_undone() -> None:

@@ -34,7 +34,7 @@ _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
 _MAX_PROSE_WIDTH = 120
 _BARS = ("DURATION", "BYTES")
 _MUCH = 10
-"""A run that writes more than a tenth of the free space has its bar and its amount in the colour of doubt."""
+"""A run that uses more than a tenth of the free space has its bar and its amount in the colour of doubt."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
@@ -122,7 +122,7 @@ def notes(
             lines += paragraph(f"{count} skipped: {reason}", room, " – ")
         amount, free_bytes = _amount(offer.plan, target), target.space.free_bytes if target.space else None
         if isinstance(offer.plan, Plan) and _is_much(offer.plan, free_bytes):
-            lines += paragraph(f"{amount} This is more than a tenth of the free space.", room, " ! ", DOUBT)
+            lines += paragraph(f"{amount} Its files use more than a tenth of the free space.", room, " ! ", DOUBT)
         else:
             lines += paragraph(amount, room)
         lines += paragraph(offer.command, room, " $ ")
@@ -163,7 +163,7 @@ def extent(offer: Offer, chosen: Choices) -> str:
 
 
 def _is_much(plan: Plan, free_bytes: int | None) -> bool:
-    return free_bytes is not None and (plan.max_bytes or 0) * _MUCH > free_bytes
+    return free_bytes is not None and plan.room_bytes * _MUCH > free_bytes
 
 
 def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
@@ -178,7 +178,9 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     amount = each_second or f"at most {size(plan.max_bytes)}"
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
-    return f"Writes {amount} into {directory}/.fstui-…, then removes it.{server}"
+    is_large = target.space is not None and plan.max_bytes * _MUCH > target.space.free_bytes
+    room = f", using at most {size(plan.room_bytes)} at any time" if is_large else ""
+    return f"Writes {amount} into {directory}/.fstui-…{room}, then removes it.{server}"
 
 
 def _text(setting: Setting, text: str) -> str:
