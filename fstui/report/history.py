@@ -109,7 +109,7 @@ def trend(runs: Sequence[Summary]) -> Section:
     simulated = " · SIMULATED" if last.simulated else ""
     rates = [run.rate_per_s for run in runs]
     words = (
-        f"{counted(len(runs), 'run')} since {moment(first.started_at)}: first {rate(rates[0])}/s, last "
+        f"{counted(len(runs), 'finished run')} since {moment(first.started_at)}: first {rate(rates[0])}/s, last "
         f"{rate(rates[-1])}/s ({rates[-1] / rates[0]:.2f} ×)"
     )
     if {min(rates), max(rates)} != {rates[0], rates[-1]}:

@@ -102,6 +102,11 @@ class FstuiApp(App[int]):
         self.set_interval(FORGET_DRAWN_S, forget_drawn)
         self.call_after_refresh(_resume_garbage_collection)
 
+    def action_command_palette(self) -> None:
+        if isinstance(self.screen, BaseScreen):
+            self.screen.show_palette_keys()
+        super().action_command_palette()
+
     @work(exclusive=True, group="state")
     async def read_state(self) -> None:
         """Read keys, theme and leftovers of killed runs from the user's directories, whose disk may hang."""

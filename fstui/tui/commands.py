@@ -57,6 +57,10 @@ HELP = Command("app.help", "question_mark", "app.help", "help", "What this scree
 PALETTE = Command(
     "app.palette", "ctrl+p", "app.command_palette", "find", "Find a mount, a scenario, a rule, a run, a theme or a key."
 )
+PALETTE_KEYS = (
+    Command("palette.choose", "enter", "", "choose", "Do what the entry says."),
+    Command("palette.close", "escape", "", "close", "Close the palette."),
+)
 GLOSSARY = Command("app.glossary", "g", "app.glossary", "", "Explain the terms, those of this screen first.")
 BACK = Command("app.back", "escape", "back", "back", "To the previous screen.")
 UP = Command("list.up", "up,k", "move(-1)", "", "The row above.")

@@ -24,6 +24,7 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lessons import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
 from fstui.tui.screens.storage import StorageScreen
+from fstui.tui.widgets.lines import DrawnLines
 from tests.factories import screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed, shown
@@ -201,6 +202,15 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         await invoke(hit.command)
         await pilot.pause()
         assert "barriers-off" in shown(app)[0]
+
+
+async def test_the_footer_below_the_palette_shows_its_keys() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for keys, words in (("ctrl+p",), "Enter choose  Esc close"), (("escape",), "Enter run here"):
+            await pressed(pilot, *keys)
+            footer = app.screen_stack[0].query_one("#footer", DrawnLines)
+            assert words in footer.render_line(0).text
 
 
 async def test_palette_finds_scenarios_and_settings() -> None:

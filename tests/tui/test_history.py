@@ -62,11 +62,12 @@ async def test_three_runs_are_compared_and_the_trend_is_shown() -> None:
         saved(name, day, day)
     app = PreparedApp()
     async with app.run_test(size=(80, 40)) as pilot:
-        assert "compare ccc333, bbb222 with" in (await pressed(pilot, "h", "space", "down", "space"))[0]
+        lines = await pressed(pilot, "h", "space", "down", "space")
+        assert "compare ccc333, bbb222 with" in lines[0] and lines[-1].startswith("  Enter compare  ")
         await pressed(pilot, "down", "enter")
         assert [line.split()[1] for line in shown(app)[2:8] if line[3:4] in "ABC"] == ["aaa111", "bbb222", "ccc333"]
         lines = await pressed(pilot, "escape", "escape", "t")
-        assert any("3 runs since" in line and "3.00 ×" in line for line in lines)
+        assert any("3 finished runs since" in line and "3.00 ×" in line for line in lines)
         bars = [line for line in lines if "█" in line]
         assert len(bars) > 10 and bars[0].count("█") < bars[-1].count("█")
 

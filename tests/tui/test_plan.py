@@ -224,7 +224,9 @@ async def test_refused_directory_shows_the_reason() -> None:
 
     app = PreparedApp(Refusing(screens.RUN, pace=0.0), directory="/srv/data")
     async with app.run_test(size=(80, 24)) as pilot:
-        assert any("✗ /srv/data is read-only. Remount it rw." in line for line in await planned(pilot))
+        lines = await planned(pilot)
+        assert any("✗ /srv/data is read-only. Remount it rw." in line for line in lines)
+        assert "Enter start" not in lines[-1]
 
 
 async def test_three_enters_lead_to_the_verdict() -> None:

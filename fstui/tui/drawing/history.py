@@ -112,7 +112,7 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) 
     if len(runs) < 2:
         return []
     times = f"{runs[-1].rate_per_s / runs[0].rate_per_s:.2f} × the first"
-    title = rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'run')}, the last {times}")
+    title = rule(width, f"{chosen.rate_of} by run", f"{counted(len(runs), 'finished run')}, the last {times}")
     return [title, *_bars(runs, chosen, width, rows)]
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from textual.screen import Screen
 
 from fstui.tui import commands
-from fstui.tui.commands import PALETTE, Command
+from fstui.tui.commands import PALETTE, PALETTE_KEYS, Command
 from fstui.tui.drawing.cells import paragraph
 from fstui.tui.styles import HEAD
 from fstui.tui.terminal import PressDriver
@@ -42,6 +42,7 @@ class BaseScreen(Screen[None]):
     """The notice that was shown when the last key was pressed: a question, which that key may answer."""
     _question = ""
     """The last notice that asked for a second key press."""
+    _is_below_palette = False
     _submitted: Callable[[str], object] | None = None
     _typed: Callable[[str], object] | None = None
 
@@ -94,7 +95,13 @@ class BaseScreen(Screen[None]):
             self.call_after_refresh(driver.request_answer)
         return True
 
+    def show_palette_keys(self) -> None:
+        """Draw the keys of the palette, which opens above the footer, until this screen is in front again."""
+        self._is_below_palette = True
+        self.part("footer").redraw()
+
     def on_screen_resume(self) -> None:
+        self._is_below_palette = False
         self.redraw()  # parts are not drawn while another screen is in front
 
     def say(self, words: str) -> None:
@@ -179,5 +186,7 @@ class BaseScreen(Screen[None]):
         return (*self.KEYS, PALETTE)
 
     def _draw_footer(self, width: int, height: int) -> list[Text]:
+        if self._is_below_palette:
+            return [commands.footer(PALETTE_KEYS, {}, width)]
         notice = paragraph(self._notice, width, " ", HEAD) if self._notice else []
         return [*notice, commands.footer(self.footer_commands(), self.fstui.keymap, width)]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 
+from msgspec.structs import replace
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
@@ -158,6 +159,13 @@ class HistoryScreen(BaseScreen):
     @property
     def _is_comparing(self) -> bool:
         return self.compared_run is not None or bool(self.marked)
+
+    def footer_commands(self) -> Iterable[Command]:
+        commands = super().footer_commands()
+        if not self._is_comparing:
+            return commands
+        others = (command for command in commands if command.id not in ("history.open", "history.compare"))
+        return replace(self.KEYS[0], label="compare"), *others
 
     def action_compare(self) -> None:
         if self._is_comparing:

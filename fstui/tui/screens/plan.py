@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -117,6 +117,10 @@ class PlanScreen(BaseScreen):
         if broken:
             self.say(broken[0])
         self.plan_all()
+
+    def footer_commands(self) -> Iterable[Command]:
+        is_refused = self.offer is None or bool(self.offer.refusal)
+        return (command for command in super().footer_commands() if command.id != "plan.start" or not is_refused)
 
     def on_resize(self) -> None:
         if self.saved_runs is None:

@@ -1,5 +1,5 @@
 """*consistent: medium confidence if each lowest device executes flushes or loses nothing in a power cut, else low;
-cannot-tell if other processes write*
+cannot-tell if other processes write and no trace shows whose flushes arrived*
 
 ## What it means
 For every sync, the devices below received the flushes that the filesystem is expected to send, and all synced bytes.
