@@ -55,7 +55,11 @@ SUSPEND = Command(
 )  # fmt: skip
 HELP = Command("app.help", "question_mark", "app.help", "help", "What this screen shows, and its keys.")
 PALETTE = Command(
-    "app.palette", "ctrl+p", "app.command_palette", "find", "Find a mount, a scenario, a rule, a run, a theme or a key."
+    "app.palette",
+    "ctrl+p",
+    "app.command_palette",
+    "find",
+    "Find a mount, a scenario, a lesson, a rule, a run, a theme or a key.",
 )
 PALETTE_KEYS = (
     Command("palette.choose", "enter", "", "choose", "Do what the entry says."),

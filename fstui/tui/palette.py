@@ -28,7 +28,7 @@ class PaletteEntry(NamedTuple):
 
 
 class Entries(Provider):
-    """Keys, mounts, scenarios, settings, rules, themes and saved runs. Before a search, only the keys are listed."""
+    """Keys, mounts, scenarios, settings, lessons, rules, themes and saved runs. Without a query, only the keys."""
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
@@ -48,7 +48,8 @@ class Entries(Provider):
     async def search(self, query: str) -> Hits:
         matcher, runs = self.matcher(query), await self._runs()
         for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
-            score = matcher.match(f"{entry.name} {entry.help}")
+            # letters of a query that are scattered over a sentence are no match
+            score = matcher.match(entry.name) or float(query.lower() in entry.help.lower())
             if score > 0:
                 yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
 
@@ -101,13 +102,13 @@ class Entries(Provider):
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.load_shipped():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
+            yield PaletteEntry("lessons", "Learn what makes a write durable, on simulated disks.", self._take_lessons)
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
-        from fstui.runs.rules import rule_names  # noqa: PLC0415
+        from fstui.runs.rules import questions  # noqa: PLC0415
 
-        for name in rule_names():
-            explain = partial(self._explain, name)
-            yield PaletteEntry(f"rule {name}", "Explain what it checks and what it proves.", explain)
+        for name, first_sentence in (rule for rules in questions().values() for rule in rules):
+            yield PaletteEntry(f"rule {name}", first_sentence, partial(self._explain, name))
         for name, description in THEMES.items():
             yield PaletteEntry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
         picture = self._fstui.save_picture
@@ -117,6 +118,11 @@ class Entries(Provider):
         from fstui.tui.screens.page_screen import explain_screen  # noqa: PLC0415
 
         self.app.push_screen(explain_screen(rule))
+
+    def _take_lessons(self) -> None:
+        from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
+
+        self.app.push_screen(LessonsScreen())
 
     async def _open(self, path: str) -> None:
         from fstui.runs import history  # noqa: PLC0415

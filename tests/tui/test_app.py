@@ -197,6 +197,8 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         assert any("rule flushes-arrive" in name for name in await found(app, "flushes-arrive"))
         assert any("run k3f9a1: odirect-truth on /srv/data" in name for name in await found(app, "k3f9a1"))
         assert any("history (h)" in name for name in await found(app, "history"))
+        assert "lessons" in await found(app, "lesson")
+        assert not any("zfs-sync-off" in name for name in await found(app, "lesson"))
         entries = Entries(app.screen)
         (hit,) = [hit async for hit in entries.search("rule barriers-off")][:1]
         await invoke(hit.command)
