@@ -252,7 +252,7 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
 
 
 def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: int | None = None) -> list[Text]:
-    """Draw pairs of label and evidence: ``because  label  evidence``. The last line counts the lines that do not fit."""
+    """Draw pairs of label and evidence: ``because  label  evidence``. The last line counts the lines left out."""
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
     room = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
