@@ -120,7 +120,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
         who = "other processes, or a layer between filesystem and disk"
-        notes.append(f"{NONE}: not known, because {who}, also wrote to {listed(shared)}")
+        notes.append(f"FLUSH/SYNC, W-AMP {NONE}: no syncs, or not known because {who}, also wrote to {listed(shared)}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 

@@ -298,8 +298,10 @@ async def test_enter_twice_shows_the_full_title_of_a_finding() -> None:
 def test_unknown_parts_of_counts_are_explained() -> None:
     busy = DeviceCounters(device="sda", writes=900, written_bytes=1 << 30, flushes=700, flush_ms=700)
     run = msgspec.structs.replace(screens.RUN, idle=Idle(elapsed_s=1.0, counters=(busy,)), findings=())
-    lines = [line.plain for line in drawing.steps(run, (), 0, 80, 12)]
-    assert any(line.startswith("   –: other processes also wrote to sda") for line in lines)
+    lines = [line.plain.rstrip() for line in drawing.steps(run, (), 0, 140, 12)]
+    assert "   FLUSH/SYNC, W-AMP –: no syncs, or other processes also wrote to sda" in lines
+    stalls = lines[0].index("STALLS")
+    assert {line[stalls : stalls + 6].strip() for line in lines[1 : 1 + len(run.steps)]} == {"0"}
     detail = " ".join(line.plain for line in drawing.step_detail(run.steps[3], run, 120))
     assert "1\xa0680 flushes, of all processes" in detail
     alone = msgspec.structs.replace(run, idle=None)

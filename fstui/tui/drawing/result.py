@@ -203,7 +203,7 @@ def steps(run: Run, details: Sequence[Detail], selected: int | None, width: int,
     rows += [report.row(part, width, selected=index == selected) for index, part in enumerate(details, len(run.steps))]
     shared = ", ".join(counts.shared_devices(run.steps))
     note = (
-        [line((fit(f"   {NONE}: other processes also wrote to {shared}", width), FAINT))]
+        [line((fit(f"   FLUSH/SYNC, W-AMP {NONE}: no syncs, or other processes also wrote to {shared}", width), FAINT))]
         if shared and len(rows) + 2 <= height
         else []
     )
@@ -244,7 +244,7 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
     if step.ops:
         arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns)
-        values["STALLS"] = count(step.stalls.count) if step.stalls.count else NONE
+        values["STALLS"] = count(step.stalls.count)
         values["W-AMP"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
