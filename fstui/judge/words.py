@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from math import inf
 
 from fstui.measure.kinds.servers import COMMANDS
@@ -94,9 +94,10 @@ def time_measured(steps: Iterable[Step]) -> str:
     return f"the {_time(steps)} measured"
 
 
-def time_judged(steps: Iterable[Step]) -> str:
-    """Return the time of the steps that a verdict is based on: ``3.0 s of measurement``."""
-    return f"{_time(steps)} of measurement"
+def time_judged(steps: Collection[Step], among: int = 0) -> str:
+    """Return the time of the steps that a verdict is based on: ``3.0 s of measurement``, ``4 of 8 steps (3.0 s)``."""
+    time = _time(steps)
+    return f"{len(steps)} of {among} steps ({time})" if len(steps) < among else f"{time} of measurement"
 
 
 def _time(steps: Iterable[Step]) -> str:

@@ -110,6 +110,11 @@ def test_answer_for_one_step(where: Target | None, done: Step, answer: str) -> N
 def test_unknown_class_is_compared_with_every_kind(rate: float, answer: str, place: str) -> None:
     found = answered(None, step(rate=rate, ops=5000))
     assert (found.answer, place in found.title) == (answer, True)
+    several = answered(None, step(rate=rate, ops=5000), step(rate=rate / 2, ops=5000))
+    assert [", the fastest step with one writer," in each.sentence for each in (found, several)] == [
+        False,
+        answer == "normal",
+    ]
     paced = step(rate=2, ops=50, ops_per_s=2.0, changes={"latency_ns": latency(1e9 / rate)})
     slow = answered(None, paced)
     assert slow.answer == answer and f"{duration_ns(1e9 / rate)} each" in slow.title

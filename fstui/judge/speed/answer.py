@@ -194,14 +194,17 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
     """Compare a device of an unknown class with what is typical for each kind of disk."""
     as_rate = f", as in {rate(step_per_s(best))}/s" if best.settings.ops_per_s else ""
     measured = rate_text(step_per_s(best), best)
+    rated = list(rated_steps(case))
+    is_fastest = len(rated) > 1 and best == max(rated, key=step_per_s)
+    fastest = ", the fastest step with one writer," if is_fastest else ""
     rank = _RANKS[sum(typical_per_s <= step_per_s(best) for _, typical_per_s in typical())]
     medians = ", ".join(f"{kind} {rate(typical_per_s)}/s" for kind, typical_per_s in typical())
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
         title=f"{best.step.name} {measured}, {rank}",
-        sentence=f"{best.step.name} did {measured}: {rank}, judging by the medians of published rates. There is no "
-        f"reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
+        sentence=f"{best.step.name}{fastest} did {measured}: {rank}, judging by the medians of published rates. "
+        f"There is no reference for exactly this kind of device. {_remarks(case, best.step)}".strip(),
         evidence=(f"{best.step.name}: {measured}{as_rate}; medians: {medians}",),
     )
 

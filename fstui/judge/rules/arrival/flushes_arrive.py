@@ -69,12 +69,14 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
     )
     unproven = _unproven_below([accounts[proven.depth] for accounts in steps if proven.depth < len(accounts)])
     idle_unknown = first.other_flushes_per_s is None and not arrival.trace
+    synced = case.steps.synced + case.steps.synced_by_several_writers
+    basis = words.time_judged([account.step for account in deepest], among=len(synced))
     verified = case.lowest_devices.verified and (arrival.trace is None or arrival.devices == first.devices)
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}",
         sentence=f"{_flushes(deepest, per_sync)} to {where}"
-        f"{_attribution(case, deepest)}. {_idle_devices(deepest)}{unproven}This is based on "
-        f"{words.time_judged(account.step for account in deepest)}; only a power cut proves more."
+        f"{_attribution(case, deepest)}. {_idle_devices(deepest)}{unproven}This is based on {basis}; "
+        "only a power cut proves more."
         f"{'' if unproven else case.lowest_devices.doubt(excluded=first.devices)}",
         verdict="consistent",
         confidence="medium" if verified and not (unproven or idle_unknown) else "low",

@@ -58,7 +58,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
     return Conclusion(
         title=f"{per_s}/s, {pace.allowance}",
         sentence=f"One block was rewritten and synced {per_s} times a second, and {pace.allowance}: no faster than a "
-        f"platter. This is based on {words.time_judged(pace.step for pace in paces)}; only a power cut proves more."
+        f"platter. This is based on {words.time_judged([pace.step for pace in paces])}; only a power cut proves more."
         f"{case.lowest_devices.doubt()}",
         verdict="consistent",
         confidence="low" if uncertain or pace.times_limit > LOW_CONFIDENCE_ABOVE else "medium",
