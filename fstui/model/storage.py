@@ -148,3 +148,13 @@ class Target(Base, frozen=True, kw_only=True):
     @property
     def lowest(self) -> tuple[Node, ...]:
         return tuple(node for node in self.stack if node.lowest)
+
+    @property
+    def devices(self) -> tuple[Node, ...]:
+        """The devices that receive the filesystem's own requests: its disks or its loop device, nothing below that."""
+        reached, pending = set[str](), {node.id for node in self.stack[:1]}
+        while pending:
+            reached |= pending
+            upper = [node for node in self.stack if node.id in pending and node.kind != "loop"]
+            pending = {below for node in upper for below in node.below} - reached
+        return tuple(node for node in self.stack if node.id in reached and (node.lowest or node.kind == "loop"))

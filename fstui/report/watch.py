@@ -6,12 +6,10 @@ import errno
 import os
 from collections.abc import Iterator
 
-from fstui.judge.facts.stack import Stack
 from fstui.model.at_risk import AtRiskReport
 from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
-from fstui.model.storage import Target
 from fstui.model.watch import FileWaits, JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.text import NONE, speed_line
@@ -49,11 +47,6 @@ def _records(total: WatchCounts) -> Section:
         for row in total.waits
     ]  # fmt: skip
     return records(_RECORDS, values)
-
-
-def level_devices(target: Target) -> tuple[str, ...]:
-    """Return the devices that receive the filesystem's requests, not those below a loop device."""
-    return tuple(node.id for level in Stack(target).levels[:1] for node in level.devices)
 
 
 def more_rows(rows: int) -> tuple[str, ...]:

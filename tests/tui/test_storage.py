@@ -1,4 +1,5 @@
 import json
+from collections.abc import Mapping
 
 import msgspec
 import pytest
@@ -12,11 +13,12 @@ from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import io_path, storage
-from fstui.tui.iostats import Recent
+from fstui.tui.iostats import IoStats, Recent
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal import to_ascii
 from tests.factories import screens
+from tests.factories.storage import disk, filesystem, on_disk, on_loop
 from tests.hostile import everywhere, is_safe
 from tests.printing import printed
 from tests.tui.conftest import PreparedApp
@@ -177,12 +179,21 @@ async def test_a_silent_mount_refuses_a_run() -> None:
         assert "would hang" in shown(pilot.app)[-2]
 
 
+def test_a_row_shows_what_its_own_loop_device_does() -> None:
+    """Not what the disk below does, which other filesystems use."""
+    stats = {"loop0": IoStats(elapsed_s=1.0, flushes=0), "sda": IoStats(elapsed_s=1.0, flushes=763)}
+    rows = [storage.StorageEntry(on_loop()), storage.StorageEntry(on_disk(filesystem(name="/"), disk()))]
+    upper, lower = storage.table(rows, stats, Recent[Mapping[str, IoStats]](), 0, width=160, height=9)[1:]
+    assert "loop0" in upper.plain and "763" not in upper.plain
+    assert "sda" in lower.plain and "763" in lower.plain
+
+
 async def test_a_device_without_a_filesystem_refuses_a_run() -> None:
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
         await pilot.press("end", "enter")
         lines = shown(pilot.app)
-        assert any(line.startswith("▌  sdc") and "no fs" in line for line in lines)
-        assert any("No filesystem is mounted from this device" in line for line in lines)
+        assert any(line.startswith("▌  sdc") and line.endswith("other") for line in lines)
+        assert any("No filesystem is mounted here from this device" in line for line in lines)
 
 
 async def test_the_filter_keeps_matching_rows() -> None:

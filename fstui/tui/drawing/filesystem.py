@@ -73,7 +73,8 @@ def detail(
     elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
-        lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: no mounted filesystem uses it")]
+        words = "no filesystem that is mounted here uses it, but a container may"
+        lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: {words}")]
         if device.id in edges:
             words, style = edges[device.id]
             lines += [line((fit_list(f"   {words}", width), style))]

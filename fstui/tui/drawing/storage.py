@@ -1,4 +1,4 @@
-"""The list of filesystems: the lowest device of each, what it does now, and whether its configuration is durable."""
+"""The list of filesystems: the device of each, what it does now, and whether its configuration is durable."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _HALF_CELL_S, _WIDE_HALF_CELL_S, _WIDE_SCREEN = 10, 4, 110
 
 
 class StorageEntry(msgspec.Struct, frozen=True, dict=True):
-    """One row: a filesystem, a virtual machine, or a device that no mounted filesystem uses."""
+    """One row: a filesystem, a virtual machine, or a device that no filesystem mounted here uses."""
 
     target: Target | None
     device: Node | None = None
@@ -104,7 +104,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def devices(self) -> tuple[Node, ...]:
-        return self.target.lowest if self.target else (self.device,) if self.device else ()
+        return self.target.devices if self.target else (self.device,) if self.device else ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -141,7 +141,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
                 return "flushes ignored"
             return "not read" if self.guest.trouble else "virtual machine"
         if not self.target:
-            return "no fs"
+            return "other"
         if not self.judged:
             return "…"
         worst = None if self.in_memory else findings.worst_finding(self.judgement)
@@ -214,7 +214,7 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
     summary = f"{flagged} of {len(filesystems) + guests} flagged"
     if width >= 70:
         extras = f" + {counted(guests, 'VM')}" if guests else ""
-        extras += f" + {counted(unused, 'unused device')}" if unused else ""
+        extras += f" + {counted(unused, 'other device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{extras} · {flagged} flagged"
     kernel = f"Linux {host.kernel} · " if width >= _WIDE_SCREEN else ""
     where = "" if simulated else f"{host.hostname} · {kernel}{kind}"

@@ -60,11 +60,11 @@ class StorageScreen(BaseScreen):
     HELP_TEXT = (
         "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, with "
         "its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a scenario. "
-        "The numbers are what the lowest devices do now, shown once for each device: writes and flushes per second, "
-        "and the time of one write and one flush, if counted. Below is the I/O path of the selected filesystem, from "
-        "the mount point down, with what passes to each layer, and whether it passes a flush on. A running virtual "
-        "machine has a row of its own, with what each of its disks does with a guest's flush. A large terminal also "
-        "shows charts of the last minutes. This screen writes nothing."
+        "The numbers are what the disk or the loop device of the filesystem does now, shown once for each device: "
+        "writes and flushes per second, and the time of one write and one flush, if counted. Below is the I/O path of "
+        "the selected filesystem, from the mount point down, with what passes to each layer, and whether it passes a "
+        "flush on. A running virtual machine has a row of its own, with what each of its disks does with a guest's "
+        "flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
     )
 
     def __init__(self) -> None:
@@ -165,7 +165,7 @@ class StorageScreen(BaseScreen):
             self.refresh_rows()
 
     def read_counters(self) -> None:
-        nodes: dict[str, Node] = {node.id: node for target in self.inventory.filesystems for node in target.lowest}
+        nodes: dict[str, Node] = {node.id: node for target in self.inventory.filesystems for node in target.devices}
         nodes |= {node.id: node for node in self.inventory.unused}
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
@@ -208,7 +208,7 @@ class StorageScreen(BaseScreen):
         if self.row.guest:
             self.say("This is a virtual machine. Run fstui inside it, or here on the filesystem that holds its image.")
         elif self.row.target is None:
-            self.say("No filesystem is mounted from this device. Mount one first: fstui never writes to a device.")
+            self.say("No filesystem is mounted here from this device. Mount one first: fstui never writes to a device.")
         elif self.row.target.silent_s is not None:
             self.say("This filesystem does not answer: a run there would hang.")
         elif self.row.target.pseudo:
@@ -225,7 +225,7 @@ class StorageScreen(BaseScreen):
         if self.row is not None and self.row.guest:
             self.say("This is a virtual machine. Watch the filesystem that holds its image, or run fstui inside it.")
         elif self.row is not None and self.row.target is None:
-            self.say("No filesystem is mounted from this device, so no process syncs to it.")
+            self.say("No filesystem is mounted here from this device, so there is nothing to watch.")
         elif self.row is not None and self.row.target is not None:
             from fstui.tui.screens.watch import WatchScreen  # noqa: PLC0415
 

@@ -132,7 +132,7 @@ class WatchScreen(FollowingScreen):
         self._second = WatchCounts()
         self._sentence = ""
         self._recent = Recent[IoStats]()
-        self._charted_devices = watch.level_devices(target)
+        self._charted_devices = tuple(node.id for node in target.devices)
         self._used_columns: set[str] = set()
 
     def compose(self) -> ComposeResult:
