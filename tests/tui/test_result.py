@@ -231,7 +231,8 @@ async def test_the_speed_is_below_the_verdict() -> None:
     async with opened(run) as pilot:
         lines = shown(pilot.app)
         assert lines[1].startswith(" ! SUSPICIOUS")
-        assert lines[2] == " ▲ STALLS  412 ms for one operation of fdatasync"
+        assert lines[2] == " ▲ STALLS  412 ms for one operation of fdatasync, see “is it slow?” below"
+        assert drawing.speed(run, 60)[0].plain == " ▲ STALLS  412 ms for one operation of fdatasync"
         assert len(lines) == 24 and "saved" in lines[-2]
         for _ in range(len(run.findings) + len(run.steps)):
             await pilot.press("down")

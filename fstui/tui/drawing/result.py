@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.judgement import Finding
+from fstui.model.judgement import TOO_SLOW, Finding
 from fstui.model.quantities import count, counted, ratio, seconds, size
 from fstui.model.run import Run
 from fstui.model.steps import Step
@@ -65,6 +65,9 @@ FINDINGS = (
 )
 _STATES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
+_SEE_BELOW = ", see “is it slow?” below"
+"""The answer about speed is not a finding, so its reasons are in a section of their own."""
+
 
 def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     name = run.scenario.name if run.scenario else ""
@@ -98,7 +101,10 @@ def speed(run: Run, width: int) -> list[Text]:
         return lines
     glyph, style = speed_style(run.speed.answer)
     word = f"{glyph} {speed_label(run.speed.answer)}"
-    return [*lines, line((f" {word} ", f"reverse {style}"), fit(f" {run.speed.title}", width - len(word) - 2).rstrip())]
+    title, room = f" {run.speed.title}", width - len(word) - 2
+    if run.speed.answer in TOO_SLOW and drawn_width(title + _SEE_BELOW) <= room:
+        title += _SEE_BELOW
+    return [*lines, line((f" {word} ", f"reverse {style}"), fit(title, room).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
