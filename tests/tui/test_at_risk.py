@@ -61,7 +61,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         assert "nats-server (812) 40.0 MiB – 3 " in text
         assert "postgres (700) – – 24 000 O_DIRECT ≤ 3.0 MiB" in text
         assert "[red]" in text, "names are data"
-        assert "bytes at risk at most 48 M" in text and "the oldest at most 118 s" in text
+        assert "bytes at risk at most 48 MiB" in text and "the oldest at most 118 s" in text
         assert any("cp (950)" in line and "/backup " in line for line in shown(app))
         await pilot.press("escape")
         await pilot.pause()

@@ -147,7 +147,8 @@ def test_a_chart_grows_until_it_is_full(seconds: int, span: int) -> None:
 
 def test_a_chart_says_how_long_it_is() -> None:
     lines = [line.plain for line in charts(recent_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
-    assert lines[0].endswith("the last 40 s ──") and lines[-1].split()[:3] == ["40", "s", "ago"]
+    assert lines[0].endswith("the last 40 s ──") and lines[-1].split()[:3] == ["40", "s", "earlier"]
+    assert " ≤ 10 s ago" in lines[-1], "the last cell is not complete yet"
     full = charts(recent_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
     assert full[0].plain.endswith("the last 5 min ──")
 

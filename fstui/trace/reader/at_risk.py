@@ -57,9 +57,11 @@ class ProgramRow(Totals):
 class FileRow(Exposure):
     """A file, and the programs that have it open, or that had it open last if none has it open now."""
 
-    def __init__(self, file: OpenFile) -> None:
+    def __init__(self, file: OpenFile, last_update: float) -> None:
         super().__init__()
         self.file = file
+        self.dirty_before = last_update if file.first_scan == file.last_scan >= 0 else None
+        """The time given to the bytes that the first look at the file found, which may be older than that."""
         self.programs: set[ProgramRow] = set()
         self.closed_at: float | None = None
 
@@ -114,7 +116,7 @@ class AtRiskTracker:
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
             if file.unwritten_bytes or file.is_direct or (row and row.total) or is_synced:
-                self._update_row(row or self._rows.setdefault(file, FileRow(file)), last_update)
+                self._update_row(row or self._rows.setdefault(file, FileRow(file, last_update)), last_update)
         if self._syncs:
             self._add_syncs(self._syncs)
         self._forget()
@@ -305,7 +307,7 @@ class AtRiskTracker:
             "cached_bytes": sum(row.in_cache.total for row in rows),
             # not negative, although the bytes may have been written after this second's scan began
             "oldest_s": None if oldest is None else max(0.0, self._now - oldest),
-            "at_least": oldest == self._start,  # the bytes were dirty before the watch began
+            "at_least": any(row.oldest == oldest == row.dirty_before for row in rows if oldest is not None),
             **totals.as_dict(traced=self._syncs is not None),
         }
 

@@ -61,6 +61,7 @@ class Opener:
         self.parent: Opener | None = None
         self.in_scope = False
         self.descriptors: dict[str, Descriptor] = {}
+        self.was_examined = False
         self.fd_directory = self.pidfd = -1
         self._io_bytes: tuple[int, int] | None = None
 
@@ -107,7 +108,8 @@ class OpenFile:
         """Whether a process opened the file with O_DIRECT and without O_DSYNC."""
         self.is_deleted = False
         self.dirty_bytes = self.writeback_bytes = 0
-        self.last_scan = -1
+        self.first_scan = self.last_scan = -1
+        """``first_scan``: -1 if a process that had been examined before opened the file later."""
         self.clean_mtime_ns = -1
         """As long as the file has this modification time, it has no dirty pages."""
 
@@ -249,6 +251,7 @@ class OpenFiles:
             return
         if any(isinstance(file, OpenFile) for _, file in descriptors.values()):
             process.read_name()
+        process.was_examined = True
         self._replace(process, descriptors)
 
     def _replace(self, process: Opener, descriptors: dict[str, Descriptor]) -> None:
@@ -314,6 +317,7 @@ class OpenFiles:
                 if fstype == "block device":  # not the device of /dev
                     number = os.major(key[0]) << 20 | os.minor(key[0])
                 file = self.files[key] = OpenFile(key, number, link, fstype)
+                file.first_scan = -1 if process.was_examined else self._scan_number
             file.is_direct |= bool(flags & os.O_DIRECT) and not flags & os.O_DSYNC
             file.path, file.last_scan = link, self._scan_number
             file.count(fd, status)

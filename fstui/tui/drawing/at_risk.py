@@ -71,7 +71,13 @@ class Moment(NamedTuple):
     names: int | None
 
 
-BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, lambda value: short_size(value * _MIB), 1)
+def _size(mib: float) -> str:
+    """Return an amount with the units of the tables, but at most seven characters wide: ``9.3 MiB``, ``11 MiB``."""
+    words = short_size(mib * _MIB)
+    return words if words.endswith("B") else f"{words}iB"
+
+
+BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, _size, 1)
 OLDEST = Figure("the oldest", lambda moment: moment.oldest_s, lambda value: f"{value:.0f} s", 10, colour=TIME)
 NAMES = Figure("new names", lambda moment: moment.names, count, 10)
 _FIGURES = ((BYTES, OLDEST, NAMES), (BYTES, OLDEST), (BYTES, OLDEST, NAMES))

@@ -164,7 +164,7 @@ def last_minutes(
     cell_s = cell_s or room.cell_s
     first_s, last_s = recent.shown_s(cell_s, 2 * room.cells)
     series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * room.cells))
-    return areas(name, figures, series, last_s - first_s, width=width, height=height)
+    return areas(name, figures, series, last_s - first_s, cell_s, width=width, height=height)
 
 
 def device_minutes(
@@ -184,11 +184,15 @@ def areas(
     figures: tuple[tuple[Figure, ...], ...],
     series: tuple[Any, ...],
     span_s: float,
+    cell_s: int,
     *,
     width: int,
     height: int,
 ) -> tuple[Text, ...]:
-    """Draw area charts of a series with two samples per cell; no lines if there is nothing to draw."""
+    """Draw area charts of a series with two samples per cell; no lines if there is nothing to draw.
+
+    ``cell_s``: seconds per cell. A cell is drawn when it is complete, so the charts end at most this long ago.
+    """
     room = layout(width)
     counted = [
         figure
@@ -203,7 +207,8 @@ def areas(
     for start in range(0, min(rows * room.columns, len(counted)), room.columns):
         charts = [_area(figure, series, room.cells, chart_height) for figure in counted[start : start + room.columns]]
         lines += [line(*(run for chart in charts for run in chart[index])) for index in range(chart_height)]
-    times = fit(f"{_minutes(span_s)} ago", room.cells - 4) + " now"
+    end = f" ≤ {cell_s} s ago"
+    times = fit(f"{_minutes(span_s)} earlier", room.cells - len(end)) + end
     return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, room.chart_width) * room.columns, FAINT)))
 
 

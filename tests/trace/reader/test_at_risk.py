@@ -127,13 +127,27 @@ def test_a_process_is_one_program_before_and_after_its_files_are_seen(monkeypatc
     assert tracker._program_of_thread(process.pid) is tracker._program_of_process(Opener(process.pid, stat))
 
 
+@pytest.mark.parametrize(("first_scan", "may_be_older"), [(7, True), (6, False), (-1, False)])
+def test_bytes_of_the_first_look_at_a_file_may_be_older(
+    monkeypatch: pytest.MonkeyPatch, first_scan: int, may_be_older: bool
+) -> None:
+    """A scan that takes too long leaves programs for the next one."""
+    monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
+    file = OpenFile((1, 2), 1, "/srv/data", "ext4")
+    file.first_scan, file.last_scan = first_scan, 7
+    row = at_risk.FileRow(file, last_update=5.0)
+    row.update(4096, 5.0, limit=0, flushed_at=0.0)
+    watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
+    assert watched._amounts_as_dict(row, [row])["at_least"] is may_be_older
+
+
 @pytest.mark.parametrize(("direct", "log"), [(False, "/ib_logfile0"), (True, None)])
 def test_a_log_written_with_o_direct_has_no_amount(
     monkeypatch: pytest.MonkeyPatch, direct: bool, log: str | None
 ) -> None:
     """As that of MariaDB."""
     monkeypatch.setattr(at_risk, "OpenFiles", lambda _: None)
-    row = at_risk.FileRow(file := OpenFile((1, 2), 1, "/ib_logfile0", "ext4"))
+    row = at_risk.FileRow(file := OpenFile((1, 2), 1, "/ib_logfile0", "ext4"), 0.0)
     row.count_syncs(1.0, 9)
     file.is_direct = direct
     watched = at_risk.AtRiskTracker(EVERYTHING, PreparedSyncs())
