@@ -23,7 +23,7 @@ class BytesAtRisk(Base, frozen=True, kw_only=True):
     oldest_s: Amount | None
     """Age of the oldest of these bytes; None if there are none."""
     may_be_older: bool = msgspec.field(name="at_least")
-    """The oldest bytes were there when the watch started, so they may be older than ``oldest_s``."""
+    """The oldest bytes were there when fstui first looked at their file, so they may be older than ``oldest_s``."""
     most_bytes: Count
     """The most bytes at risk at one time since the watch started."""
     longest_s: Amount
