@@ -88,10 +88,7 @@ class Hosts(NamedTuple):
 
     def left(self, name: str) -> list[str]:
         """Return what fstui left on that host: processes, and files in the directory of the carried file."""
-        processes = subprocess.run(
-            ["ip", "netns", "pids", _namespace(name)], capture_output=True, text=True, check=True
-        ).stdout.split()
-        commands = [_command(pid) for pid in processes if not _is_ending(pid)]
+        commands = [_command(pid) for pid in _processes(name) if not _is_ending(pid)]
         found = [
             command for command in commands if "fstui" in command and "sshd" not in command and "hanging" not in command
         ]
@@ -210,6 +207,10 @@ def _in(namespace: str, *words: str) -> str:
     return disks.sh("ip", "netns", "exec", namespace, *words)
 
 
+def _processes(name: str) -> list[str]:
+    return disks.sh("ip", "netns", "pids", _namespace(name)).split()
+
+
 def _is_ending(pid: str) -> bool:
     """Return whether a SIGKILL is pending for the process, as for one whose disk hangs (proc_pid_status(5))."""
     try:
@@ -233,6 +234,12 @@ def hung(workshop: Path) -> str:
     (workshop / "command").write_text("all")
     server = f"{sys.executable} {hanging_fuse.__file__} {workshop}/target / {workshop}/command"
     return f"FUSE_LIBRARY_NAME=fuse3 {server} >/dev/null &\n{until}"
+
+
+def release(workshop: Path, up: Hosts) -> None:
+    """Let the hung storage answer, and wait for the killed processes: they would outlive the test."""
+    (workshop / "command").write_text("")
+    eventually(lambda: not any(_is_ending(pid) for name in up.names for pid in _processes(name)))
 
 
 def carried(workshop: Path) -> Path:

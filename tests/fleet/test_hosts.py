@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, Made, carried, hosts, hung
+from tests.fleet.hosts import DROPS, FSTUI, NO_PYTHON, Hosts, Made, carried, hosts, hung, release
 from tests.real import disks
 from tests.real.conftest import workshop  # noqa: F401  a fixture
 from tests.real.headless import scenario_file
@@ -32,6 +32,7 @@ def test_each_host_gets_its_verdict_and_is_clean(workshop: Path) -> None:  # noq
             "db6": Made(places["honest"], forced=DROPS),
         }
         up = down.enter_context(hosts(workshop, made))
+        down.callback(release, workshop, up)
         arguments = ("run", str(scenario_file(workshop)), str(up.target), "--nodes", "db[1-6]", "--trust-dir")
         carry = ("--pyz", str(carried(workshop)), "--place", f"{workshop}/private/place", "--remove")
         done = up.fleet(*arguments, *carry, "--into", f"{workshop}/out")
