@@ -65,7 +65,7 @@ class Zsh(ZshComplete):
 
 
 class Bash(BashComplete):
-    """Complete directories next to words, add no space after ``KEY=``, and complete its value.
+    """Offer directories together with other words, add no space after ``KEY=``, and complete the setting's value.
 
     Bash splits a line at ``=``, so ``KEY=VALUE`` arrives as three words.
     """
@@ -129,9 +129,9 @@ def _install(shell: str, script: str) -> None:
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     _run(deliver(path, script))
-    say(f"fstui: {path}")
+    say(f"fstui: wrote {path}")
     if shell == "zsh":
-        say(f"fstui: in ~/.zshrc, before compinit: fpath=({path.parent} $fpath)")
+        say(f"fstui: add this line to ~/.zshrc, above compinit: fpath=({path.parent} $fpath)")
     say(f"fstui: it takes effect in a new {shell}")
 
 
@@ -173,7 +173,7 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the id of a saved run, the newest first; nothing if the state directory hangs."""
+    """Complete the id of a saved run, newest first. Return nothing if the saved runs cannot be read."""
     from fstui.runs import history  # noqa: PLC0415
 
     try:

@@ -25,14 +25,14 @@ _NO_THREAD = "can't start new thread"
 COMPLETING = "_FSTUI_COMPLETE"
 """The variable that a shell sets to request completions. There are no command-line arguments then."""
 _COLLECT_AFTER = 100_000
-"""New objects before Python searches for reference cycles. With its default of 700, that takes longer than building
-a table of thousands of rows."""
+"""New objects before Python searches for reference cycles. With the default of 700, the searches take longer than
+building a table of thousands of rows."""
 BROKEN_PIPE = 141
 """The exit status that a shell reports for a program ended by SIGPIPE."""
 
 
 def execute(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit status. Raises nothing that a user can cause."""
+    """Run the command and return its exit status. Never raises an error that a user can cause."""
     # with relative paths in PATH, fstui could run a program of another user as root
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
     try:
@@ -49,7 +49,7 @@ def execute(arguments: Sequence[str]) -> int:
         code = group.main(list(arguments), prog_name="fstui", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except BaseException as error:
-        return _ended_by(error)
+        return _report_error(error)
 
 
 def exit_status(*codes: int) -> int:
@@ -58,7 +58,7 @@ def exit_status(*codes: int) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process even if a thread still waits, for a key from a lost terminal or for a disk that hangs.
+    """End the process even if a thread is still blocked on a lost terminal or on a disk that hangs.
 
     Python would wait for such threads for ever. Child processes remove files when this process ends.
     """
@@ -74,22 +74,22 @@ def leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _ended_by(error: BaseException) -> int:
+def _report_error(error: BaseException) -> int:
     """Print what happened and return the exit status."""
     match error:
         case Refused():
-            return _failed(str(error), REFUSED)
+            return _print_error(str(error), REFUSED)
         case KeyboardInterrupt():
-            return _failed("stopped", INTERRUPTED)
+            return _print_error("stopped", INTERRUPTED)
         case ReaderGone() | BrokenPipeError() | SystemExit(code=1):  # click's exit for a closed pipe
             return BROKEN_PIPE
         case BlockingIOError() | RuntimeError() if _is_limit_reached(error):
-            return _unexpected(_LIMIT_REACHED)
+            return _print_fault(_LIMIT_REACHED)
         case OSError():
             name = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
-            return _unexpected(f"{name}{error.strerror or error}")
+            return _print_fault(f"{name}{error.strerror or error}")
         case Exception():
-            return _ended_by_click(error)
+            return _report_click_error(error)
         case _:
             raise error
 
@@ -100,7 +100,7 @@ def _is_limit_reached(error: Exception) -> bool:
     return forked or str(error) == _NO_THREAD
 
 
-def _ended_by_click(error: Exception) -> int:
+def _report_click_error(error: Exception) -> int:
     import click  # noqa: PLC0415  the app starts without it
 
     match error:
@@ -109,25 +109,25 @@ def _ended_by_click(error: Exception) -> int:
                 say(line)
             return REFUSED
         case click.UsageError():
-            return _failed(f"{error.format_message()} {_help(error)}", REFUSED)
+            return _print_error(f"{error.format_message()} {_help(error)}", REFUSED)
         case click.Abort():
-            return _failed("stopped", INTERRUPTED)
+            return _print_error("stopped", INTERRUPTED)
         case _:
-            return _unexpected(f"unexpected {type(error).__name__}: {error}. Set FSTUI_DEBUG=1 to see the traceback.")
+            return _print_fault(f"unexpected {type(error).__name__}: {error}. Set FSTUI_DEBUG=1 to see the traceback.")
 
 
-def _failed(sentence: str, code: int) -> int:
+def _print_error(sentence: str, code: int) -> int:
     say(f"fstui: {sentence.strip()}")
     return code
 
 
-def _unexpected(sentence: str) -> int:
+def _print_fault(sentence: str) -> int:
     if os.environ.get("FSTUI_DEBUG"):
         import traceback  # noqa: PLC0415  only for developers
 
         for line in traceback.format_exc().splitlines():
             say(line)
-    return _failed(sentence, FAILED)
+    return _print_error(sentence, FAILED)
 
 
 def _help(error: click.UsageError) -> str:

@@ -80,7 +80,9 @@ class Headless:
 
     async def go(self) -> int:
         """Return the exit status. Raises Refused before anything is written."""
-        return await self.interruption.ending(self._go(), "fstui: stopped before the run started; nothing was written")
+        return await self.interruption.run_until_signal(
+            self._go(), "fstui: stopped before the run started; nothing was written"
+        )
 
     async def _go(self) -> int:
         options = self._options

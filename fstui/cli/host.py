@@ -171,7 +171,7 @@ class Checking:
         self._failed = any(subject.is_failure for subject in checkup.skipped)
 
     async def go(self) -> int:
-        return await self._interruption.ending(self._go())
+        return await self._interruption.run_until_signal(self._go())
 
     async def _go(self) -> int:
         rows: list[Checked] = []

@@ -29,7 +29,7 @@ class Interruption:
         self._delay_reason = ""
         self._reported = False
 
-    async def ending(self, work: Awaitable[int], message: str = "") -> int:
+    async def run_until_signal(self, work: Awaitable[int], message: str = "") -> int:
         """Return the exit status of the work. If a signal cancels it, print ``message`` and return ``exit_code``."""
         task = asyncio.current_task()
         assert task is not None

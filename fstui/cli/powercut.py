@@ -93,13 +93,13 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
     async def work() -> int:
         cut = await power_cut.prepare_cut(session, directory, settings)
         concerns = () if yes else await power_cut.concerns(session, cut)
-        interruption.release()  # at a question, Ctrl-C ends fstui
+        interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
         if cut.on_root:
             _confirm_root(cut, root_of)
         _ask(cut, concerns)
-        return await interruption.ending(_run_writer(cut, interruption))
+        return await interruption.run_until_signal(_run_writer(cut, interruption))
 
-    return await interruption.ending(work())
+    return await interruption.run_until_signal(work())
 
 
 async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
@@ -115,9 +115,9 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
             raise
         say(f"fstui: {refusal}")
         return interruption.exit_code
-    say("writing; now pull the power plug of this host. Ctrl-C gives up.")
+    say("writing; now pull the power plug of this host. Press Ctrl-C to cancel.")
     end = await writing.wait_for_end()
-    why = "its storage failed" if end.has_failed else "ended without a power cut"
+    why = "the writer failed" if end.has_failed else "ended without a power cut"
     say(f"fstui: {why}: {end.reason}. The records stay in {cut.header.directory}")
     say("until they are verified. 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
@@ -144,8 +144,8 @@ def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
 
 
 def _print_plan(cut: PreparedCut) -> None:
-    for way in cut.plan.combinations:
-        say(f"  {way}, {cut.plan.settings.writers} writer(s)")
+    for combination in cut.plan.combinations:
+        say(f"  {combination}, {cut.plan.settings.writers} writer(s)")
     most = short_size(cut.plan.room_bytes)
     say(f"  into {cut.header.directory}, at most {most}; the records stay there until they are verified")
 
@@ -164,7 +164,7 @@ def witness(file: Path) -> int:
       ssh HOST fstui powercut write /srv | fstui powercut witness acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
-        raise Refused("give it the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
+        raise Refused("pipe in the writer's output: ssh HOST fstui powercut write DIR | fstui powercut witness FILE")
     return _WitnessDisplay(Witness(file)).go()
 
 
@@ -190,7 +190,7 @@ def verify(directory: str, format_: str, output: Path | None, fail_on: Verdict |
     Example: fstui powercut verify /srv/data < acks.log
     """
     if sys.stdin is None or is_terminal(sys.stdin):
-        raise Refused("give it the witness's log: fstui powercut verify DIR < acks.log")
+        raise Refused("stdin must be the witness's log: fstui powercut verify DIR < acks.log")
     data = sys.stdin.buffer.read()
     declared = CutDeclaration(cut["storage_was_cut"], cut["unmountable"] or cut["unmountable_old"], cut["kind"])
     return asyncio.run(_verify((directory, data, declared), format_, output, fail_on))
@@ -203,7 +203,7 @@ async def _verify(
 
     async def work() -> int:
         verified = await power_cut.verify(session, *cut)
-        interruption.release()  # a child saves the run completely or not at all
+        interruption.release()  # a signal may end fstui now, because a child saves the run completely or not at all
         if verified.saved_to is not None:
             say("This cut was verified before and its records were removed. This is the saved run.")
         saved_to, save_error = await power_cut.save(session, verified)
@@ -214,7 +214,7 @@ async def _verify(
             return FAIL_ON
         return FAILED if save_error else 0
 
-    return await interruption.ending(work(), "fstui: stopped. Nothing was saved or changed: verify again.")
+    return await interruption.run_until_signal(work(), "fstui: stopped. Nothing was saved or changed: verify again.")
 
 
 class _WitnessDisplay:
@@ -239,7 +239,7 @@ class _WitnessDisplay:
                 self._witness.close()
             except LogNotWritten as error:
                 trouble = trouble or str(error)
-        return self._concluded(trouble, interrupted)
+        return self._print_conclusion(trouble, interrupted)
 
     def _show(self, view: WitnessState) -> None:
         self._introduce()
@@ -255,9 +255,9 @@ class _WitnessDisplay:
         self._introduced = True
         say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
         if self._witness.is_on_same_host:
-            say("! the writer runs on this host, so this log loses its power, too. Run the witness on another host.")
+            say("! the writer runs on this host, so the power cut also ends the witness. Run it on another host.")
 
-    def _concluded(self, trouble: str, interrupted: bool) -> int:
+    def _print_conclusion(self, trouble: str, interrupted: bool) -> int:
         if self._redraws:
             print(file=sys.stderr)
         self._introduce()
@@ -271,12 +271,12 @@ class _WitnessDisplay:
             say(f"fstui: nothing was acknowledged{more}")
             return INTERRUPTED if interrupted else FAILED
         if log.has_failed:
-            say(f"The writer's storage {log.end_reason}. {saved}.")
-            say(f"Did it lose its power? fstui powercut verify DIR --storage-was-cut < {path}")
+            say(f"The writer {log.end_reason}. {saved}.")
+            say(f"Did its storage lose power? fstui powercut verify DIR --storage-was-cut < {path}")
         elif log.end_reason is not None:
             say(f"The writer ended by itself: {log.end_reason}. The power was not cut while it wrote; {saved}.")
         elif interrupted:
-            say(f"Stopped by you, {seconds(view.since_line_s)} after the last sign of life. {saved}.")
+            say(f"Stopped by you, {seconds(view.since_line_s)} after the last message from the writer. {saved}.")
         else:
             say(f"The connection broke before the writer ended: its power or the network failed. {saved}.")
         if log.end_reason is None:
@@ -290,7 +290,7 @@ def _line(view: WitnessState) -> str:
     state = ""
     if view.since_line_s >= SILENCE_TIMEOUT_S:
         silent = seconds(view.since_line_s)
-        state = f" · ! no sign of life for {silent}: power or network failed (Ctrl-C ends; the log is safe)"
+        state = f" · ! no message for {silent}: power or network failed (Ctrl-C ends; the log is safe)"
     elif view.since_ack_s >= SILENCE_TIMEOUT_S:
         state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
     last = f"last: writer {view.newest_ack.writer}, record {count(view.newest_ack.sequence)}"

@@ -95,7 +95,7 @@ async def _watch(
             await print_report(built, format_, output)
         return (interruption.exit_code or 0) if seconds is not None else 0
 
-    return await interruption.ending(work())
+    return await interruption.run_until_signal(work())
 
 
 async def _follow(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:

@@ -23,7 +23,7 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
 
     @classmethod
     def from_words(cls, medium: str | None, write_cache: str | None) -> Declaration:
-        """Return the declaration for the words of the user. Raises Refused for an unknown word."""
+        """Parse the values of --medium and --write-cache. Raises Refused for an unknown value."""
         return cls(medium=_checked(medium, MEDIA, "medium"), write_cache=_checked(write_cache, CACHES, "write cache"))
 
     def __bool__(self) -> bool:

@@ -16,7 +16,7 @@ OpenFlag = Literal["direct", "dsync", "sync"]
 
 
 class Amounts(NamedTuple):
-    """The most bytes that a step needs."""
+    """The maximum number of bytes that a step needs."""
 
     written: int
     held: int
@@ -26,7 +26,7 @@ class Amounts(NamedTuple):
 
 
 class CommitSettings(NamedTuple):
-    """A step's operations as commits of a database, and how durable the settings of the database make them."""
+    """The database that commits in a step, and its settings that decide whether a commit is durable."""
 
     database: str
     """``MariaDB 10.11.19``, ``SQLite 3.40.1``."""
@@ -49,12 +49,12 @@ class CommitSettings(NamedTuple):
 
 
 class Pause(NamedTuple):
-    """A time in which a program completed nothing, although it usually completes ten or more operations."""
+    """An interval in which a program completed nothing. It usually completes ten or more operations in such a time."""
 
     start_s: float
     end_s: float
     is_ongoing: bool
-    """The program had still completed nothing in its last report."""
+    """Whether the pause lasted until the last report of the program."""
 
 
 class Figures:
@@ -162,12 +162,12 @@ class Settings:
 
     @property
     def bytes_per_s(self) -> int:
-        """Written per second, if the step runs until it is stopped."""
+        """Bytes written per second, if the step runs until it is stopped."""
         return 0
 
     @property
     def prefill_bytes(self) -> int:
-        """Written before the measurement starts, under the rate limit of the run."""
+        """Bytes written before the measurement starts, under the rate limit of the run."""
         return 0
 
     def limited_to(self, bytes_per_s: int) -> Settings | None:
@@ -182,7 +182,7 @@ class Settings:
         return False
 
     def mistakes(self) -> Iterator[str]:
-        """Yield a sentence for each combination that cannot run."""
+        """Yield a sentence for each combination of settings that is not possible."""
         return iter(())
 
     def amounts(self) -> Amounts:

@@ -96,7 +96,7 @@ class Step(Base, frozen=True, kw_only=True):
     status: StepStatus = "finished"
     error: Failure | None = None
     changed: tuple[str, ...] = ()
-    """One line for each setting of the stack that had changed since the run began, when the step began or ended."""
+    """One line for each setting that changed between the start of the run and the start or the end of the step."""
     reason: str | None = None
     """Why it was skipped, or why it ran shorter or longer than planned."""
     ops: Count = 0

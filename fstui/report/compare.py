@@ -29,7 +29,7 @@ _HOUR_S = 3600
 
 
 def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
-    """``per_hour``: the prices of runs by their ids."""
+    """Return the report of a comparison. ``per_hour``: the price per hour of each run, by run id."""
     comparison = Comparison(runs)
     sides = tuple(map(_side, comparison.sides))
     steps = tuple(step for name in comparison.step_names for step in _steps(comparison, name))
@@ -72,7 +72,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 
 
 def _facts(comparison: Comparison) -> dict[str, list[str]]:
-    """Return a value for each side, by the name of the fact. Settings that are equal are left out."""
+    """Return, for each fact, its value on each side. Settings that are equal are left out."""
     facts = {title: [value(side) for side in comparison.sides] for title, value in _FACTS.items()}
     chosen = [side.run.scenario.settings if side.run.scenario else {} for side in comparison.sides]
     for key in dict.fromkeys(key for settings in chosen for key in settings):
@@ -87,23 +87,23 @@ def _equal(values: Sequence[str]) -> bool:
 
 
 def _step(comparison: Comparison, name: str) -> Section:
-    medians = {side.letter: median for side in comparison.sides if (median := side.step(name))}
+    middle_rounds = {side.letter: middle for side in comparison.sides if (middle := side.step(name))}
     latencies = tuple(_latencies(comparison, name))
-    if any(figures.figures_text(median.step) for median in medians.values()):
-        words = tuple((letter, figures.figures_text(median.step) or NONE) for letter, median in medians.items())
+    if any(figures.figures_text(middle.step) for middle in middle_rounds.values()):
+        words = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
         return Section(name, ("", "RESULT"), words, figures=latencies)
     ranking = comparison.ranking(name)
     ranks = {rank.side.letter: rank for rank in ranking}
     rows: list[tuple[Cell | str, ...]] = []
-    for letter, median in medians.items():
-        counts = comparison.counts(median.run)
-        _, per_s, p50, p99, *_ = figures.step_cells(median.step, counts)  # with the median rate of all rounds
-        per_sync = figures.step_cells(median.measured, counts)[5]  # as it was measured in the middle round
+    for letter, middle in middle_rounds.items():
+        counts = comparison.counts(middle.run)
+        _, per_s, p50, p99, *_ = figures.step_cells(middle.step, counts)  # with the median rate of all rounds
+        per_sync = figures.step_cells(middle.measured, counts)[5]  # as it was measured in the middle round
         rank = ranks.get(letter)
-        share = median.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
+        share = middle.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
         drawn = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
-        times = rank.words if rank else NONE
-        rows.append((letter, right(per_s), drawn, *map(right, (times, p50, p99, per_sync))))
+        ratio_text = rank.words if rank else NONE
+        rows.append((letter, right(per_s), drawn, *map(right, (ratio_text, p50, p99, per_sync))))
     return Section(name, STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
@@ -166,8 +166,8 @@ def _io_path(side: Side) -> Section:
 
 def _latencies(comparison: Comparison, name: str) -> Iterator[tuple[str, str]]:
     for side in comparison.sides:
-        median = side.step(name)
-        if median and median.step.settings.uniform and (drawn := latency_map.svg(median.run, median.step)):
+        middle = side.step(name)
+        if middle and middle.step.settings.uniform and (drawn := latency_map.svg(middle.run, middle.step)):
             yield f"{side.letter}: {name}", drawn
 
 

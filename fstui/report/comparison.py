@@ -3,9 +3,9 @@
 A side is a run, or the interleaved rounds of a run. The rate of a side in a step is the median of its rounds. The
 other figures come from the middle round (the slower of two).
 
-The interval of a ratio is the range of the ratios of rounds with the same number. With n such pairs, the interval
-misses the true median 1 time in 2^(n-1), for any distribution: with 5 pairs, 1 time in 16 (David and Nagaraja,
-Order Statistics, 2003, 7.1).
+Rounds with the same number form a pair. The interval of a ratio is the range of the ratios of all pairs. With n pairs,
+it misses the true median 1 time in 2^(n-1), for any distribution: with 5 pairs, 1 time in 16 (David and Nagaraja, Order
+Statistics, 2003, 7.1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_SIDES = len(ascii_uppercase)
 NOT_DURABLE_WORDS = "not durable"
 _PARTS = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
-"""Two runs whose rates differ by less than this factor have the same rates."""
+"""Rates that differ by less than this factor count as equal."""
 _MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
 """Larger ratios are shown without decimals, smaller ones with two significant digits."""
 
@@ -40,7 +40,7 @@ _MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
 class StepRound(NamedTuple):
     run: Run
     step: Step
-    """The step with the median rate of all rounds."""
+    """A copy of the step, with the median rate of all rounds in place of its own rate."""
 
     @property
     def measured(self) -> Step:
@@ -101,7 +101,7 @@ class Side(NamedTuple):
 
 
 class Ratio(msgspec.Struct, frozen=True):
-    """How many times as fast, with the interval of several rounds or steps."""
+    """The ratio of two rates, with its interval if there are several rounds or steps."""
 
     factor: float = msgspec.field(name="times")
     low: float | None = None
@@ -180,7 +180,7 @@ class Comparison:
             )
             return Trust("In rounds that did not alternate, ", note)
         rounds = min(interval.rounds for interval in intervals)
-        chance = f"By chance alone, such an interval excludes 1 at most 1 time in {2 ** (rounds - 1)}."
+        chance = f"If both were equally fast, at most 1 interval in {2 ** (rounds - 1)} would be on one side of 1."
         return Trust("", f"(low–high): the ratios of {rounds} rounds. {chance}")
 
     def _lead(self, name: str) -> Ratio | None:

@@ -92,7 +92,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     flush_us: float = 0.0
     """Additional time for a flush."""
     fails_write: int = 0
-    """The number of the program's write that fails with an I/O error; 0: none. Only buffered writes on ext4 fail."""
+    """Which write of the program fails with an I/O error (1: the first; 0: none). Only buffered writes on ext4 fail."""
     platter: PlatterParameters | None = None
     nand: NandParameters | None = None
     persistent: PersistentParameters | None = None
@@ -135,7 +135,7 @@ class HostParameters(ParameterTable, frozen=True, kw_only=True):
     submit_us: float = 6.0
     complete_us: float = 6.0
     wake_us: float = 12.0
-    """The time to wake up another thread, of the journal or a pool."""
+    """The time to wake up another thread, such as a journal or pool thread."""
     retries_sync: bool = False
     """Whether the program repeats a failed sync and accepts the second result. If not, the error ends the program."""
     program_us: float = 1.0
@@ -175,7 +175,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
-        msgspec.convert(document, Simulated)  # before the changes, so that an error must be in the file
+        msgspec.convert(document, Simulated)  # before the changes are applied, so that an error must be in the file
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:

@@ -1,8 +1,8 @@
 """Calculate how many of a filesystem's flushes and bytes arrived below it, from the counters of the layers.
 
-What a layer without counters received follows from its members, the layers directly below it. If each member receives
-everything, the layer received a number in the range of their counts. If the members share the requests, the layer
-received the sum.
+The count of a layer without counters is calculated from those of its members, the layers directly below it. If each
+member receives everything, the count is in the range of the members' counts. If the members share the requests, the
+count is their sum.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ bytes written."""
 TraceCount = Callable[[Node], float | None]
 """Returns the flushes and FUA writes that the kernel's trace shows at a layer; None for a layer without a trace."""
 UNKNOWN = Range(inf, 0)
-"""An impossible range, so no rule concludes anything from it: a rule reports missing flushes only if ``low`` is below
-its limit, and arrived flushes only if ``high`` is above it. The minimum and the maximum over members ignore it."""
+"""No count is known. A rule reports missing flushes if ``low`` is below its limit, and arrived flushes if ``high`` is
+above it; here neither is true. The minimum and the maximum over members ignore this range."""
 MIN_SHARE = 0.1
 """A member with less than this share of the busiest member's bytes was idle in the step."""
 
@@ -56,7 +56,7 @@ class Composition:
         self._edges: dict[str, tuple[Edge, ...]] = {}
 
     def arrived_range(self, quantity: Quantity) -> Range:
-        """Return the lowest and the highest count among the members. The counts include requests of other processes."""
+        """Return the range of the number of requests that arrived, including requests of other processes."""
         paths = Counter(end.id for end in self._path_ends(self._filesystem, quantity))
         return self._arrived_range(self._filesystem, quantity, paths, {})
 
@@ -129,7 +129,7 @@ class Composition:
             own = self._own_count(node, quantity)
             if own is None:
                 cache[node.id] = self._range_of_members(node, quantity, paths, cache)
-            else:  # a device on several paths counts what arrives by each of them
+            else:  # a device on several paths counts the requests of all these paths together
                 cache[node.id] = _divided(own, max(1, paths[node.id]))
         return cache[node.id]
 

@@ -13,8 +13,8 @@ from fstui.model.storage import Reading
 from fstui.storage.layers import kind
 
 LIMIT_FACTOR = 4
-"""Flushes and journal writes count against a limit too, so it can be the cause at up to this many times the measured
-rate. A limit lower than the measured rate by this factor must belong to another disk."""
+"""A limit is a reason from a quarter of the measured rate to four times the rate. It may be higher than the rate,
+because flushes and journal writes also count. A limit below a quarter belongs to another disk."""
 BUSY_SHARE = 0.2
 """A device is a reason if it was busy for at least this share of the time in which fstui was idle."""
 MIN_OTHERS_PER_SYNC = 0.1

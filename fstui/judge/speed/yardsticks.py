@@ -24,12 +24,12 @@ ETCD_MIN_PER_S = 50
 """Even etcd, which writes little, requires this many commits per second."""
 MIN_EARLIER_RUNS = 3
 MAX_BLOCK_BYTES = 65536
-"""Published blocks have 512 bytes to 16 KiB. With much larger blocks, the transfer takes longer than the sync."""
+"""Published rates are for blocks of 512 bytes to 16 KiB. A much larger block takes longer to transfer than to sync."""
 MAX_REVOLUTIONS = 10
 """A durable write waits for a few revolutions and seeks: its data and a journal record, each with a flush."""
 MIN_SYNCS_OF_LONG_STEP, LONG_STEP_S = 5, 0.5
-"""A step of this length has a rate even with few syncs, as on a disk that does 10 per second. A shorter step does not,
-because the cause of its slowness may be over by now."""
+"""A step of at least this length has a rate even with few syncs, as on a disk that does 10 per second. A shorter step
+needs more syncs, because a brief disturbance may have slowed it down."""
 CPU_LOSS_FACTOR = 4
 """Kernel threads wait for a CPU, too. The writer and the threads together lose up to this many times the time that the
 writer alone waits."""
@@ -100,7 +100,7 @@ class Yardstick(NamedTuple):
 
 
 def rated_steps(case: Case) -> Iterable[WriteStep]:
-    """Return the steps with a rate of the storage: one writer, with one sync method."""
+    """Return the steps whose rate depends only on the storage: those with one writer and one sync method."""
     return filter(_is_rated, case.steps.measured)
 
 

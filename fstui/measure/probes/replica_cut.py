@@ -2,8 +2,8 @@
 
 The witness is sysbench: it prints ``ack CLIENT NUMBER`` for each acknowledged commit, and it outlives both servers. A
 power cut is SIGKILL and, immediately after it, the shutdown of the server's filesystem, so no commit is acknowledged
-after the cut. Settings: the settings of the step and of ``fstui.databases.replicas.settings_of``, and ``directory`` and
-its ``identity`` (the run's directory, which the probe enters).
+after the cut. Settings: those of the step, those that ``fstui.databases.replicas.settings_of`` returns,
+``directory`` (the run's directory, where the probe works), and ``identity`` (of that directory).
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ START_TIMEOUT_S = 180.0
 """Time limit for a start of a server. It is long, because a slow disk does only ten syncs per second."""
 QUERY_TIMEOUT_S = 60.0
 SOCKET = "socket"
-TEMPLATE_STEPS = 5
+PREPARATION_STEPS = 5
 
 
 class ReplicaServer:
     def __init__(self, settings: dict[str, Any], role: str, mount_point: str, check: Callable[[], None]) -> None:
-        """``check`` raises SystemExit if the engine hung up."""
+        """``check`` raises SystemExit if fstui closed the pipe."""
         self.settings = settings
         self.role = role
         self.mount_point = mount_point
@@ -130,9 +130,9 @@ class ServerPair:
         self.done_steps = 0
 
     def check(self) -> None:
-        """Report progress before ``ready``. Raises SystemExit if the engine hung up or sent ``stop``."""
+        """Report progress before ``ready``. Raises SystemExit if fstui closed the pipe or sent ``stop``."""
         if self.commands is None:
-            send("preparing", done=self.done_steps, total=TEMPLATE_STEPS)
+            send("preparing", done=self.done_steps, total=PREPARATION_STEPS)
             exit_if_stopped()
         else:
             self.commands.poll()
@@ -181,7 +181,7 @@ class ServerPair:
         self.count_step()
 
     def cut(self) -> None:
-        """End the primary, or both servers, in the middle of acknowledged commits."""
+        """End the primary, or both servers, while clients are committing."""
         cut = self.settings["cut"]
         cut_servers = self.servers if cut == "power cut of both" else (self.primary,)
         for server in cut_servers:
@@ -203,7 +203,7 @@ class ServerPair:
         """
         if self.replica.is_running:
             self.replica.query(self.settings["stop_receiving"])
-            self.replica.wait_for(self.settings["has_applied_all"], "had not applied what it has received")
+            self.replica.wait_for(self.settings["has_applied_all"], "did not apply all transactions")
         else:
             self.replica.start(is_restart=True)
         self.primary.start(is_restart=True)

@@ -41,14 +41,14 @@ def table_bytes(settings: dict[str, Any]) -> int:
 
 
 def check_space() -> None:
-    """Raise Trouble if the disk is full, because MariaDB would wait for space; SystemExit if the engine hung up."""
+    """Raise Trouble if the disk is full: MariaDB would wait for space. Raise SystemExit if fstui closed the pipe."""
     exit_if_stopped()
     if is_full():
         raise Trouble(DISK_FULL)
 
 
 def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
-    """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if the engine hung up."""
+    """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if fstui closed the pipe."""
     if status := program.finish(check=check):
         raise Trouble(find_error(program.text, status))
 

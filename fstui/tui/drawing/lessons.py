@@ -257,7 +257,7 @@ def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: 
 
 
 def heat_maps(started: Mapping[str, Progress], width: int, height: int, *, frame: bool) -> list[Text]:
-    """Draw the latencies of the newest steps side by side, as many as there is room for, with one axis."""
+    """Draw the latencies of the newest steps side by side, as many as fit, with a shared axis."""
     views = [
         (f"{label}: {step.name}", _view(step))
         for label, progress in started.items()
@@ -326,7 +326,7 @@ def _step(name: str, index: int, progress: Progress | None, highest: float, *, n
 
 
 def _style(progress: Progress | None) -> str:
-    """Return the colour of the verdict; before there is one, and if it is cannot-tell, the colour of areas."""
+    """Return the colour of the verdict, or the colour of areas if there is no verdict yet or it is cannot-tell."""
     run = progress.run if progress else None
     return verdict_style(run.verdict)[1].removeprefix("bold ") if run and run.verdict != "cannot-tell" else AREA
 

@@ -33,8 +33,8 @@ from fstui.tui.widgets.table import TableContent, row_cells
 _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
 _MAX_PROSE_WIDTH = 120
 _BARS = ("DURATION", "BYTES")
-_MUCH = 10
-"""A run that uses more than a tenth of the free space has its bar and its amount in the colour of doubt."""
+_FREE_SPACE_DIVISOR = 10
+"""A run that uses more than a tenth of the free space has its bar and its amount in the warning colour."""
 _SECONDS, _BYTES = LogScale(1, 3600), LogScale(1 << 20, 1 << 40)
 SCENARIOS = (
     Column("SCENARIO", 14),
@@ -76,7 +76,7 @@ def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: 
             values |= {"WRITES": write_volume_text(plan)}
             values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
-            if _is_much(plan, free_bytes):
+            if _uses_much_space(plan, free_bytes):
                 styles["BYTES"] = DOUBT
         rows[str(index)] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
@@ -121,7 +121,7 @@ def notes(
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
             lines += paragraph(f"{count} skipped: {reason}", room, " – ")
         amount, free_bytes = _amount(offer.plan, target), target.space.free_bytes if target.space else None
-        if isinstance(offer.plan, Plan) and _is_much(offer.plan, free_bytes):
+        if isinstance(offer.plan, Plan) and _uses_much_space(offer.plan, free_bytes):
             lines += paragraph(f"{amount} Its files use more than a tenth of the free space.", room, " ! ", DOUBT)
         else:
             lines += paragraph(amount, room)
@@ -162,8 +162,8 @@ def extent(offer: Offer, chosen: Choices) -> str:
     return f"{product}{counted(len(steps), 'step')}{duration}"
 
 
-def _is_much(plan: Plan, free_bytes: int | None) -> bool:
-    return free_bytes is not None and plan.room_bytes * _MUCH > free_bytes
+def _uses_much_space(plan: Plan, free_bytes: int | None) -> bool:
+    return free_bytes is not None and plan.room_bytes * _FREE_SPACE_DIVISOR > free_bytes
 
 
 def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
@@ -178,7 +178,7 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     amount = each_second or f"at most {size(plan.max_bytes)}"
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
-    is_large = target.space is not None and plan.max_bytes * _MUCH > target.space.free_bytes
+    is_large = target.space is not None and plan.max_bytes * _FREE_SPACE_DIVISOR > target.space.free_bytes
     room = f", using at most {size(plan.room_bytes)} at any time" if is_large else ""
     return f"Writes {amount} into {directory}/.fstui-…{room}, then removes it.{server}"
 

@@ -1,4 +1,4 @@
-"""Draw what the commands print: a report with its sections, and what a result has besides findings and steps."""
+"""Draw a report with its sections, and the details of a result that are neither findings nor steps."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def term_lines(names: Iterable[str], width: int) -> list[Text]:
 
 
 def details(run: Run, earlier: Run | None = None) -> list[Detail]:
-    """Return what a result has besides findings and steps. ``earlier``: the run that this run repeats."""
+    """Return the details that are neither findings nor steps. ``earlier``: the run that this run repeats."""
     extras = []
     if earlier:
         changes = comparison.changes_section(earlier, run)

@@ -82,7 +82,7 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
 
 
 def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
-    """Return the columns that fit. The curve, if there is one, takes the room that is left, instead of the names."""
+    """Return the columns that fit. The remaining width goes to the curve if there is one, otherwise to the names."""
     if width >= columns[1].from_width:
         longest = max(map(cell_len, names), default=0)
         columns = (replace(columns[0], width=max(longest, 20)), replace(columns[1], width=0), *columns[2:])
@@ -90,7 +90,7 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
 
 
 def map_rule(progress: Progress, pause: str, width: int) -> Text:
-    """Say which step the map shows, what its signs mean, how far the step is, and what is done before the next step."""
+    """Draw the heading of the map: the step, its progress, the legend, and what is done before the next step."""
     index = progress.map_step
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
@@ -101,7 +101,7 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
     planned = progress.plan.steps[index]
     sign = " · p95 of each second" if planned.settings.reports_own_figures else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
-    # What changes often is on the left, because Textual sends a line again up to its last changed cell.
+    # The parts that change often are on the left, because Textual sends a line again up to its last changed cell.
     words = f"{planned.name} · {_elapsed(progress, index)}{sign}{limit}"
     return rule(width, words, pause or preparing, latency.LEGEND)
 
@@ -119,7 +119,7 @@ def _preparing(progress: Progress) -> str:
 
 
 def requested_and_counted(progress: Progress, width: int, height: int) -> list[Text]:
-    """Draw what fstui requested, what each layer counted (a row each), and what others wrote before the run."""
+    """Draw what fstui requested, what each layer counted, and what other processes wrote before the run."""
     columns = fit_columns(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
     if step is None and progress.current is None and progress.done:
@@ -196,15 +196,15 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return []
-    did = []
+    activity = []
     for device in figures.lowest(idle.counters, progress.target):
         numbers = (("writes", device.writes), ("flushes", device.flushes))
         rates = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in numbers if number]
         if rates:
-            did.append(f"{device.device} {', '.join(rates)}")
-    if not did:
+            activity.append(f"{device.device} {', '.join(rates)}")
+    if not activity:
         return []
-    parts = filter(None, [figures.names_of(idle.writers), *did])
+    parts = filter(None, [figures.names_of(idle.writers), *activity])
     return paragraph(f"writers before the run: {'; '.join(parts)}", width, style=FAINT)
 
 

@@ -32,14 +32,12 @@ from fstui.tui.widgets.table import DrawnTable, TableContent
 DRAW_S = 0.25
 MIN_MAP_LINES, MAX_MAP_LINES, OTHER_LINES = 6, 16, 6
 
-_PROMPTS = {
+_STAGE_PROMPTS = {
     "predict": "What do you expect? Press a digit, then Enter.",
     "run": "Running …",
     "question": "Your answer? Press a digit.",
 }
-"""For each stage, while something is missing."""
-_NEXT = {"predict": "start", "run": "compare", "question": "end"}
-"""What Enter does at the end of a stage, if it does not only continue."""
+_ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
 
 class LessonsScreen(BaseScreen):
@@ -204,7 +202,7 @@ class LessonScreen(BaseScreen):
             self.predicted = number
         elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
             self.answered = number
-            self._saver = self.app.run_worker(self.save(), group="note")  # continues if the screen is left at once
+            self._saver = self.app.run_worker(self.save(), group="note")  # continues if the user leaves the screen
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
@@ -212,7 +210,7 @@ class LessonScreen(BaseScreen):
         waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
         for command in super().footer_commands():
             if command.id == "lesson.next" and not self._requirement:
-                yield replace(command, label=_NEXT.get(self.stage, command.label))
+                yield replace(command, label=_ENTER_LABELS.get(self.stage, command.label))
             elif command.id != "lesson.next" and (waits or command.id != "lesson.answer"):
                 yield command
 
@@ -356,4 +354,4 @@ class LessonScreen(BaseScreen):
         if self._plug_label is not None:
             yield f"{self._plug_label}: press p to pull the plug."
         elif self._requirement:
-            yield _PROMPTS[self.stage]
+            yield _STAGE_PROMPTS[self.stage]

@@ -1,4 +1,4 @@
-"""Widgets that draw lines of text and send only what changed to the terminal, because every cell costs bytes."""
+"""Widgets that draw lines of text and send only changed cells to the terminal, because every cell costs bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class DrawnText(Widget):
         return self._strips
 
     def redraw(self) -> None:
-        """Refresh the changed cells. Do nothing behind another screen, because Textual would repaint the terminal."""
+        """Refresh the changed cells. Do nothing behind another screen, where Textual would repaint the terminal."""
         width, height = self.size
         if not width or not height or not self.screen.is_active:
             return
@@ -122,13 +122,13 @@ class DrawnLines(DrawnText):
         frame: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """``lines`` returns the full height, if that is known without drawing. ``frame``: draw one on a wide screen."""
+        """``lines`` returns the full height, if known without drawing. ``frame``: draw a frame on a wide screen."""
         super().__init__(draw, id=id)
         self._full_height = lines
         self._frame = frame
         self._offset = 0
         self._height_drawn = 0
-        self._marks: list[list[tuple[Span, dict[str, Any]]]] = []
+        self._clickable_spans: list[list[tuple[Span, dict[str, Any]]]] = []
         self._has_rows = False
 
     def redraw(self) -> None:
@@ -148,9 +148,9 @@ class DrawnLines(DrawnText):
         if hidden > 0:
             visible[-1] = Text(f"   … {hidden + 1} more (PgDn)", style=FAINT, end="")
         visible = framed(visible, width, max(height, 2))[:height] if frame else visible
-        self._marks = [list(_marks(text)) for text in visible]
-        self._has_rows = any(ROW in mark for marks in self._marks for _, mark in marks)
-        return [_without_marks(text) for text in visible]
+        self._clickable_spans = [list(_clickable_spans(text)) for text in visible]
+        self._has_rows = any(ROW in meta for spans in self._clickable_spans for _, meta in spans)
+        return [_without_clickable_spans(text) for text in visible]
 
     @property
     def allow_select(self) -> bool:
@@ -171,11 +171,11 @@ class DrawnLines(DrawnText):
 
     def action_of(self, event: Click) -> str:
         """Return the action of the clicked row, footer key or column heading; an empty string for anything else."""
-        for span, mark in self._marks[event.y] if event.y < len(self._marks) else ():
-            if (row := mark.get(ROW)) is not None:
+        for span, meta in self._clickable_spans[event.y] if event.y < len(self._clickable_spans) else ():
+            if (row := meta.get(ROW)) is not None:
                 return f"choose_row('{self.id}', {row})" if event.chain == 1 else "open_row"
             if span.start <= event.x < span.end:
-                return str(mark[ACTION])
+                return str(meta[ACTION])
         return ""
 
     async def on_mouse_scroll_down(self) -> None:
@@ -209,7 +209,7 @@ class Slices(DrawnText):
     """Lines in narrow pieces side by side, for a map in which few columns change.
 
     The compositor sends lines from the left edge of a widget, so narrow widgets reduce what is sent. For a map of 56
-    columns that grows by one column, whole lines would be six times as many bytes.
+    columns that grows by one column, sending whole lines would take six times as many bytes.
     """
 
     DEFAULT_CSS = """
@@ -250,14 +250,14 @@ class Piece(Widget):
         return strip.crop(self._left_edge, self._left_edge + width) if strip else Strip.blank(width, self.rich_style)
 
 
-def _marks(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
+def _clickable_spans(text: Text) -> Iterator[tuple[Span, dict[str, Any]]]:
     return ((span, span.style.meta) for span in text.spans if isinstance(span.style, Style) and span.style.meta)
 
 
-def _without_marks(text: Text) -> Text:
-    """Remove the marks from the text, because each mark would split it into more segments to send."""
-    marks = [span for span, _ in _marks(text)]
-    text.spans = [span for span in text.spans if span not in marks] if marks else text.spans
+def _without_clickable_spans(text: Text) -> Text:
+    """Remove the spans that react to a click, because each would split the text into more segments to send."""
+    clickable = [span for span, _ in _clickable_spans(text)]
+    text.spans = [span for span in text.spans if span not in clickable] if clickable else text.spans
     return text
 
 

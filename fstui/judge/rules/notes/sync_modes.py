@@ -1,4 +1,4 @@
-"""Ways of writing that sync every write, or none."""
+"""Notes about a filesystem mounted with sync, and about O_DIRECT without a sync."""
 
 from __future__ import annotations
 

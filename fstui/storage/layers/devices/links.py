@@ -1,6 +1,6 @@
 """Find how a disk is attached: the link with its properties and its rate, and a bridge in between.
 
-Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the most that this rate can carry;
+Readings: ``link_rate`` ("6.0 Gbps", "8.0 GT/s × 4"); ``payload_mb_s``, the maximum payload at this rate;
 ``usb_bridge``; ``controller``, the driver of a SCSI host.
 
 The payload accounts for the line code only, not for protocol overhead, so no correct measurement exceeds it. Line
@@ -19,18 +19,18 @@ from fstui.storage.tree import Tree
 
 
 class Link(Base, frozen=True, kw_only=True):
-    """Properties of all disks on such a link. The defaults are for an unknown link."""
+    """Properties of all disks on one kind of link. The defaults are for an unknown link."""
 
     name: str
     virtual: bool = False
     """A hypervisor or this kernel provides the disk, so its rotational flag means nothing."""
     writes_through: bool = False
-    """The hypervisor may write each write through to its own disk, with or without FUA. So a FUA write may be durable
-    although it is as fast as any other."""
+    """The hypervisor may make every write durable, not only FUA writes. So a FUA write may be durable although it is as
+    fast as a plain write."""
     hides_drive: bool = False
     """A bridge handles commands in place of the drive."""
     direct: bool = False
-    """Nothing with a cache of its own is in between, so a measured time is that of the drive."""
+    """No other cache is between the host and the drive, so a measured time is that of the drive."""
     drives_report_form: bool = False
     """Every drive on such a link reports its form factor (SCSI VPD page B1). A device that reports none may be an
     array, which has a cache of its own."""

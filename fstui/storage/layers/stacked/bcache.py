@@ -27,8 +27,8 @@ from fstui.storage.layers.kinds import LayerKind, SkippedSync
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
 
 _BYPASS = "writes_past"
-"""A reading of a dm-writecache that caches no new blocks (cleaner) or only metadata. Other writes, and every flush, go
-directly to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
+"""A reading of a dm-writecache that caches no new blocks (cleaner) or only metadata. All writes that it does
+not cache, and all flushes, go to the slow device (drivers/md/dm-writecache.c: writecache_map_write, num_flush_bios)."""
 _BYPASSED = Forwarded("each", "sometimes", "shared")
 """The slow device of such a dm-writecache: every flush and a part of the writes."""
 
@@ -41,31 +41,31 @@ class CacheKind(LayerKind, frozen=True, kw_only=True):
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
         """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
-        unawaited_role = self._unawaited_role(node)
+        unneeded_role = self._unneeded_role(node)
         below = super().waits_for(node, below, filesystem) or ()
-        awaited = tuple(child for child in below if node.below_roles.get(child.id) != unawaited_role)
+        awaited = tuple(child for child in below if node.below_roles.get(child.id) != unneeded_role)
         # if no layer below has the role, the roles are unknown
-        return awaited if unawaited_role and len(awaited) < len(below) else None
+        return awaited if unneeded_role and len(awaited) < len(below) else None
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member, by its role and the mode of the cache."""
-        unawaited_role = self._unawaited_role(node)
+        unneeded_role = self._unneeded_role(node)
         if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
-            # no flush is expected at a cleaner's cache, because it may be empty already, which only its status shows
+            # a cleaner's cache may be empty already, and only its status shows that: no flush is expected there
             fast = COPY_LIST if bypass == "cleaner" else LATER_WRITES
             return by_role(member.role, fast if member.role == "cache" else _BYPASSED)
-        if (unawaited_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
+        if (unneeded_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
             return COPY_LIST
-        if unawaited_role is None or member.role not in ("cache", "origin"):
+        if unneeded_role is None or member.role not in ("cache", "origin"):
             return by_role(member.role, SOMETIMES)
         if self.always_writeback:
             return LATER_WRITES if member.role == "origin" else FAST_DEVICE
-        if unawaited_role == "origin":
+        if unneeded_role == "origin":
             return PART
         return ALL if member.role == "origin" else COPY
 
-    def _unawaited_role(self, node: Node) -> str | None:
-        """Return the role of the device that no sync waits for, because it is written later; None if unknown."""
+    def _unneeded_role(self, node: Node) -> str | None:
+        """Return the role of the device that no sync waits for; None if unknown."""
         if self.always_writeback:
             return "origin" if node.reading(_BYPASS) is None else None
         mode = node.value("cache_mode")
@@ -107,7 +107,7 @@ class Bcache(CacheKind, frozen=True, kw_only=True):
         Then no flush commits the journal of the cache, and the next start discards the content of the cache
         (drivers/md/bcache/journal.c: bch_journal; super.c: run_cache_set). 300 syncs caused no flush (Linux 6.12).
         """
-        if (reading := off_reading(node, _SYNCHRONOUS)) is None or self._unawaited_role(node) != "origin":
+        if (reading := off_reading(node, _SYNCHRONOUS)) is None or self._unneeded_role(node) != "origin":
             return None
         return SkippedSync(
             reading=reading,

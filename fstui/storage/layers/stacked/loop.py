@@ -110,14 +110,14 @@ class LoopReader(DeviceReader):
         return (layer.id,), (layer,)
 
     def _deleted_in_name(self, name: str, file: str) -> Reading | None:
-        """Return a reading if " (deleted)" is part of the file's own name, so that the loop's file is at that path."""
+        """Return a reading if " (deleted)" is part of the file's own name, so that the backing file is at that path."""
         identity, backing = self._identities.get(name), self._file_at(file)
         if not file.endswith(_DELETED) or identity is None or backing is None or backing.identity != identity:
             return None
         return Reading(what="named", value=file, path=claims.command_line(stat_command(file)))
 
     def _device_behind_node(self, name: str, file: str) -> str | None:
-        """Return the block device that backs the loop device, if the loop's path leads to a device node.
+        """Return the block device that backs the loop device, if the path of its backing file leads to a device node.
 
         In a container, the node may be outside /dev, or may have another name than the kernel's.
         """
