@@ -79,7 +79,7 @@ class Headless:
         self.run: Run | None = None
 
     async def go(self) -> int:
-        """Return the exit status. Raises Refused before anything is written."""
+        """Run the scenario, print the result and return the exit status. Raises Refused before anything is written."""
         return await self.interruption.run_until_signal(
             self._go(), "fstui: stopped before the run started; nothing was written"
         )
@@ -135,7 +135,7 @@ class Headless:
             )
 
     async def _check(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices and reasons against the run; nothing if there is nothing to confirm."""
+        """Return the activity of the devices and reasons not to run there; (None, ()) if no confirmation is needed."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)

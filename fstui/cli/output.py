@@ -39,7 +39,7 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
     try:
         sys.stdout.flush()
         data = bytearray(document if isinstance(document, bytes) else _encoded(document, sys.stdout.encoding))
-        # not through sys.stdout: with PYTHONUNBUFFERED, its write drops what a full pipe does not take
+        # not through sys.stdout: with PYTHONUNBUFFERED, its write() drops the data that does not fit into a full pipe
         write_available(sys.stdout.fileno(), data, timeout_s)
         if data:
             raise BrokenPipeError
@@ -57,7 +57,7 @@ def _encoded(document: str, encoding: str) -> bytes:
 
 
 def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
-    """Write ``data``, and delete each part from it that was written. Raises OSError.
+    """Write ``data`` and remove the written bytes from it. Raises OSError.
 
     Stop when ``data`` is empty, or when the reader takes nothing for ``timeout_s``.
     """
@@ -67,7 +67,7 @@ def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) ->
 
 
 def silence_stdout() -> None:
-    """Redirect stdout to /dev/null, so that the interpreter does not fail again when it flushes stdout at its exit."""
+    """Redirect stdout to /dev/null, so that the interpreter does not fail again when it flushes stdout at exit."""
     with suppress(OSError, ValueError):
         null_fd = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null_fd, sys.stdout.fileno())
@@ -106,7 +106,7 @@ def _columns(stream: IO[str] | None) -> int | None:
 
 
 _blocked_streams: set[int] = set()
-"""Streams that nothing read within _READER_TIMEOUT_S. fstui does not wait for them again."""
+"""Streams that were still full after _READER_TIMEOUT_S. fstui does not wait for them again."""
 
 
 def is_writable(stream_fd: int) -> bool:

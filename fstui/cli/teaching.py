@@ -22,7 +22,7 @@ from fstui.runs import simulation
 @click.argument("name", required=False, metavar="[LESSON | DISK]")
 @click.option("--teacher", is_flag=True, help="Print the teacher's page, with the plan of a 45-minute lecture.")
 @click.option("--disks", is_flag=True, help="List the simulated disks, or print the parameters of DISK.")
-@click.option("--truth", is_flag=True, help="Also print whether DISK is durable, and its hidden parameters. Look last.")
+@click.option("--truth", is_flag=True, help="Print also the hidden parameters, and whether DISK is durable. Use last.")
 @report_options()
 def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format_: str, output: Path | None) -> int:
     """Start a lesson on simulated disks, or show the list of lessons. Without a terminal, print the list.
@@ -82,7 +82,7 @@ async def _print_disks(name: str | None, truth: bool, format_: str, output: Path
 
 @click.group("lab")
 def lab() -> None:
-    """Make real storage with known faults for a class. A sealed envelope says what each one is: open it last.
+    """Create filesystems with known faults for a class. A sealed envelope describes each of them. Open it last.
 
     \b
     Examples:
@@ -104,7 +104,7 @@ def make(directory: str) -> None:
     """
     result = asyncio.run(laboratory.make(directory))
     for title, reason in result.missing.items():
-        say(f"not made, {title}: {reason}")
+        say(f"{title} was not created: {reason}")
     asyncio.run(print_report(teaching.of_lab(result.lab), formats.PLAIN))
     say("Which of them are durable? Use 'fstui list' and 'fstui lab run NAME fstui run fsync-rate DIRECTORY'.")
     say("To read the truth: 'fstui lab open NAME'.")
@@ -124,7 +124,7 @@ def list_(format_: str, output: Path | None) -> None:
 @click.argument("name")
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED, metavar="COMMAND…")
 def run(name: str, words: tuple[str, ...]) -> None:
-    """Start COMMAND in the environment of the storage NAME.
+    """Start COMMAND in the environment of the filesystem NAME.
 
     Example: fstui lab run oak fstui run fsync-rate /srv/class/oak
     """
@@ -137,7 +137,7 @@ def run(name: str, words: tuple[str, ...]) -> None:
 def open_(name: str, format_: str, output: Path | None) -> None:
     """Open the envelope of NAME.
 
-    It contains what the storage is, what fstui reports about it, and where to see that without fstui.
+    It describes the filesystem, what fstui reports about it, and where to see that without fstui.
 
     Example: fstui lab open oak
     """

@@ -43,18 +43,18 @@ async def read_facts(
     workspace: str,
     title: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
-    enter_directory: Sequence[str] = (),
+    command_prefix: Sequence[str] = (),
     first: Sequence[str] = (),
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
     ``where``: ``throwaway`` if fstui started the server, ``existing`` if it already ran. ``workspace``: the run's
     directory. ``options``: the options on the server's command line. ``first``: statements to execute before the
-    queries. ``enter_directory``: see ``query``. Raises DatabaseError, also if an option is not in force or the server
+    queries. ``command_prefix``: see ``query``. Raises DatabaseError, also if an option is not in force or the server
     is of another kind.
     """
     family = family_of(connection)
-    rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], enter_directory)
+    rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], command_prefix)
     variables = {name.lower(): value for name, value in rows}
     if ignored := list(ignored_options(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")

@@ -29,16 +29,16 @@ def family_of(connection: Connection) -> Family:
 
 
 async def query(
-    program: str, connection: Connection, statements: Sequence[str], enter_directory: Sequence[str] = ()
+    program: str, connection: Connection, statements: Sequence[str], command_prefix: Sequence[str] = ()
 ) -> list[tuple[str, ...]]:
-    """Run statements of one line each and return all rows. ``enter_directory``: see ``throwaway``.
+    """Run statements of one line each and return all rows. ``command_prefix``: see ``throwaway``.
 
     Raises DatabaseError.
     """
     family = family_of(connection)
     with as_file(files(__package__) / "sql.lua") as script:
         async with _tls_directory(connection) as directory:
-            command, *arguments = (*enter_directory, program)
+            command, *arguments = (*command_prefix, program)
             status, text = await output_of(
                 command,
                 *arguments,

@@ -160,7 +160,7 @@ class Throwaway:
             workspace=workspace.path,
             title=self._program.title,
             options=settings.options,
-            enter_directory=enter_directory(workspace),
+            command_prefix=command_prefix(workspace),
             first=self._family.create_statements,
         )
         data = f"{workspace.path}/{self._name}"
@@ -207,8 +207,8 @@ class Throwaway:
         return f"{self._program.title} (process {self.pid}) did not end within {seconds(abandoned_after_s)}"
 
 
-def enter_directory(workspace: HeldDirectory) -> list[str]:
-    """Return the words before a command line that make the program start in the run's directory."""
+def command_prefix(workspace: HeldDirectory) -> list[str]:
+    """Return the words that, placed before a command line, start the program in the run's directory."""
     return ["sh", "-c", _ENTER_SCRIPT, "sh", workspace.path, f"{workspace.device}:{workspace.inode}"]
 
 

@@ -225,8 +225,8 @@ async def _wait_for(
     """Return the result of an operation that waits for a child: a read of its output, or the wait for its end.
 
     Raises NoAnswer if the child made no progress for ``timeout_s``, or if the operation takes longer than
-    ``timeout_s`` + _MAX_PROGRESS_S. Computing and calling the kernel count as progress, even on a slow host. After a
-    stop, ShutdownDeadline.timeout_s is the limit, and requests that the disk completes count as progress as well.
+    ``timeout_s`` + _MAX_PROGRESS_S. A child that can run, or calls the kernel, makes progress. After
+    a stop, ShutdownDeadline.timeout_s is the limit, and requests that the disk completes count as progress as well.
     """
     task = asyncio.ensure_future(operation)
     start_s = last_progress_s = time.monotonic()

@@ -30,7 +30,7 @@ class FileWaits(Base, frozen=True, kw_only=True):
     """Its path in the program's namespace; None if the file was closed before the path could be read."""
     inode: int | None
     files: int
-    """How many files share this row, because files without a known path share a row."""
+    """How many files this row covers. Files without a known path are counted together."""
     device: str | None
     """The block device of the file's filesystem."""
     syncs: int

@@ -1,7 +1,7 @@
 """Find power cuts in the history: verified cuts, survived cuts of a target, and cuts that are not yet verified.
 
 A cut has the run id of its writer, so a cut that is verified twice counts once. Survived cuts are counted for each
-identity that a target had before the cut, since the last loss with that identity.
+identity of a target, as recorded before the cut. A loss starts the count again.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def _count_survived(newest_first: Iterable[VerifiedCut], identity: str, except_c
 
 
 def unverified_cuts() -> list[LedgerEntry]:
-    """Return the directories of unverified cuts whose writer is dead. They must not be removed before verification."""
+    """Return the entries of unverified cuts whose writer has ended. Keep their directories until verification."""
     return _entries_of_unverified_cuts(ledger.stale_entries())
 
 
 def leftovers() -> list[LedgerEntry]:
-    """Return what killed runs and verified cuts left behind. It can be removed without confirmation."""
+    """Return the entries of runs that were killed and of cuts that are verified. They need no confirmation."""
     stale = ledger.stale_entries()
     unverified = _entries_of_unverified_cuts(stale)
     return [entry for entry in stale if entry not in unverified]

@@ -31,7 +31,7 @@ _CSV = (
 )  # fmt: skip
 _CUTS = (
     "CUT", "STARTED", "PATTERN", "OUTCOME", "ACKNOWLEDGED", "CHECKED", "MISSING", "STALE", "TORN", "MISPLACED",
-    "UNREADABLE", "POWER OFF AFTER", "BACK AFTER", "",
+    "UNREADABLE", "CUT AFTER", "BACK AFTER", "",
 )  # fmt: skip
 
 
@@ -144,7 +144,7 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
         yield f"{count(totals.acknowledged)} records were acknowledged."
     if totals.checked:
         yield (
-            f"{count(totals.checked)} of them, which no newer one had replaced, were compared: "
+            f"{count(totals.checked)} of them had not been replaced by newer records, and were compared: "
             f"{count(totals.present)} present, {count(totals.missing)} missing, {count(totals.stale)} stale, "
             f"{count(totals.torn)} torn, {count(totals.misplaced)} misplaced, {count(totals.unreadable)} unreadable."
         )
@@ -153,13 +153,13 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
     if totals.not_mounted:
         yield f"The filesystem did not mount after {counted(totals.not_mounted, name)}."
     if totals.no_cut:
-        yield f"{count(totals.no_cut)} more did not happen, and prove nothing."
+        yield f"{counted(totals.no_cut, 'attempt')} caused no {name}, which proves nothing."
     if len({cut.figures.identity for cut in campaign.cuts if cut.is_conclusive and cut.figures}) > 1:
-        yield "The layers or the settings of the storage changed during the campaign: its cuts are not all alike."
+        yield "The layers or the settings of the storage changed during the campaign, so not all cuts are comparable."
     low, high = campaign.wait_s
     yield (
         f"Each {name} came {low:g} to {high:g} s after the first acknowledgement, at random (seed {campaign.seed}). "
-        f"You declared with --cut {campaign.cut} what the commands do."
+        f"That the commands cause a {name} is your declaration (--cut {campaign.cut})."
     )
     yield f"The interval is exact ({campaign.bound.method}) and holds for {name}s like these." if totals.cuts else ""
     if totals.cuts and not totals.lost:
@@ -196,7 +196,7 @@ def _cuts(title: str, campaign: CampaignDocument, *, hidden: str | None = None) 
 
 
 def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:
-    """Return the outcome in words and its style. Only a power cut is ``kept``."""
+    """Return the outcome in words and its style. An intact cut is "kept" only if it was a power cut."""
     if cut.outcome == "intact" and kind != "power":
         return "no loss", "plausible"
     return _OUTCOMES[cut.outcome]

@@ -25,7 +25,7 @@ _ONE_CLIENT = "Commits per second of one client, without group commit (these pro
 
 
 def find_products(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the products whose names begin with the given ones. Raises Refused if none has a published threshold."""
+    """Return products by prefixes of names. Raises Refused if a name matches none with a published threshold."""
     product_names = []
     for name in names:
         matches = [product for product in products() if product.name.lower().startswith(name.lower())]
@@ -35,7 +35,7 @@ def find_products(names: Iterable[str]) -> tuple[str, ...]:
             raise Refused(f"no product is called '{name}'.{hint} Choose one of: {'; '.join(choices)}.")
         with_threshold = [product.name for product in matches if product.has_threshold]
         if not with_threshold:
-            raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only its rate")
+            raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only the rate")
         product_names += with_threshold
     return tuple(dict.fromkeys(product_names))
 

@@ -17,7 +17,7 @@ from fstui.report.text import GLYPHS, NONE
 _HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID primary", "GTID replica")
 _LEGEND = (
     "cut: a power cut of the primary, or of both servers; relay: sync_relay_log",
-    "acked: transactions acknowledged to the clients, which are the witnesses",
+    "acked: transactions acknowledged to the clients, as the clients recorded them",
     "lost: acknowledged transactions that are missing after recovery. A replica that was not cut first applied "
     "everything it had received. One that was cut applied nothing more, not even its relay log.",
     "diverged: transactions that the replica has and its primary lost",

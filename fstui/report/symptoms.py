@@ -30,7 +30,7 @@ class CommandOutcome(Base, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page: what a message means, the command that separates the causes, and what to do."""
+    """A page: what a message means, the command that distinguishes the causes, and what to do."""
 
     product: str
     says: tuple[str, ...]

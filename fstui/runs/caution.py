@@ -48,12 +48,12 @@ async def check(
 ) -> tuple[Idle | None, tuple[str, ...]]:
     """Watch the devices for a second. Return their activity, and reasons not to run there.
 
-    In a simulation, and if runs are confirmed, return None and no reasons.
+    Return (None, ()) in a simulation, and if FSTUI_YES confirms every run.
     """
     if session.simulated or is_confirmed():
         return None, ()
     idle = await watch_idle(session, [site.raw_target])
-    # omit the bytes of a larger run, because only the app asks for confirmation before a run that writes a lot
+    # 0 for a larger run: unlike the app, the command line does not ask whether a run may write many bytes
     light_bytes = bytes_to_write if bytes_to_write <= LIGHT_RUN_BYTES else 0
     return idle, concerns(session, site, idle.busy_shares, room_bytes, light_bytes)
 
@@ -61,7 +61,7 @@ async def check(
 def concerns(
     session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, bytes_to_write: int = 0
 ) -> tuple[str, ...]:
-    """Return reasons not to run there, with measured values; none in a simulation, or if runs are confirmed."""
+    """Return reasons not to run there, with measured values; none in a simulation or with FSTUI_YES."""
     if session.simulated or is_confirmed():
         return ()
     if 0 < bytes_to_write <= LIGHT_RUN_BYTES:

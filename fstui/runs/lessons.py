@@ -153,7 +153,7 @@ async def _plan_run(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Sessio
 
 
 def _without_end(step: PlannedStep) -> PlannedStep:
-    """Return the step without an end. It lasts until the power is cut; on real storage, it would need a rate limit."""
+    """Return the step without an end: it lasts until the power is cut. It needs no rate limit, as on real storage."""
     assert isinstance(step.settings, SyncWrites), "only such a step can lose acknowledged writes"
     return replace(step, settings=replace(step.settings, seconds=0.0))
 
@@ -165,7 +165,7 @@ def check(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     divisor = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
     value = figure / divisor if divisor else float("inf")
     format_figure = rate if claim.figure == "rate" else ratio
-    # a quotient of two figures has as many digits as a rate
+    # format the ratio of two figures with as many digits as a rate
     format_value = rate if claim.over else format_figure
     sentence = claim.says.format(value=format_value(value), of=format_figure(figure), over=format_figure(divisor))
     return CheckedClaim(sentence, claim.least <= value <= claim.most)

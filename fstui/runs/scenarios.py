@@ -80,7 +80,7 @@ def check(scenario: Scenario, settings: Mapping[str, str]) -> None:
 
 
 def load(name: str) -> Scenario:
-    """Load a scenario by name or file. Raises Refused, which names file, table and key of a mistake."""
+    """Load a scenario by name or file. Raises Refused with the file, table and key of the mistake."""
     path = _path_of(name)
     try:
         scenario = _read_file(path)

@@ -90,7 +90,7 @@ class Session:
         return self.machine.simulated
 
     def filesystems(self) -> Inventory:
-        """Return the filesystems without judging them. This reads /proc and /sys only, so it cannot hang."""
+        """Return the filesystems without judging them. This cannot hang (see ``Machine.survey``)."""
         return self._with_declarations(self.machine.survey())
 
     def judged_filesystems(self) -> Survey:
@@ -162,7 +162,7 @@ class Session:
         return RunInProgress(plan, site, self.machine, idle, round_)
 
     async def watch(self, pid: int | None = None, directory: str | None = None) -> Watching:
-        """Watch which programs wait for which files. Raises Refused, also when the events are read."""
+        """Watch which programs wait for which files. Raises Refused, here or while the events are read."""
         from fstui.runs.watch import WatchingWaits  # noqa: PLC0415
 
         return WatchingWaits(self.machine, pid=pid, target=await self._target(directory))

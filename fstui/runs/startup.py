@@ -1,4 +1,4 @@
-"""What earlier sessions of fstui left behind: the user's settings, and things that killed runs did not remove."""
+"""What earlier sessions of fstui left behind: the user's settings, and files and devices of runs that were killed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StartupData(NamedTuple):
     declarations: dict[str, Declaration]
     """By target identity."""
     left_behind: list[LedgerEntry]
-    """Entries of things that killed runs left. They can be removed without confirmation."""
+    """The ledger entries of runs that were killed. Their removal needs no confirmation."""
     keys: dict[str, str]
     """Command → key, where the user has changed it."""
     theme: str = ""
@@ -37,7 +37,7 @@ async def read() -> StartupData:
 
 
 async def left_behind() -> list[LedgerEntry]:
-    """Return entries of things that killed runs left. They need no confirmation. Raises Refused, OSError."""
+    """Return the ledger entries of runs that were killed, as in ``StartupData``. Raises Refused, OSError."""
     return await in_home(_left_behind)
 
 
@@ -52,7 +52,7 @@ async def entries_of_other_hosts() -> list[LedgerEntry]:
 
 
 async def remove(entry: LedgerEntry) -> str | None:
-    """Remove the thing that an entry names. Returns None, or a sentence that says why it was not removed."""
+    """Remove what a ledger entry records. Returns None, or a sentence that says why it was not removed."""
     from fstui.databases import leftovers  # noqa: PLC0415  not needed at startup
 
     return await leftovers.remove(entry)

@@ -171,7 +171,7 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
 
 
 def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[OutlineFile]:
-    """Yield the outlines of ``files``, and index those of ``saved``. Raises Unfinished after ``limit_s``."""
+    """Yield the outlines of ``files``. The index keeps only runs in ``saved``. Raises Unfinished after ``limit_s``."""
     index = _read_index()
     new_outlines: dict[str, IndexEntry] = {}
     started_at = written_at = time.monotonic()
@@ -185,7 +185,7 @@ def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float =
                 yield OutlineFile(path, problem=str(problem))
                 continue
             entry = new_outlines[path.name] = IndexEntry(stamp, altered, outline)
-            # write the index now and then, so that the next call can continue where this one is interrupted
+            # write the index from time to time, so that the next call can continue where this one is interrupted
             if time.monotonic() - written_at > WRITE_INTERVAL_S:
                 index |= new_outlines
                 is_written = _write_index(index, saved)

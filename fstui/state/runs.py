@@ -64,7 +64,7 @@ class LoadedRun(NamedTuple):
 
 
 def save(run: Run) -> Path:
-    """Write the run's document, replacing any earlier version. Raises OSError, Refused without a home."""
+    """Write the run's document over any earlier version. Raises OSError, and Refused if there is no home directory."""
     path = path_of(run)
     write_private(path, document(run))
     return path
@@ -149,7 +149,7 @@ def baselines(run: Run) -> Baselines:
 
 
 def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
-    """Return finished runs without I/O limits of the same scenario and settings on the same storage, newest first."""
+    """Return the latest unrestricted runs of the same scenario and settings on the same storage, newest first."""
     if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
         return ()
     saved_files = _files()

@@ -1,6 +1,6 @@
 """Detect that anything was mounted, unmounted, plugged in or removed.
 
-For mounts, ``Watch`` polls the kernel's flag on mountinfo. For devices, it compares their names. If udev runs, it also
+For mounts, ``Watch`` polls mountinfo (poll(2)). For devices, it compares their names. If udev runs, it also
 reads udev's events. udev sends an event when it knows the properties of a new device, and when a medium or a property
 changes.
 """
@@ -24,7 +24,7 @@ class Watch:
     def __init__(self, root: Path = Path("/")) -> None:
         self._tree = Tree(root)
         self._mountinfo: int | None = None
-        """A descriptor of mountinfo, for polling its flag. None: the tree is not the real one, so it has no flag."""
+        """None if the tree is not the real one, if mountinfo could not be opened, or after ``close``."""
         if self._tree.is_real:
             with contextlib.suppress(OSError):
                 self._mountinfo = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
@@ -34,9 +34,9 @@ class Watch:
     def changed(self) -> bool:
         """Return whether anything changed since the last call, or since the watch began."""
         # read all sources each time, so that the next call does not report the same change again
-        flag_was_raised, udev_reported = self._flag_is_raised(), self._udev_reported()
+        mounts_changed, udev_reported = self._mounts_changed(), self._udev_reported()
         earlier, self._last_state = self._last_state, self._state()
-        return flag_was_raised or udev_reported or earlier != self._last_state
+        return mounts_changed or udev_reported or earlier != self._last_state
 
     def close(self) -> None:
         self._events = None
@@ -45,11 +45,11 @@ class Watch:
             self._mountinfo = None
 
     def _state(self) -> tuple[tuple[str, ...], bytes]:
-        """Return the names of the block devices, and the mounts if there is no flag for them."""
+        """Return the names of the block devices, and the mounts if mountinfo cannot be polled."""
         mounts = self._tree.data(MOUNTINFO, MAX_MOUNTS_BYTES) if self._mountinfo is None else None
         return self._tree.names("/sys/class/block"), mounts or b""
 
-    def _flag_is_raised(self) -> bool:
+    def _mounts_changed(self) -> bool:
         """Return whether something was mounted, remounted or unmounted in this namespace since the last call."""
         if self._mountinfo is None:
             return False
@@ -58,7 +58,7 @@ class Watch:
         return bool(poll.poll(0))
 
     def _udev_reported(self) -> bool:
-        """Return whether udev reported a block device since the last call. Takes all waiting events."""
+        """Return whether udev reported a block device since the last call. Empties the queue of events."""
         has_reported = False
         for _ in range(_MAX_EVENTS_PER_CALL if self._events is not None else 0):
             try:

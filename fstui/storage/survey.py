@@ -143,7 +143,7 @@ class Graph:
         return node
 
     def _cache_below(self, node: Node) -> Node | None:
-        """Return a device below whose volatile cache gets no flushes, because this layer is set to write through."""
+        """Return a lower device whose volatile cache gets no flushes, because this layer is set to write through."""
         needs_no_flush = is_read_only(node) or kind(node.kind).is_each_write_durable(node)
         if node.layer != "block" or node.write_cache != "write through" or needs_no_flush:
             return None

@@ -8,7 +8,7 @@ import pytest
 
 from fstui.databases import programs
 from fstui.databases.programs import find_sysbench, output_of
-from fstui.databases.throwaway import enter_directory
+from fstui.databases.throwaway import command_prefix
 from fstui.model.errors import Refused
 from fstui.state.workspace import HeldDirectory
 from tests.real.processes import all_end, descendants, eventually
@@ -61,7 +61,7 @@ async def test_sysbench_is_refused_by_its_version(
 async def test_tool_runs_only_in_the_runs_own_directory(tmp_path: Path) -> None:
     own, other = tmp_path / "own; exit", tmp_path / "other"
     own.mkdir()
-    shell, *words = enter_directory(HeldDirectory.from_path(own))
+    shell, *words = command_prefix(HeldDirectory.from_path(own))
     assert await output_of(shell, *words, "pwd") == (0, f"{own}\n")
     own.rename(tmp_path / "away")
     own.mkdir()

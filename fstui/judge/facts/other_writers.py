@@ -12,7 +12,7 @@ from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 
 MIN_IDLE_S = 0.5
-"""Shorter samples are ignored. Even 72 of 80 samples of half a second missed a steady log writer."""
+"""Shorter samples are ignored. Even of 0.5 s, 72 of 80 samples missed a program that wrote to its log steadily."""
 
 
 class BusyDevice(NamedTuple):
@@ -30,7 +30,7 @@ class OtherWriters:
         self.writers: tuple[OtherWriter, ...] = idle.writers if idle else ()
 
     def flushes_per_s(self, devices: Iterable[Node]) -> float | None:
-        """Return the flushes per second of other processes at these devices together; None if not measured."""
+        """Return how many flushes per second other processes caused at all these devices; None if not measured."""
         if self._idle is None:
             return None
         all_flushes = [counters.flushes for counters in self._counters_of(devices)]
@@ -45,7 +45,7 @@ class OtherWriters:
 
     @cached_property
     def busy_shares(self) -> tuple[tuple[str, float], ...]:
-        """The devices of the stack, busiest first, each with its busy share of the time in which fstui was idle."""
+        """The devices of the stack, busiest first, each with the share of the idle sample in which it was busy."""
         all_shares = self._idle.busy_shares.items() if self._idle else ()
         shares = [(device, min(1.0, share)) for device, share in all_shares if self._stack.ends_level(device)]
         return tuple(sorted(shares, key=lambda share: -share[1]))

@@ -96,5 +96,5 @@ def _remote(case: Case) -> Iterator[Reason]:
     remote_nodes = [node for node in case.stack.nodes if node.layer == "remote" or kind(node.kind).remote]
     if remote_nodes:
         where, remote_kind = words.label(remote_nodes[0]), kind(remote_nodes[0].kind)
-        server = f"{'the network and ' if remote_kind.across_network else ''}{remote_kind.handled_by}"
+        server = f"{'the network and ' if remote_kind.across_network else ''}{remote_kind.served_by}"
         yield Reason(f"{where} also waits for {server}", f"remote: {where}", f"Look at {server}.")

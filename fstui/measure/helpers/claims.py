@@ -1,4 +1,4 @@
-"""Program: run commands that only read, in parallel and each with a time limit.
+"""Program: run tools that report about storage (PROGRAMS), in parallel and each with a time limit.
 
 stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a line of
 JSON for each command as it ends: "command" as a shell command, and "output" or "error". On a dead device a command

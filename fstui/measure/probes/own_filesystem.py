@@ -1,6 +1,6 @@
 """A filesystem in a file that only this process and its children see. It can stop as if its power had been cut.
 
-Requires root. When the last process has ended, also by kill -9, the mount disappears with its namespace
+Requires root. When the last process has ended, even after kill -9, the mount disappears with its namespace
 (mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).
 """
 
@@ -82,7 +82,7 @@ def mount(image: str, directory: str, *options: str) -> None:
 
 
 def cut_power(directory: str) -> None:
-    """Lose everything that the kernel has not written to the filesystem yet. Raises OSError."""
+    """Discard everything that the kernel has not yet written to the image. Raises OSError."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.ioctl(fd, EXT4_IOC_SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))

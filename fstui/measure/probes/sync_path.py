@@ -111,7 +111,7 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def blocking_call(pid: int) -> str | None:
-    """Return the system call in which a process is blocked: None if it is running, -1 if it is blocked elsewhere."""
+    """Return the system call in which a process is blocked: "system call -1" outside of one, None if it is running."""
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None

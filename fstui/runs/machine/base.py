@@ -1,7 +1,7 @@
 """The interface of every machine: this host, simulated storage, or a saved run that is replayed.
 
-The runner uses only this interface. Methods with a body are the defaults for machines that touch nothing on this host,
-so that (for example in a classroom) nothing can be written to its storage.
+The runner uses only this interface. The default methods do nothing on this host. A machine that inherits them, such as
+a simulated one in a classroom, cannot write to this host's storage.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class RunningProbe(ABC):
-    """A probe. By default there is no process: ``frames`` itself measures, from ``go`` until ``stop``."""
+    """A probe. By default, ``frames`` measures in this process, from ``go`` until ``stop``."""
 
     pid: int | None = None
 
@@ -90,7 +90,7 @@ class Servers:
         """Sentences about what could not be removed."""
 
     async def open_existing(self, steps: Iterable[PlannedStep]) -> Target | None:
-        """Connect to an existing server. Return the target of its data if that is not the run's own. Raises Refused."""
+        """Connect to an existing server. Return where its data is; None if on the run's target. Raises Refused."""
         return None
 
     async def serve(self, step: PlannedStep, stop: asyncio.Event, sync_s: float) -> StepServer | Failure | None:
@@ -150,7 +150,7 @@ class Machine(Protocol):
     """The source of the numbers, if that is not this host. It is shown next to every number."""
 
     def survey(self) -> Inventory:
-        """Return every filesystem with its stack. This reads /proc and /sys only, so it cannot hang."""
+        """Return every filesystem with its stack. This reads /proc, /sys and udev's database, and cannot hang."""
 
     def has_changed(self) -> bool:
         """Return whether anything was mounted, unmounted, plugged or unplugged since the last call."""

@@ -1,5 +1,5 @@
-"""The virtual machines that run on this host, from their processes: QEMU with or without libvirt or Proxmox,
-Firecracker, cloud-hypervisor.
+"""Find the virtual machines on this host by their processes: QEMU with or without libvirt or Proxmox, Firecracker,
+cloud-hypervisor.
 
 Reading a process's arguments or following the path of an image can hang in the kernel, so ``read_guests`` runs in a
 child process, with a thread for each guest.
@@ -54,7 +54,7 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
     def read_guest(pid: int) -> None:
         try:
             guests[pid] = reader.guest(pid)
-        # the process controls this data, so it may be malformed; QEMU is the most common hypervisor
+        # the process controls this data, so it may be malformed; report QEMU, which is the most common hypervisor
         except (AttributeError, KeyError, TypeError, ValueError, OSError):
             guests[pid] = Guest(pid=pid, hypervisor="qemu", trouble="the description of its disks could not be parsed")
 
@@ -120,7 +120,7 @@ class GuestReader:
         return f"{self._root}/proc/{pid}/{'root' if path.startswith('/') else 'cwd/'}{path}"
 
     def _file_of(self, pid: int, path: str) -> bytes | None:
-        """Return the content of a file that a process named; None if it is not a regular file."""
+        """Return the content of a file that the arguments of a process name; None if it is not a regular file."""
         with _path_descriptor(self._path_of(pid, path)) as fd:
             is_regular = fd is not None and stat.S_ISREG(os.fstat(fd).st_mode)
             return Tree().data(f"/proc/self/fd/{fd}", _MAX_FILE_BYTES) if is_regular else None
@@ -147,7 +147,7 @@ class GuestReader:
         devices_there = {mount.number: mount.device for mount in mounts}
         devices_here = {mount.number: mount.device for mount in self._mounts}
         device = devices_there.get(number or 0) or devices_here.get(number or 0)
-        # if the process does not have this filesystem, its path leads to a different file than the same path here
+        # if the process does not mount the filesystem of the file found here, its own file at that path is another one
         if device not in devices_there.values():
             return None
         candidates = [mount for mount in self._mounts if mount.device == device]

@@ -22,7 +22,7 @@ _LISTENS, _CONNECTED = "01", "03"
 
 
 def get_json(path: str, pid: int, resource: str) -> Any:
-    """Send a GET request to the process that listens at the socket. Return the decoded JSON reply; None without one."""
+    """Send a GET request to the process that listens on the socket. Return the JSON; None without a valid reply."""
     try:
         with _connect(path, pid) as client:
             client.sendall(f"GET {resource} HTTP/1.1\r\nHost: localhost\r\nAccept: application/json\r\n\r\n".encode())
@@ -38,7 +38,7 @@ def get_json(path: str, pid: int, resource: str) -> Any:
 
 
 def is_in_use(tree: Tree, pid: int, path: str) -> bool | None:
-    """Return whether a client is connected to the socket at which a process listens; None if unknown."""
+    """Return whether a client is connected to the socket on which a process listens; None if unknown."""
     lines = (tree.text(f"/proc/{pid}/net/unix", 4 << 20) or "").split("\n")
     states = [fields[5] for line in lines if len(fields := line.split(maxsplit=7)) == 8 and fields[7] == path]
     return _CONNECTED in states if _LISTENS in states else None
@@ -73,7 +73,7 @@ def _lines(client: socket.socket) -> Iterator[Any]:
 
 
 def _connect(path: str, pid: int) -> socket.socket:
-    """Connect to a socket at which the process ``pid`` listens. Raises OSError, also if another process listens there.
+    """Connect to a socket on which the process ``pid`` listens. Raises OSError, also if another process listens there.
 
     The path comes from the arguments of the process, whose owner must not be able to make root connect to another
     server.

@@ -97,10 +97,11 @@ class LayerKind(Base, frozen=True, kw_only=True):
     """A block device whose data is on another host."""
     remote: bool = False
     """A filesystem that another host or a program in user space provides."""
-    handled_by: str = "the server"
+    served_by: str = "the server"
+    """What provides the filesystem, in words."""
     across_network: bool = True
     """A network lies between this host and the one that provides the filesystem."""
-    advice: str = "Run fstui where the data is stored: fsync-rate, in the directory that is shared."
+    advice: str = "Run the scenario fsync-rate on the host that stores the data, in the shared directory."
     """The advice for a remote filesystem, which cannot be judged on this host."""
     pseudo: bool = False
     needs_device: bool = True

@@ -1,4 +1,4 @@
-"""New names of files that a power cut may undo, because neither the directory nor the journal has been written yet."""
+"""New directory entries that a power cut may undo, because the directory and the journal have not been written yet."""
 
 from __future__ import annotations
 

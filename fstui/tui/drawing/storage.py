@@ -39,7 +39,7 @@ from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
 _TREND, _MAX_TREND, _MIN_PATH = "FLUSH TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
 HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
-"""From this share on, a bar is drawn in the colour of doubt."""
+"""At or above this share, a bar has the colour of doubt."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
     Column("TYPE", _TYPE_WIDTH),
@@ -63,9 +63,9 @@ _IO_COLUMNS = ("READ/S", "WRITE/S", "MB/S", "W_AWAIT", "FLUSH/S", "F_AWAIT", "BU
 _MEASURED_ROWS = 100
 """The columns are as wide as the texts of this many rows, because there may be thousands of rows."""
 SORTS = {"flag": "FLAG", "mount": "MOUNT", "used": "USED", "busy": "BUSY", "writes": "WRITE/S", "flushes": "FLUSH/S"}
-"""The name of each order, and the column whose head chooses it."""
+"""The name of each order, and the column whose header selects it."""
 _HALF_CELL_S, _WIDE_HALF_CELL_S, _WIDE_SCREEN = 10, 4, 110
-"""Seconds of half a cell of the trend (one of its two columns of dots), for a small and for a wide screen."""
+"""The seconds that half a cell of the trend covers: by default, and on a screen of at least _WIDE_SCREEN columns."""
 
 
 class StorageEntry(msgspec.Struct, frozen=True, dict=True):
@@ -350,15 +350,15 @@ def _row(
     if repeated or entry.in_memory or entry.guest:
         values |= dict.fromkeys((*_IO_COLUMNS, "FREE", "ON DEVICE") if entry.guest else _IO_COLUMNS, "")
         styles["ON DEVICE"] = FAINT
-    runs: list[StyledText] = []
+    spans: list[StyledText] = []
     for column in columns:
         if column.title in bars:
             share, limit = bars[column.title]
             colour = DOUBT if share is not None and share >= limit else dim or AREA
-            runs += [(" " * column.gap, ""), *meter(share, column.width, colour)]
+            spans += [(" " * column.gap, ""), *meter(share, column.width, colour)]
         else:
-            runs.append((cell(column, values[column.title]), styles[column.title]))
-    return selectable_row(runs, selected=selected, glyph=(glyph, style))
+            spans.append((cell(column, values[column.title]), styles[column.title]))
+    return selectable_row(spans, selected=selected, glyph=(glyph, style))
 
 
 def _haystack(entry: StorageEntry) -> str:

@@ -54,7 +54,7 @@ class StorageScreen(BaseScreen):
         *LIST,
     )
     CSS_PATH = None
-    """The rules of the app are enough, and reading the others would delay the first frame."""
+    """This screen needs only the app's style sheet, and reading another one would delay the first frame."""
     DOUBLE_CLICK = "run_here"
     SCROLLED = "detail"
     HELP_TEXT = (
@@ -81,7 +81,7 @@ class StorageScreen(BaseScreen):
         self.host_activity = HostActivity()
         self.recent = Recent[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
-        self._surveyed = self._space_measured = float("-inf")
+        self._next_survey = self._space_measured = float("-inf")
         self._moved = False
         """Whether the user has moved the cursor. Until then, it is on the initial row, even if that changes."""
 
@@ -134,7 +134,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # is_current is also true for the screen below another one
             return
         with self.fstui.guarded():
-            if self.fstui.session.machine.has_changed() or time.monotonic() - self._surveyed >= SURVEY_INTERVAL_S:
+            if self.fstui.session.machine.has_changed() or time.monotonic() >= self._next_survey:
                 self.survey()
             else:
                 self.read_counters()
@@ -142,13 +142,12 @@ class StorageScreen(BaseScreen):
                     self.refresh_rows()
 
     def survey(self) -> None:
-        """Read mounts and devices from /proc and /sys, which cannot hang."""
         began = time.monotonic()
         targets = {target.mount_point: target for target in self.inventory.filesystems}
         with self.fstui.guarded():
             inventory, self.flags = self.fstui.session.judged_filesystems()
             # On a host with many devices a survey takes a long time: spend at most a tenth of the time on it.
-            self._surveyed = time.monotonic() + 9 * (time.monotonic() - began)
+            self._next_survey = time.monotonic() + SURVEY_INTERVAL_S + 9 * (time.monotonic() - began)
             self.inventory = _with_earlier_space(inventory, targets)
             self.read_counters()
             self.refresh_rows()

@@ -43,7 +43,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
     filesystem = _remote_filesystem(case.stack)
     if filesystem is None or case.configuration.breaks_sync:
         return
-    server, counts = remote.handled_by(filesystem), tuple(_commit_counts(case, filesystem))
+    server, counts = remote.served_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
     promise = service.promise if service and _promise_may_hold(case) else None
     explanation = f"A sync is handled by {server}. This host cannot see whether the data is written when it returns."

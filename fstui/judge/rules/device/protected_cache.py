@@ -10,7 +10,7 @@ Optane.
 - the fastest step did at most 100 000 synced writes per second
 
 ## What it proves, and what it does not
-It is plausible, not proven: the capacitors of a protected cache age, and a declaration may be wrong.
+It is plausible, not proven: capacitors wear out, and a declaration may be wrong.
 
 ## What to do next
 Check the drive's health (`smartctl -a`). To be certain, run a power-cut test: `fstui powercut`.
@@ -55,7 +55,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
 
 
 def _confidence(case: Case) -> Confidence:
-    """Return low if a lower device is not known to be safe, or if bytes may be in memory above the drive."""
+    """Return low if a lowest device is not known to be safe, or if bytes may be in memory above the drive."""
     if not case.lowest_devices.verified or not case.flushes.bytes_complete_at_lowest:
         return "low"
     return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"

@@ -1,7 +1,7 @@
-"""Determine the medium of a lowest device, and find what its cloud provider documents.
+"""Determine the medium of a device at the bottom of a stack, and find what its cloud provider documents.
 
 Sources: queue/rotational (only a hint, because virtual disks report 1 on any host), the rotation rate of SCSI VPD page
-B1 or of udev, the model (``models``), and for root what the drive reports.
+B1 or of udev, the model (``models``), and what the drive reports to root.
 
 A cloud's disk is recognised by two names that must agree. One is the name of the host in DMI (``Host.cloud``: Amazon
 EC2, Google Compute Engine, Azure's chassis asset tag …). The other identifies the disk: its NVMe model, its SCSI vendor
@@ -46,7 +46,7 @@ def documented_model(node: Node, host: Host) -> Model | None:
     model = provided_model(node, host)
     if model is None:
         model = models.find(node.model)
-        # the entry must be for the hypervisor of this host, and the host outside a cloud
+        # the entry must be for the hypervisor of this host, and the host must be outside a cloud
         if model is None or model.platform is None or model.platform != host.virtualization or host.cloud is not None:
             return None
     return model if model.promise else None
@@ -112,13 +112,13 @@ def _virtual_medium(node: Node, host: Host) -> Medium:
     name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
     platform = platforms.find(host.virtualization)
-    habit = f". {platform.habit}" if platform else ""
-    reason = f"{name}: what is below cannot be seen from here{flag}{habit}"
+    flush_default = f". {platform.habit}" if platform else ""
+    reason = f"{name}: what is below cannot be seen from here{flag}{flush_default}"
     return Medium(write_cache=_virtual_cache(node), reason=reason)
 
 
 def _virtual_cache(node: Node) -> MediumCache:
-    """Return whether the disk reports a volatile cache. "write through" proves nothing: the host may have a cache."""
+    """Return volatile if the disk reports write back, else unknown: a host may hide its cache behind write through."""
     return "volatile" if node.write_cache == "write back" else "unknown"
 
 

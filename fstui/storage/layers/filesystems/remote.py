@@ -32,9 +32,9 @@ _SOCKETS = ("tcp", "unix", "fd", "rdma")
 """Values of ``trans`` (9p) that reach a server."""
 
 
-def handled_by(node: Node) -> str:
-    """Return what answers syncs. For 9p, ``trans`` shows whether that is a server or the host of this guest."""
-    return "the server" if node.value("trans") in _SOCKETS else kind(node.kind).handled_by
+def served_by(node: Node) -> str:
+    """Return what handles syncs. For 9p, ``trans`` shows whether that is a server or the host of this guest."""
+    return "the server" if node.value("trans") in _SOCKETS else kind(node.kind).served_by
 
 
 class RemoteReader(FilesystemReader):
@@ -125,11 +125,11 @@ class Nfs(Remote, frozen=True, kw_only=True):
         return [counts.get(node.name, DeviceCounters(device=node.id)) for node in counted]
 
 
-_of_host = partial(Remote, handled_by="the host", across_network=False)
+_of_host = partial(Remote, served_by="the host", across_network=False)
 _fuse = partial(
     Remote,
     reason="a user-space program handles syncs; if it does not implement fsync, fsync succeeds and does nothing",
-    handled_by="a program of this host",
+    served_by="a program of this host",
     across_network=False,
     advice="Look up whether the program implements fsync, and run fsync-rate in the directory that holds its data.",
 )

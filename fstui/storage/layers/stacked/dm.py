@@ -43,8 +43,8 @@ class DmTarget(LayerKind, frozen=True, kw_only=True):
 def is_request_based(node: Node) -> bool | None:
     """Return whether the device is request-based, as only multipath can be; None: unknown.
 
-    It then sends clones of whole requests to its paths. A flush reaches the driver of the path even if the path's queue
-    is set to write through (block/blk-mq.c: blk_insert_cloned_request).
+    A request-based device sends clones of whole requests to its paths. A flush reaches the driver of the path even if
+    the path's queue is set to write through (block/blk-mq.c: blk_insert_cloned_request).
     """
     return {"yes": True, "no": False}.get(node.value("request_based") or "")
 
