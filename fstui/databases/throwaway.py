@@ -52,12 +52,12 @@ class _Keeper(NamedTuple):
     """The keeper's process, and the task that records its data directory in the ledger."""
 
     child: Child
-    recording_entry: asyncio.Future[ledger.LedgerEntry]
+    ledger_task: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
         """Let the keeper stop the server and remove its data. Return None, or the seconds until it was abandoned."""
         self.child.hang_up()
-        await asyncio.wait({self.recording_entry})
+        await asyncio.wait({self.ledger_task})
         start, has_ended = time.monotonic(), False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(END_TIMEOUT_S):
@@ -65,8 +65,8 @@ class _Keeper(NamedTuple):
         if not has_ended:
             self.child.abandon()
             return time.monotonic() - start
-        if not self.recording_entry.cancelled() and self.recording_entry.exception() is None:
-            await delete_entry_if_gone(self.recording_entry.result())
+        if not self.ledger_task.cancelled() and self.ledger_task.exception() is None:
+            await delete_entry_if_gone(self.ledger_task.result())
         return None
 
 
@@ -138,7 +138,7 @@ class Throwaway:
 
     async def _start_with(self, settings: Sysbench, limit_s: float, fields: dict[str, Any]) -> None:
         argv = self._family.command_line(self._program, "{data}", f"{{data}}/{self._family.socket}", settings)
-        await asyncio.shield(self._keeper.recording_entry)  # raises OSError if the ledger could not store the entry
+        await asyncio.shield(self._keeper.ledger_task)  # raises OSError if the ledger could not store the entry
         self._keeper.child.send(json.dumps({**fields, "argv": argv}))
         self.pid, data_directory = await self._wait_for_start(limit_s)
         self.facts = await self._read_facts(settings, data_directory)

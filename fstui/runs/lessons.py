@@ -153,7 +153,7 @@ async def _plan_run(lesson: Lesson, run: LessonRun, pace: float) -> tuple[Sessio
 
 
 def _without_end(step: PlannedStep) -> PlannedStep:
-    """Return the step without an end: it lasts until the power is cut. It needs no rate limit, as on real storage."""
+    """Return the step without an end: it lasts until the power is cut. Real storage would require a rate limit."""
     assert isinstance(step.settings, SyncWrites), "only such a step can lose acknowledged writes"
     return replace(step, settings=replace(step.settings, seconds=0.0))
 

@@ -149,8 +149,8 @@ class Graph:
             return None
         below = [lower for child in node.below for lower in self.stack(child)]
         # no flush is expected below a layer that makes each write durable at once
-        keeping = (lower for lower in below if kind(lower.kind).is_each_write_durable(lower))
-        safe = {protected.id for lower in keeping for protected in self.stack(lower.id)}
+        durable_layers = (lower for lower in below if kind(lower.kind).is_each_write_durable(lower))
+        safe = {protected.id for lower in durable_layers for protected in self.stack(lower.id)}
         return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
 
 

@@ -12,7 +12,7 @@ from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 
 MIN_IDLE_S = 0.5
-"""Shorter samples are ignored. Even of 0.5 s, 72 of 80 samples missed a program that wrote to its log steadily."""
+"""Shorter samples are ignored. Even at 0.5 s, 72 of 80 samples missed a program that wrote to its log steadily."""
 
 
 class BusyDevice(NamedTuple):

@@ -307,8 +307,8 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
         room -= path.width + path.gap
-    grows, limit = (_TREND, _MAX_TREND) if has_counters else ("FLAG", width)
-    return [replace(head, width=min(head.width + room, limit)) if head.title == grows else head for head in columns]
+    flexible, limit = (_TREND, _MAX_TREND) if has_counters else ("FLAG", width)
+    return [replace(head, width=min(head.width + room, limit)) if head.title == flexible else head for head in columns]
 
 
 def _trend(entry: StorageEntry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:

@@ -115,8 +115,8 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # another screen was opened before the first refresh
             return
         with self.fstui.guarded(), suppress(OSError):
-            async with aclosing(self.fstui.session.machine.activity()) as looks:
-                async for self.host_activity in looks:
+            async with aclosing(self.fstui.session.machine.activity()) as samples:
+                async for self.host_activity in samples:
                     self.refresh_rows()
 
     @work(exclusive=True, group="saved runs")

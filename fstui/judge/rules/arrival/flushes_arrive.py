@@ -2,7 +2,7 @@
 cannot-tell if other processes write and no trace shows whose flushes arrived*
 
 ## What it means
-For every sync, the devices below received the flushes that the filesystem is expected to send, and all synced bytes.
+For each sync, the devices below received the expected flushes and all bytes.
 
 ## How it was measured
 The flush counters of all layers (field 16 of `/sys/block/X/stat`) were read before and after each step with one writer.
