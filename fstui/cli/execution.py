@@ -75,7 +75,6 @@ def leave(code: int) -> NoReturn:
 
 
 def _report_error(error: BaseException) -> int:
-    """Print what happened and return the exit status."""
     match error:
         case Refused():
             return _print_error(str(error), REFUSED)

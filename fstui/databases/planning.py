@@ -15,7 +15,7 @@ from fstui.model.errors import Refused
 from fstui.model.plan import PlannedStep
 from fstui.model.settings import Settings
 
-NEEDS_ROOT = "needs root: it mounts its own filesystem and cuts its power"
+NEEDS_ROOT = "needs root: it mounts a filesystem of its own and simulates a power cut on it"
 _SERVER_START_S = 2.0
 _ROWS_PER_S = 60_000
 """Estimates of the time to start a server, and of the rows that it inserts per second."""

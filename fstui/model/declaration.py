@@ -70,5 +70,5 @@ def _declared_node(node: Node, declaration: Declaration) -> Node:
 
 def _checked(word: str | None, words: tuple[Any, ...], what: str) -> Any:
     if word is not None and word not in words:
-        raise Refused(f"no {what} '{word}'. Choose one of: {', '.join(words)}.")
+        raise Refused(f"unknown {what} '{word}'. Choose one of: {', '.join(words)}.")
     return word

@@ -110,7 +110,7 @@ class Step(Base, frozen=True, kw_only=True):
     cpu_wait_ns: Count | None = None
     """How long a writer was ready to run and had no CPU. With several writers: the longest of these times."""
     longest_cpu_wait_ns: Count | None = None
-    """The longest such wait within one operation, or between two of the probe's checks of the writer (125 ms apart)."""
+    """The longest such wait within one operation, or between two readings of the wait time (125 ms apart)."""
     stolen_ns: Count | None = None
     """How long the hypervisor took a CPU away (steal time). With several CPUs: the longest of these times."""
     rate_per_s: Amount = 0.0

@@ -279,7 +279,7 @@ def _alternated(first: Side, other: Side) -> bool:
 
 
 def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
-    """Yield remarks about sides: the range of the rounds, faster only because not durable, no clear difference."""
+    """Yield remarks about sides: the range of the rounds, a side that is not durable, or no clear difference."""
     for rank in sorted(ranked, key=lambda rank: rank.side.letter):
         if spread := rank.side.spread(rank.step.name):
             yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"

@@ -68,7 +68,7 @@ def of_answer(answer: WhatHappened) -> Report:
     lines = [incident_line(incident) for incident in answer.incidents] or [answer.sentence]
     rows = tuple(map(_row, answer.buckets))
     too_many = len(rows) > MAX_ROWS
-    hint = f"{counted(len(rows), 'row')} of figures: --format markdown, html, csv or json" if too_many else ""
+    hint = f"Use --format markdown, html, csv or json to see all {counted(len(rows), 'row')}." if too_many else ""
     charts = ((chart.name, svg(chart, answer.buckets, answer.start, answer.end)) for chart in CHARTS)
     figures = tuple((name, shapes) for name, shapes in charts if shapes)
     values = records(Bucket.__struct_fields__, map(astuple, answer.buckets))

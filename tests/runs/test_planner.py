@@ -95,8 +95,8 @@ async def test_a_pseudo_filesystem_holds_no_files(file: Path) -> None:
 @pytest.mark.parametrize(
     ("declared", "sentence"),
     [
-        (("floppy", None), "no medium 'floppy'. Choose one of: hdd-5400, hdd-7200"),
-        ((None, "big"), "no write cache 'big'. Choose one of: none, volatile"),
+        (("floppy", None), "unknown medium 'floppy'. Choose one of: hdd-5400, hdd-7200"),
+        ((None, "big"), "unknown write cache 'big'. Choose one of: none, volatile"),
     ],
 )
 def test_an_unknown_declaration_is_refused_with_the_known_ones(

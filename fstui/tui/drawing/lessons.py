@@ -79,7 +79,7 @@ def progress(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width:
     minutes_left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
     words = f"  {len(results)} of {len(lessons)} taken"
     words += f", {sum(result.right for result in results)} of {2 * len(results)} answers right" if results else ""
-    remark = f"   {minutes_left} min left" if minutes_left else "   all of them"
+    remark = f"   {minutes_left} min left" if minutes_left else "   all done"
     cells = min(2 * len(lessons), width - len(f" fstui  lessons   {words}{remark}"))
     bar = meter(len(results) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
     return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (remark, FAINT))
@@ -228,11 +228,11 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = dict.fromkeys((*lesson.words, *terms_in(lesson.explain)))
-    return [line(), rule(width, "its words", "g: all words"), *term_lines(names, width)] if names else []
+    return [line(), rule(width, "terms in this lesson", "g: all words"), *term_lines(names, width)] if names else []
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
-    lines = [line(), rule(width, "its disks", "simulated")] if planned else []
+    lines = [line(), rule(width, "disks in this lesson", "simulated")] if planned else []
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += [line(("   " + run.label, HEAD)), *io_path.tree(plan.target, width - 2)]
         for disk in filter(None, plan.disk.disks):

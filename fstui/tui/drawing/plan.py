@@ -151,7 +151,8 @@ def extent(offer: Offer, chosen: Choices) -> str:
     if offer.plan is None:
         return ""
     if isinstance(offer.plan, PowerCutPlan):
-        return f"{counted(len(offer.plan.combinations), 'way')} × {counted(offer.plan.settings.writers, 'writer')}"
+        plan = offer.plan
+        return f"{counted(len(plan.combinations), 'combination')} × {counted(plan.settings.writers, 'writer')}"
     steps = [step for step in offer.plan.steps if not step.skip]
     lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
     sides = [len(chosen.values(offer.form, name)) for name in lists]
@@ -174,7 +175,7 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
         return f"Writes {amount} into {directory}/{PREFIX}…, which stays until it is verified."
     server = ""
     if plan.server is not None:
-        server = f" On {plan.server}: at most {size(plan.server_bytes)} into a database of its own, then drops it."
+        server = f" On {plan.server}: writes at most {size(plan.server_bytes)} into its own database, then drops it."
     amount = each_second or f"at most {size(plan.max_bytes)}"
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."

@@ -33,11 +33,11 @@ class AtRiskScreen(FollowingScreen):
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: dirty bytes in the "
         "page cache, or names of files that were created, renamed or linked in a directory that was not synced: they "
         "may be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the "
-        "disk has not been flushed since. The files of a program in one directory share a row. The bar shows their "
-        "bytes relative to the largest row. OLDEST is the age of the oldest of these bytes or names. A program that "
-        "syncs each write has no row. For a database with a write-ahead log, only its log matters. NOTE: the bytes in "
-        "the file that the program syncs most, usually its log, and the O_DIRECT writes that may still be in the "
-        "disk's cache. fstui reads no file and syncs nothing. See the page at-risk."
+        "disk has not been flushed since they were written. The files of a program in one directory share a row. The "
+        "bar shows their bytes relative to the largest row. OLDEST is the age of the oldest of these bytes or names. A "
+        "program that syncs each write has no row. For a database with a write-ahead log, only its log matters. NOTE: "
+        "bytes in the file that the program syncs most often, usually its log, and O_DIRECT writes that may still be "
+        "in the disk's cache. fstui reads no file and syncs nothing. See the page at-risk."
     )
 
     def __init__(self, target: Target) -> None:

@@ -139,7 +139,7 @@ class LessonScreen(BaseScreen):
     """A page for each stage of the lesson, with pictures next to it or below it. Enter leads to the next stage."""
 
     KEYS = (
-        Command("lesson.next", "enter", "next", "continue", "To the next page, once this one is answered."),
+        Command("lesson.next", "enter", "next", "continue", "Go to the next page after answering this one."),
         Command("lesson.answer", "1,2,3,4", "answer", "answer", "Choose an answer.", "1-3"),
         Command("lesson.plug", "p", "plug", "", "Pull the plug of the simulated disk, when the lesson says so."),
         replace(GLOSSARY, label="words"),
@@ -285,7 +285,7 @@ class LessonScreen(BaseScreen):
 
     async def save(self) -> None:
         right_answers = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
-        with self.fstui.reporting("The lesson could not be saved as taken"):
+        with self.fstui.reporting("Cannot save the result of the lesson"):
             await lessons.save_taken(self.lesson.name, right_answers, self.results)
 
     def _draw_run(self) -> None:

@@ -159,7 +159,7 @@ class LoopReader(DeviceReader):
             reason = "it is not at this path in this mount namespace, so its filesystem is not known"
             return file_layer(path, None, reason)
         if identity is not None and visible is not None and not self._is_on(visible, identity, path):
-            reason = f"its filesystem ({identity.device}) is not the one that its path leads to here"
+            reason = f"its filesystem ({identity.device}) is not the one at this path in this mount namespace"
             return file_layer(path, self.sources.mount_of_device(identity.device), reason)
         return file_layer(path, visible)
 
