@@ -62,8 +62,8 @@ class StorageScreen(BaseScreen):
         "its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a scenario. "
         "The numbers are what the disk or the loop device of the filesystem does now, shown once for each device: "
         "writes and flushes per second, and the time of one write and one flush, if counted. Below is the I/O path of "
-        "the selected filesystem, from the mount point down, with what passes to each layer, and whether it passes a "
-        "flush on. A running virtual machine has a row of its own, with what each of its disks does with a guest's "
+        "the selected filesystem, from the mount point down, with what each layer receives and whether it forwards "
+        "flushes. A running virtual machine has a row of its own, with what each of its disks does with a guest's "
         "flush. A large terminal also shows charts of the last minutes. This screen writes nothing."
     )
 
@@ -243,7 +243,7 @@ class StorageScreen(BaseScreen):
         self.refresh_rows()
 
     async def action_filter(self) -> None:
-        await self.ask_for("words of a mount point, type, source or device", value=self.words, typed=self.filter_by)
+        await self.ask_for("text in the mount point, type, source or device", value=self.words, typed=self.filter_by)
 
     def filter_by(self, words: str) -> None:
         self.words = words
