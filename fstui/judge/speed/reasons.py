@@ -61,14 +61,14 @@ def _faults(case: Case) -> Iterator[Reason]:
     faults = [(node, state) for node in case.stack.nodes for state in node.state]
     if faults:
         fault_texts = words.listed(f"{words.label(node)} {state.what}: {state.value}" for node, state in faults)
-        repair = "Repair the stack first: 'dmesg' says more."
+        repair = "Repair the stack first: see 'dmesg' for details."
         yield Reason(f"the stack is degraded or faulty ({fault_texts})", f"stack: {fault_texts}", repair)
 
 
 def _busy_devices(case: Case) -> Iterator[Reason]:
     for device, share in case.other_writers.busy_shares:
         if share >= BUSY_SHARE:
-            yield _others(
+            yield _others_reason(
                 case,
                 f"other processes kept {device} busy {percent(share)} of the time",
                 f"{device}: {percent(share)} while fstui was idle",
@@ -80,13 +80,13 @@ def _other_writers(case: Case, step: Step) -> Iterator[Reason]:
     most_by_others = max((trace.requested_by_others or 0 for trace in step.trace or ()), default=0)
     noisy = [account for account in case.flushes.noisy_accounts if account.step is step]
     if most_by_others >= MIN_OTHERS_PER_SYNC * max(step.syncs, 1):
-        evidence = f"{step.name}: {most_by_others} flushes of others"
-        yield _others(case, "other processes flushed the same device at that time", evidence)
+        evidence = f"{step.name}: {most_by_others} flushes by other processes"
+        yield _others_reason(case, "other processes flushed the same device at that time", evidence)
     elif noisy:
-        yield _others(case, "other processes wrote to the same device at that time", noisy[0].flush_line)
+        yield _others_reason(case, "other processes wrote to the same device at that time", noisy[0].flush_line)
 
 
-def _others(case: Case, text: str, evidence: str) -> Reason:
+def _others_reason(case: Case, text: str, evidence: str) -> Reason:
     writers = case.other_writers.writers
     names = f" ({words.writers(writers)})" if writers else ""
     return Reason(text + names, f"others: {evidence}", "Measure again when they are idle: 'fstui watch' names them.")

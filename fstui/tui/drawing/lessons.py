@@ -27,7 +27,7 @@ from fstui.tui.widgets.table import TableContent, row_cells
 STAGES = ("predict", "run", "compare", "explain", "question")
 _STEP_WIDTH, _RATE_WIDTH, _MIN_BAR_WIDTH = 22, 32, 6
 _PROSE_WIDTH = 100
-_QUESTION_FROM = 90
+_MIN_QUESTION_WIDTH = 90
 _MIN_MAP_WIDTH = 48
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
 """Settings that do not matter to the student, and the length of the step, which is listed last."""
@@ -60,7 +60,7 @@ def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: in
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
         styles = {"LESSON": HEAD if tall else "", "TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
-        question = paragraph(lesson.predict.ask, columns[1].width + 3, "  ") if width >= _QUESTION_FROM else []
+        question = paragraph(lesson.predict.ask, columns[1].width + 3, "  ") if width >= _MIN_QUESTION_WIDTH else []
         below = [*(text.plain for text in question), f"  {fit_list(words, columns[1].width)}"] if tall else []
         rows[lesson.name] = partial(_row, columns, values, styles, below)
     return TableContent(columns, rows)

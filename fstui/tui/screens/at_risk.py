@@ -44,7 +44,7 @@ class AtRiskScreen(FollowingScreen):
         super().__init__()
         self.view = drawing.RiskView(target)
         self._recent = Recent[drawing.Moment]()
-        self._most_lines: dict[str, int] = {}
+        self._max_heights: dict[str, int] = {}
         """The height of each table. It never decreases, because each change of a height repaints the screen."""
 
     def compose(self) -> ComposeResult:
@@ -89,8 +89,8 @@ class AtRiskScreen(FollowingScreen):
     def _lines_of(self, name: str, draw: Draw) -> int:
         part = self.part(name)
         width = (part.size.width or self.size.width) - 2 * part.has_frame
-        self._most_lines[name] = max(self._most_lines.get(name, 0), len(draw(width, UNBOUNDED)))
-        return max(self._most_lines.values()) if self.has_class("-huge") else self._most_lines[name]
+        self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))
+        return max(self._max_heights.values()) if self.has_class("-huge") else self._max_heights[name]
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         return drawing.last_minutes(self._recent, width, height)
