@@ -4,7 +4,7 @@ The first line is the header, a JSON object with ``"fstui": "powercut/1"``. Then
 
 ``ack WRITER SEQUENCE MS``  the sync of this record returned, MS milliseconds after the header
 ``alive MS``                once a second, even if the storage hangs; if this line is missing, the connection is dead
-``end MS REASON``           the writer stopped by itself, so no power was cut while it wrote; or its storage failed
+``end MS REASON``           the writer stopped by itself, so no power was cut while it wrote; or it failed
                             (``failed: …``)
 
 The sequence numbers of a writer have no gaps. A log may end anywhere: text after its last newline is ignored. Logs are
