@@ -48,7 +48,7 @@ class Entries(Provider):
     async def search(self, query: str) -> Hits:
         matcher, runs = self.matcher(query), await self._runs()
         for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
-            # letters of a query that are scattered over a sentence are no match
+            # a help must contain the query as it stands: its letters, scattered over a sentence, match almost anything
             score = matcher.match(entry.name) or float(query.lower() in entry.help.lower())
             if score > 0:
                 yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)

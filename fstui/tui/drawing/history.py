@@ -45,7 +45,7 @@ _AXIS_CELLS = 8
 _MIN_TREND_ROWS, _MAX_TREND_ROWS, _CARD_LINES = 4, 36, 5
 """Lines of the bars of a trend; lines of a card besides them: its frame, a sentence and the labels of the bars."""
 _LABEL_CELLS, _DATED_BAR_CELLS, _MAX_BAR_CELLS = 8, 23, 24
-"""Widths from which on the label of a bar contains the rate, and the date; maximum width of a bar."""
+"""Minimum widths of a bar whose label contains the rate, and the date as well; maximum width of a bar."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
@@ -122,11 +122,12 @@ def trends(summaries: Sequence[Summary], height: int, columns: int) -> list[Card
     room = height // -(-len(repeated) // columns) if repeated else 0
     rows = min(max(room - _CARD_LINES, _MIN_TREND_ROWS), _MAX_TREND_ROWS)
 
-    def draw(runs: Sequence[Summary], width: int) -> list[Text]:
-        sentences = [part for sentence in report.trend(runs).lines for part in paragraph(sentence, width)]
-        return [*sentences, *_bars(runs, None, width, rows)]
+    def draw(sentences: Sequence[str], runs: Sequence[Summary], width: int) -> list[Text]:
+        words = [part for sentence in sentences for part in paragraph(sentence, width)]
+        return [*words, *_bars(runs, None, width, rows)]
 
-    return [(report.trend(runs).title, partial(draw, runs)) for runs in repeated]
+    sections = map(report.trend, repeated)
+    return [(part.title, partial(draw, part.lines, runs)) for part, runs in zip(sections, repeated, strict=True)]
 
 
 def _bars(runs: Sequence[Summary], chosen: Summary | None, width: int, rows: int) -> list[Text]:

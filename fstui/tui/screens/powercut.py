@@ -24,8 +24,8 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import TWO_COLUMNS_FROM, Cards
 from fstui.tui.styles import DOUBT, FAINT, KEY
 
-Part = tuple[str, str, str]
-"""The lead of the first line, the words, and the style of a paragraph."""
+Paragraph = tuple[str, str, str]
+"""The lead of the first line, the words, and the style."""
 _PULL = (
     "Pull the wall plug (both plugs, if there are two). A laptop keeps running on its battery. Do not reset, reboot or "
     "use the power button: the disk would keep its power, or have time to save its cache."
@@ -153,11 +153,11 @@ class PowerCutScreen(BaseScreen):
 
     def _cards(self) -> list[Card]:
         parts = {"the cut": self._cut, "after the cut": self._after}
-        cards: list[Card] = [(title, partial(_paragraphs, part)) for title, part in parts.items()]
+        cards: list[Card] = [(title, partial(_draw, paragraphs)) for title, paragraphs in parts.items()]
         wide = self.app.size.width >= TWO_COLUMNS_FROM
         return [*cards, *([("I/O path", partial(io_path.tree, self._target))] if wide else [])]
 
-    def _cut(self) -> Iterator[Part]:
+    def _cut(self) -> Iterator[Paragraph]:
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
             yield " ! ", f"This host is a VM ({guest}). {_GUEST}", DOUBT
         for directory in self.pending:
@@ -168,7 +168,7 @@ class PowerCutScreen(BaseScreen):
         yield " 2 ", f"Wait until it shows acknowledgements. {loses}", ""
         yield " 3 ", _PULL, ""
 
-    def _after(self) -> Iterator[Part]:
+    def _after(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
         yield "   $ ", self.verify_command, KEY
         yield "   ", "or copy acks.log to this host and press v here. Before that, declare if:", ""
@@ -177,8 +177,8 @@ class PowerCutScreen(BaseScreen):
         yield "   ", _PROVES, FAINT
 
 
-def _paragraphs(part: Callable[[], Iterable[Part]], width: int) -> list[Text]:
-    return [drawn for lead, words, style in part() for drawn in paragraph(words, width, lead, style)]
+def _draw(paragraphs: Callable[[], Iterable[Paragraph]], width: int) -> list[Text]:
+    return [drawn for lead, words, style in paragraphs() for drawn in paragraph(words, width, lead, style)]
 
 
 def _through_two_shells(command: str) -> str:
