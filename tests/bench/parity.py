@@ -144,12 +144,12 @@ def _fit(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
 def _tools(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     """Compare with the tools that measure the same. pg_test_fsync takes 5 s a round."""
     with _storage("loop", chosen.dir, runner) as bench:
-        direct = bench.fstui(replace(WORKS[1].settings, seconds=chosen.seconds), bench.trace)
+        direct = bench.fstui(replace(WORKS[2].settings, seconds=chosen.seconds), bench.trace)
         ping = lambda: by_ioping(bench.directory, chosen.seconds)  # noqa: E731
         good = True
         if shutil.which("ioping"):
             seen = interleaved({TRACED: direct, "ioping": ping, "ioping again": ping}, chosen.rounds, float("inf"))
-            good = print_rows("O_DIRECT|O_DSYNC", seen, "ioping")
+            good = print_rows(WORKS[2].name, seen, "ioping")
         if PG_TEST_FSYNC:
             good &= _pg_test_fsync(bench, chosen.rounds)
     return good
