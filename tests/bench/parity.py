@@ -6,9 +6,9 @@ Budget: the 95 % interval of the median ratio overlaps 0.97–1.03, and the medi
 If fio / fio is outside 0.9–1.1, or its interval outside 0.8–1.25, the host is too busy and nothing is proved.
 Storage: memory, ext4 on a loop device, and the same with a limit of writes per second. Latencies are compared on the
 loop device only: in memory they are those of the programs, and the limit delays requests in bursts.
-``--all``: every way to sync on each of them. ``--fit``: the operations of fstui fit; its latency is that of the sync,
-as in the table of products. ``--tools``: ioping and pg_test_fsync instead of fio, for the methods that they share with
-fstui. Needs root.
+The latency is that of the sync alone, because fio has none of write and sync together.
+``--all``: every way to sync on each of them. ``--fit``: the operations of fstui fit. ``--tools``: ioping and
+pg_test_fsync instead of fio, for the methods that they share with fstui. Needs root.
 """
 
 import argparse
@@ -77,19 +77,19 @@ class Bench(NamedTuple):
     """The words that start another program in the same cgroup."""
     runner: asyncio.Runner
 
-    def fstui(self, settings: SyncWrites, trace: StepTracing, *, sync_alone: bool = False) -> Contestant:
+    def fstui(self, settings: SyncWrites, trace: StepTracing) -> Contestant:
         step = partial(step_of, settings, self.directory, self.machine, self.stack, trace)
-        return lambda: measured(self.runner.run(step()), sync_alone=sync_alone)
+        return lambda: measured(self.runner.run(step()))
 
-    def contestants(self, work: Work, seconds: float, *, sync_alone: bool = False) -> dict[str, Contestant]:
+    def contestants(self, work: Work, seconds: float) -> dict[str, Contestant]:
         """Return fio twice, and fstui with the trace and without."""
         settings = replace(work.settings, seconds=seconds)
-        fio = partial(by_fio, work, self.directory, seconds, self.within, sync_alone=sync_alone)
+        fio = partial(by_fio, work, self.directory, seconds, self.within)
         found: dict[str, Contestant] = {
-            UNTRACED: self.fstui(settings, NoTrace(), sync_alone=sync_alone), FIO: fio, f"{FIO} again": fio,
+            UNTRACED: self.fstui(settings, NoTrace()), FIO: fio, f"{FIO} again": fio,
         }  # fmt: skip
         if not isinstance(self.trace, NoTrace):
-            found[TRACED] = self.fstui(settings, self.trace, sync_alone=sync_alone)
+            found[TRACED] = self.fstui(settings, self.trace)
         return found
 
 
@@ -136,7 +136,7 @@ def _fit(chosen: argparse.Namespace, runner: asyncio.Runner) -> bool:
     with _storage("loop", chosen.dir, runner) as bench:
         results = []
         for work in fit_works():
-            contestants = bench.contestants(work, chosen.seconds, sync_alone=True)
+            contestants = bench.contestants(work, chosen.seconds)
             results.append(print_rows(work.name, interleaved(contestants, chosen.rounds, float("inf")), FIO))
         return all(results)
 

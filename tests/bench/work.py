@@ -39,7 +39,9 @@ class Work(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Operations per second, and the latency of a write together with its sync."""
+    """Operations per second, and the latency of the sync, or of the write if that waits for the storage itself.
+
+    fio has no latency of both together."""
 
     rate_per_s: float
     p50_ns: float | None = None
@@ -115,15 +117,12 @@ async def step_of(
     return step
 
 
-def measured(step: Step, *, sync_alone: bool = False) -> Measured:
-    """Return the figures of a step. ``sync_alone``: the latency is that of its sync, as in the table of products."""
-    latency = (sync_alone and step.sync_ns) or step.latency_ns
+def measured(step: Step) -> Measured:
+    latency = step.sync_ns or step.latency_ns
     return Measured(step.rate_per_s, latency.p50 if latency else None, latency.p99 if latency else None)
 
 
-def by_fio(
-    work: Work, directory: str, seconds: float, within: Sequence[str] = (), *, sync_alone: bool = False
-) -> Measured:
+def by_fio(work: Work, directory: str, seconds: float, within: Sequence[str] = ()) -> Measured:
     """Measure with fio's psync engine, with a new file. ``within``: the words that start a command in a cgroup."""
     file = Path(directory) / "fio.dat"
     _write_file(file, work.settings.file_bytes if "--overwrite=1" in work.fio else 0)
@@ -136,13 +135,9 @@ def by_fio(
     finally:
         file.unlink()
     (job,) = json.loads(output[output.index("{") :])["jobs"]
-    write, synced = job["write"], job["sync"].get("lat_ns", {}).get("percentile")
-    written = write["clat_ns"]["percentile"]
-    p50, p99 = written["50.000000"], written["99.000000"]
-    if synced:  # fio times both parts apart; nearly all differences are those of the sync
-        p50 = 0 if sync_alone else p50
-        p50, p99 = p50 + synced["50.000000"], p50 + synced["99.000000"]
-    return Measured(write["total_ios"] / (write["runtime"] / 1000), p50, p99)
+    write = job["write"]
+    latency = job["sync"].get("lat_ns", {}).get("percentile") or write["clat_ns"]["percentile"]
+    return Measured(write["total_ios"] / (write["runtime"] / 1000), latency["50.000000"], latency["99.000000"])
 
 
 def _write_file(file: Path, size: int) -> None:
