@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 MOUNTINFO = "/proc/self/mountinfo"
-_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
+_OCTAL_ESCAPE = re.compile(rb"\\([0-3][0-7]{2})")
 _IO_BYTES = re.compile(rb"^read_bytes: (\d+)\nwrite_bytes: (\d+)", re.MULTILINE)
 _DELETED = " (deleted)"
-_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
-_MEMORY = re.compile(r"^(\w+):\s+(\d{1,15}) kB", re.MULTILINE)
-_STUBS = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
-_DEVICE = re.compile(r"\d{1,7}:\d{1,7}")
+_CGROUP_V1_LIMITS = ("read_bps", "write_bps", "read_iops", "write_iops")
+_MEMINFO_LINE = re.compile(r"^(\w+):\s+(\d{1,15}) kB", re.MULTILINE)
+_STUB_NAMES = r"eatmydata|no-?f?sync|fsync-?(off|disable|stub)|fake-?f?sync|disable-?f?sync"
+_DEVICE_NUMBER = re.compile(r"\d{1,7}:\d{1,7}")
 
 
 class Stat(NamedTuple):
@@ -34,7 +34,7 @@ class Stat(NamedTuple):
 
 
 class Mount(NamedTuple):
-    """One line of mountinfo (proc_pid_mountinfo(5))."""
+    """One line of mountinfo (proc_pid_mountinfo(5)). ``number``: the mount ID; ``parent``: that of the parent mount."""
 
     number: int
     parent: int
@@ -49,8 +49,7 @@ class Mount(NamedTuple):
     super_options: tuple[str, ...]
     """Options of the filesystem, which all mounts of the filesystem share."""
     line: int = 0
-    """The index of the line in mountinfo. It shows which of two mounts is later. ``number`` does not, because mount
-    numbers are reused."""
+    """The index of the line in mountinfo. The later of two mounts has the higher index, but not always a higher ID."""
 
     @property
     def all_options(self) -> tuple[str, ...]:
@@ -69,7 +68,7 @@ def pids() -> list[int]:
 
 def stat(pid: int) -> Stat | None:
     data = _read(f"/proc/{pid}/stat")
-    # the name is in brackets and may contain brackets; the last bracket ends it
+    # the name is in brackets, and may contain brackets itself, so it ends at the last bracket
     before, bracket, after = data.rpartition(b")")
     words = after.split()
     if not bracket or len(words) < 20:
@@ -85,7 +84,7 @@ def stat(pid: int) -> Stat | None:
 
 
 def children(pid: int) -> list[int]:
-    """Return the children of a process's first thread; none if the kernel lacks proc_pid_task_tid_children(5)."""
+    """Return the children of a process's first thread; none if this kernel cannot list them (CONFIG_PROC_CHILDREN)."""
     return [int(child) for child in read_text(f"/proc/{pid}/task/{pid}/children").split()]
 
 
@@ -102,7 +101,7 @@ def io_bytes(pid: int) -> tuple[int, int] | None:
 
 
 def mount_id(fd: int | str, pid: int | str = "self", *, writable: bool = False) -> int | None:
-    """Return the mount number of an open file; None if unknown. ``writable``: None also if open only for reading."""
+    """Return the mount ID of an open file; None if unknown or, with ``writable``, if it is open only for reading."""
     lines = _read(f"/proc/{pid}/fdinfo/{fd}").split(b"\n")
     fields = {name: value.strip() for name, colon, value in (line.partition(b":") for line in lines) if colon}
     if b"mnt_id" not in fields or (writable and not int(fields.get(b"flags", b"0"), 8) & os.O_ACCMODE):
@@ -122,7 +121,7 @@ def preloaded_libraries(environ: str) -> list[str]:
 
 
 def mounts(pid: int | None = None) -> Iterator[Mount]:
-    """Yield the mounts that a process, or this process, sees, in the order of mountinfo."""
+    """Yield the mounts in the mount namespace of a process (by default this process), in the order of mountinfo."""
     return parse_mounts(_read(MOUNTINFO if pid is None else f"/proc/{pid}/mountinfo"))
 
 
@@ -137,11 +136,11 @@ def parse_mounts(data: bytes) -> Iterator[Mount]:
 
 def stubs_syncs(path: str) -> bool:
     """Return whether the name of a library's file shows that the library disables syncs (libeatmydata, nosync …)."""
-    return re.search(_STUBS, path.rpartition("/")[2], re.IGNORECASE) is not None
+    return re.search(_STUB_NAMES, path.rpartition("/")[2], re.IGNORECASE) is not None
 
 
 class IoLimit(NamedTuple):
-    """A limit of a cgroup: ``253:0 wiops``, its value, and the file that sets it."""
+    """An I/O limit of a cgroup. ``what``: device and quantity (``253:0 wiops``); ``path``: the file with the limit."""
 
     what: str
     value: str
@@ -155,14 +154,14 @@ def cgroups(text: str) -> dict[str, str]:
 
 
 def io_cgroup(text: str) -> str | None:
-    """Return the cgroup whose io limits apply, from a /proc/PID/cgroup file: that of blkio (v1) or, without blkio, the
-    cgroup of the unified hierarchy (v2)."""
+    """Return the cgroup whose I/O limits apply, from a /proc/PID/cgroup file: the cgroup of the blkio controller (v1).
+    If there is none, return the cgroup of the unified hierarchy (v2)."""
     by_controller = cgroups(text)
     return by_controller.get("blkio", by_controller.get(""))
 
 
 def io_limits(mounts_: Iterable[Mount], text: str, read: Callable[[str], str]) -> Iterator[IoLimit]:
-    """Yield the io limits that apply to a process with this /proc/PID/cgroup. ``read`` returns a file's text."""
+    """Yield the I/O limits that apply to a process. ``text``: its /proc/PID/cgroup. ``read`` returns a file's text."""
     by_controller = cgroups(text)
     for mount in mounts_:
         if mount.fstype == "cgroup2" and "" in by_controller:
@@ -185,29 +184,30 @@ def _v2_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
     path = f"{directory}/io.max"
     for line in read(path).split("\n"):
         device, *limits = line.split(" ")
-        for limit in limits if _DEVICE.fullmatch(device) else ():
+        for limit in limits if _DEVICE_NUMBER.fullmatch(device) else ():
             what, _, value = limit.partition("=")
             if value.isdecimal():  # not "max"
                 yield IoLimit(f"{device} {what}", value, path)
 
 
 def _v1_limits(read: Callable[[str], str], directory: str) -> Iterator[IoLimit]:
-    for what in _V1_LIMITS:
+    for what in _CGROUP_V1_LIMITS:
         path = f"{directory}/blkio.throttle.{what}_device"
         for line in read(path).split("\n"):
             device, _, value = line.partition(" ")
-            if _DEVICE.fullmatch(device) and value.isdecimal():
+            if _DEVICE_NUMBER.fullmatch(device) and value.isdecimal():
                 yield IoLimit(f"{device} {what}", value, path)
 
 
 def meminfo(text: str | None = None) -> dict[str, int]:
-    """Return the amounts in /proc/meminfo (proc_meminfo(5)), or in a text with its format, in bytes by name."""
-    amounts = _MEMORY.findall(read_text("/proc/meminfo") if text is None else text)
+    """Return the amounts in /proc/meminfo (proc_meminfo(5)) in bytes, by name. ``text``: the file, if already read."""
+    amounts = _MEMINFO_LINE.findall(read_text("/proc/meminfo") if text is None else text)
     return {name: int(kib) << 10 for name, kib in amounts}
 
 
 def pressure_us(resource: str) -> list[int]:
-    """Return how long (µs) some or all ("full") processes have waited for cpu, io or memory; empty if unknown."""
+    """Return the µs in which at least one process waited for cpu, io or memory, and those in which all processes did.
+    The list is empty if the kernel does not report them."""
     return [int(line.rpartition("total=")[2]) for line in read_text(f"/proc/pressure/{resource}").splitlines()]
 
 
@@ -225,7 +225,7 @@ def device_number(text: str) -> int:
 def unescape(field: bytes) -> str:
     """Return a name without the kernel's escapes, such as ``\\040`` for a space."""
     if b"\\" in field:
-        field = _ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), field)
+        field = _OCTAL_ESCAPE.sub(lambda match: bytes([int(match[1], 8)]), field)
     return os.fsdecode(field)
 
 

@@ -1,4 +1,4 @@
-"""The ssh command line for remote hosts, and plain words for ssh's error messages."""
+"""The command line of ssh for remote hosts, and ssh's error messages in plain words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _KEEPALIVE_OPTIONS = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 _MESSAGES = (
     ("REMOTE HOST IDENTIFICATION HAS CHANGED", "its host key has changed: see ssh-keygen -R"),
     ("Host key verification failed", "its host key is not known here: connect once by hand, or use ssh-keyscan"),
-    ("Permission denied", "ssh is refused: it accepts no key of yours, and fstui does not ask for a password"),
+    ("Permission denied", "its sshd accepts none of your keys, and fstui does not ask for a password"),
     ("Could not resolve hostname", "its name cannot be resolved here"),
     ("Connection timed out", "it did not answer: no sshd listens there, or a firewall drops the packets"),
     ("timed out during banner exchange", "a server answers on the port, but it is not an ssh server"),

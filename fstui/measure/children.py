@@ -26,13 +26,13 @@ from fstui.model.errors import Refused
 from fstui.model.quantities import seconds
 
 _ROOT = str(Path(__file__).resolve().parents[2])
-_BOOT = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
+_RUNNER = "import sys,runpy; sys.path.insert(0,sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1),run_name='__main__')"
 _PIPE_BYTES = 1 << 20
 _READ_BYTES = 1 << 18
 _EXIT_POLL_S, _EXIT_TIMEOUT_S = 0.005, 0.5
 _PROGRESS_POLL_S = 0.1
-CALL_TIMEOUT_S, _MAX_PROGRESS_S = 2.0, 60.0
-"""Time limit for a call without progress, and additional time for a call that makes progress."""
+CALL_TIMEOUT_S, _PROGRESS_EXTENSION_S = 2.0, 60.0
+"""Time limit for a call that makes no progress, and how much longer a call may take that makes progress."""
 STOPPING_TIMEOUT_S, ABANDONED_TIMEOUT_S = 0.5, 0.2
 """Time limits for a child without progress after the user has stopped fstui. The second applies if another child was
 abandoned on the same disk."""
@@ -43,7 +43,7 @@ WaitedDisk = Literal["home", "target"]
 
 
 class NoAnswer(Refused):
-    """A child made no progress for too long: the disk that it reads or writes may hang."""
+    """A child made no progress for too long, or took too long: the disk that it reads or writes may hang."""
 
     def __init__(self, where: str, waited_s: float) -> None:
         self.reason = f"did not answer within {seconds(waited_s)}: its disk or server may hang"
@@ -60,7 +60,7 @@ class ShutdownDeadline(NamedTuple):
     """The disks on which a child was abandoned."""
 
     def timeout_s(self, disk: WaitedDisk) -> float:
-        """Return how long a child may make no progress."""
+        """Return the time limit for a child that makes no progress."""
         return ABANDONED_TIMEOUT_S if disk in self.hung_disks else STOPPING_TIMEOUT_S
 
 
@@ -69,16 +69,16 @@ SHUTDOWN_DEADLINE: ContextVar[ShutdownDeadline | None] = ContextVar("shutdown_de
 
 
 def command(module: str, *arguments: str) -> list[str]:
-    """Return a child program's command line, isolated from the user's Python settings. fstui may be in a zip file."""
-    return [sys.executable, "-I", "-S", "-c", _BOOT, _ROOT, f"fstui.{module}", *arguments]
+    """Return the command line of a child program. It ignores the user's Python settings, and works in a zip file."""
+    return [sys.executable, "-I", "-S", "-c", _RUNNER, _ROOT, f"fstui.{module}", *arguments]
 
 
 class Child:
-    """A running program with pipes on stdin and stdout, in its own session, or only in its own process group.
+    """A running program with pipes on stdin and stdout. It has its own process group, so Ctrl-C does not reach it.
 
-    Ctrl-C does not reach the child. A child in its own session also gets its own share of CPU time, so that fstui's
-    other work does not slow it down (sched(7), autogroup). asyncio.subprocess is not used, because an event loop that
-    closes would wait for the process or print a warning.
+    By default it also has its own session, and so its own share of CPU time: fstui's other work does not slow it down
+    (sched(7), autogroup). asyncio.subprocess is not used, because an event loop that closes would wait for the process
+    or print a warning.
     """
 
     _stdin: asyncio.WriteTransport
@@ -93,7 +93,7 @@ class Child:
         cls, module: str, *arguments: str, own_session: bool = True, read_from: Literal["stdout", "stderr"] = "stdout"
     ) -> Child:
         """Start the program in a module. If ``read_from`` is stderr, the child inherits stdout. Raises OSError."""
-        process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process in the same way
+        process = subprocess.Popen(  # noqa: ASYNC220  asyncio starts a process with this blocking call, too
             command(module, *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE if read_from == "stdout" else None,
@@ -103,7 +103,7 @@ class Child:
         )
         child, loop, pipe = cls(process), asyncio.get_running_loop(), process.stdout or process.stderr
         assert pipe is not None
-        with contextlib.suppress(OSError):  # a larger pipe, so that a busy reader does not delay the probe (fcntl(2))
+        with contextlib.suppress(OSError):  # enlarge the pipe, so that a busy reader does not delay the probe
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         try:
             protocol = asyncio.StreamReaderProtocol(child._stdout)
@@ -144,8 +144,8 @@ class Child:
                 yield frame
 
     async def reap(self, timeout_s: float) -> int | None:
-        """Hang up and wait at most ``timeout_s`` for the end. Return the exit status (negative: a signal); None if the
-        child did not end."""
+        """Close the child's stdin and wait at most ``timeout_s`` for its end. Return the exit status (negative if a
+        signal killed it), or None if it still runs."""
         self.hang_up()
         try:
             return await asyncio.wait_for(self._wait_for_exit(), timeout_s)
@@ -170,7 +170,7 @@ class Child:
                 yield line
 
     async def end(self, timeout_s: float, disk: WaitedDisk) -> int | None:
-        """Hang up and wait for the end as long as the child makes progress. Return what ``reap`` returns."""
+        """Close the child's stdin and wait for its end as long as it makes progress. Return what ``reap`` returns."""
         self.hang_up()
         try:
             return await _wait_for(self, self._wait_for_exit(), timeout_s, "", disk)
@@ -196,7 +196,7 @@ async def in_child(
 
 
 async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_TIMEOUT_S, where: str = _STATE_DIR) -> Any:
-    """Call ``module.function`` of a program that the caller must not import. Raises what ``in_child`` raises."""
+    """Call a function by name (``module.function``) without importing its module. Raises what ``in_child`` raises."""
     return await _call([], f"fstui.{name}", arguments, timeout_s, where)
 
 
@@ -225,8 +225,8 @@ async def _wait_for(
     """Return the result of an operation that waits for a child: a read of its output, or the wait for its end.
 
     Raises NoAnswer if the child made no progress for ``timeout_s``, or if the operation takes longer than
-    ``timeout_s`` + _MAX_PROGRESS_S. A child that can run, or calls the kernel, makes progress. After
-    a stop, ShutdownDeadline.timeout_s is the limit, and requests that the disk completes count as progress as well.
+    ``timeout_s`` + _PROGRESS_EXTENSION_S. A child makes progress if it can run or makes system calls. After the user
+    has stopped fstui, ShutdownDeadline.timeout_s is the limit, and each request that the disk completes is progress.
     """
     task = asyncio.ensure_future(operation)
     start_s = last_progress_s = time.monotonic()
@@ -244,7 +244,7 @@ async def _wait_for(
                 last_progress_s = now_s
             limit_s = min(timeout_s, shutdown.timeout_s(disk)) if shutdown else timeout_s
             idle_s, total_s = now_s - last_progress_s, now_s - start_s
-            if idle_s >= limit_s or total_s > timeout_s + _MAX_PROGRESS_S:
+            if idle_s >= limit_s or total_s > timeout_s + _PROGRESS_EXTENSION_S:
                 if shutdown:
                     shutdown.hung_disks.add(disk)
                 raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
@@ -253,12 +253,12 @@ async def _wait_for(
 
 
 def _progress(pid: int) -> tuple[str, ...]:
-    """Return figures that change while a process or one of its children makes progress: whether it can run, CPU time
-    (proc_pid_stat(5)) and system calls (proc_pid_io(5))."""
+    """Return texts that change while a process or one of its children makes progress: the time now if it can run, its
+    CPU time (proc_pid_stat(5)), and the number of its system calls (proc_pid_io(5))."""
     process = proc.stat(pid)
     if process is None:
         return ()
-    calls = proc.read_text(f"/proc/{pid}/io")
-    runnable = str(time.monotonic_ns()) if process.state == "R" else ""
-    in_children = (figure for child in proc.children(pid) for figure in _progress(child))
-    return runnable, str(process.cpu_ticks), calls, *in_children
+    system_calls = proc.read_text(f"/proc/{pid}/io")
+    runnable_at = str(time.monotonic_ns()) if process.state == "R" else ""
+    of_children = (text for child in proc.children(pid) for text in _progress(child))
+    return runnable_at, str(process.cpu_ticks), system_calls, *of_children

@@ -15,18 +15,18 @@ from fstui.model.steps import Latency, StallSummary, TimelinePoint
 _SUB_BITS = 6
 _EXACT_VALUES = 2 << _SUB_BITS
 _CELL_BITS = _SUB_BITS - 2
-"""A cell of a drawing contains 2 ** _CELL_BITS buckets, so there are four cells for each power of two."""
+"""A cell of a drawn distribution contains 2 ** _CELL_BITS buckets, so there are four cells for each power of two."""
 _MAX_PENDING_VALUES = 16384
 """Maximum number of different values that are counted before they are put into buckets."""
 _MAX_PENDING_INTERVALS = 8
-"""Maximum number of intervals with values that are not merged yet. They are not merged after each
-frame, because the samples of several writers arrive in turn and belong to the same few intervals."""
+"""Maximum number of intervals with values that are not merged yet. Merging after each frame would cost more: the
+samples of several writers arrive in turn and belong to the same few intervals."""
 STALL_NS = 250_000_000
 STALL_TIMES_P50 = 10
 
 
 def bucket_of(value: int) -> int:
-    """Return the bucket of a value: the value itself up to 127, otherwise its seven leading bits and their position."""
+    """Return the bucket of a value: up to 127 the value itself, then its seven highest bits and their position."""
     if value < _EXACT_VALUES:
         return max(value, 0)
     shift = value.bit_length() - _SUB_BITS - 1
@@ -34,7 +34,7 @@ def bucket_of(value: int) -> int:
 
 
 def stall_limit_ns(p50_ns: int) -> int:
-    """Return the duration from which an operation counts as a stall: 250 ms or ten medians, whichever is longer."""
+    """Return the shortest duration that counts as a stall: 250 ms or ten times the median, whichever is longer."""
     return max(STALL_NS, STALL_TIMES_P50 * p50_ns)
 
 
@@ -121,7 +121,7 @@ class Histogram:
         return values
 
     def latency(self) -> Latency | None:
-        """Return the summary; None if there are no values. p99 requires 100 values and p99_9 requires 1 000."""
+        """Return the summary, or None without values. p99 is None below 100 values, and p99_9 below 1 000."""
         if not self.total:
             return None
         p50, p90, p95, p99, p99_9 = self.percentiles((0.5, 0.9, 0.95, 0.99, 0.999))
@@ -137,7 +137,7 @@ class Histogram:
         )
 
     def spread(self) -> tuple[tuple[int, int], ...]:
-        """Return (upper edge in ns, count) of each cell of a drawing. Cells below 128 ns are 16 ns wide."""
+        """Return (upper edge in ns, count) of each cell of a drawn distribution. Cells below 128 ns are 16 ns wide."""
         cells: dict[int, int] = {}
         for bucket, times in self.counts.items():
             cells[bucket >> _CELL_BITS] = cells.get(bucket >> _CELL_BITS, 0) + times
@@ -153,8 +153,8 @@ class Histogram:
             return StallSummary()
         (p50,) = self.percentiles((0.5,))
         limit_ns = stall_limit_ns(p50)
-        edges = [(lower_edge(bucket), times) for bucket, times in self.counts.items()]
-        stalls = [(value, times) for value, times in edges if value >= limit_ns]
+        durations = [(lower_edge(bucket), times) for bucket, times in self.counts.items()]
+        stalls = [(value, times) for value, times in durations if value >= limit_ns]
         return StallSummary(
             count=sum(times for _, times in stalls),
             lost_s=round(sum((value - p50) * times for value, times in stalls) / 1e9, 3),
@@ -162,8 +162,8 @@ class Histogram:
 
 
 class Timeline:
-    """Latencies over time, in at most ``2 × points`` intervals of equal length. If more would be needed, double the
-    length and merge each pair of neighbours."""
+    """Latencies over time, in at most ``2 × points`` intervals of equal width. If more are needed, the width is doubled
+    and each pair of neighbours is merged."""
 
     def __init__(self, length_s: float | None, points: int = 60) -> None:
         # if the length of the step is unknown, begin with short intervals
@@ -174,7 +174,7 @@ class Timeline:
         self._intervals: dict[int, Histogram] = {}
         self._counters: dict[int, dict[str, int | None]] = {}
         self._points: dict[int, TimelinePoint] = {}
-        """Results of ``points`` for the intervals that have not changed since, usually all except the newest."""
+        """The points of the intervals that have not changed since ``points`` was called: usually all but the newest."""
 
     @property
     def histogram(self) -> Histogram:
@@ -186,8 +186,8 @@ class Timeline:
         first = 0
         while first < len(ends_ns):
             interval = self._interval_at(ends_ns[first] - start_ns)
-            until_ns = start_ns + (interval + 1) * self.width_ns
-            end = len(ends_ns) if ends_ns[-1] < until_ns else bisect_left(ends_ns, until_ns, first + 1)
+            next_interval_ns = start_ns + (interval + 1) * self.width_ns
+            end = len(ends_ns) if ends_ns[-1] < next_interval_ns else bisect_left(ends_ns, next_interval_ns, first + 1)
             self._pending_histogram(interval).add(values[first:end])
             first = end
 
@@ -232,7 +232,7 @@ class Timeline:
         )
 
     def _interval_at(self, time_ns: int) -> int:
-        """Return the number of the interval that contains a time, after doubling the length as often as necessary."""
+        """Return the number of the interval that contains a time, after doubling the width as often as necessary."""
         while time_ns // self.width_ns >= self.max_intervals:
             self._merge_neighbours()
         return max(0, time_ns // self.width_ns)
@@ -249,7 +249,7 @@ class Timeline:
 
 
 def _add_counters(totals: dict[str, int | None], added: dict[str, int | None]) -> None:
-    """Add counters by name. A counter that is None was not read and adds nothing."""
+    """Add counters by name. A counter that is None could not be read, and adds nothing."""
     for name, value in added.items():
         total = totals.get(name)
         totals[name] = value if total is None else total + (value or 0)

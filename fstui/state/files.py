@@ -11,10 +11,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-TEMPORARY = ".tmp"
+TEMPORARY_SUFFIX = ".tmp"
 _DIRECTORY_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 _MAX_PATH_NAMES = 400
-"""The maximum number of names in a path, including those in its links, which may form a loop."""
+"""The maximum number of names in a path, including those in its symbolic links. The links may form a loop."""
 MAX_BYTES = 256 << 20
 """Larger than any document of fstui, and small enough to read into memory."""
 
@@ -22,7 +22,7 @@ MAX_BYTES = 256 << 20
 def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
     """Return the content and the status of a regular file.
 
-    Raises OSError, also for a pipe or a device, whose reads may block, and for a file of more than MAX_BYTES.
+    Raises OSError, also for a file of more than MAX_BYTES, and for a pipe or a device, because their reads may block.
     """
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | flags)
     with os.fdopen(fd, "rb") as file:
@@ -35,10 +35,10 @@ def read_regular(path: Path, flags: int = 0) -> tuple[bytes, os.stat_result]:
 
 
 def open_parent(path: Path) -> tuple[int, str]:
-    """Return a descriptor (O_PATH) of the directory of a file that a user named, and the name of the file in it.
+    """Return a descriptor (O_PATH) of the directory that contains a file, and the name of the file in it.
 
-    A link that another user may have placed as a trap is not followed. The kernel refuses such links only in sticky
-    directories, and only with fs.protected_symlinks=1 (proc_sys_fs(5)). Raises OSError.
+    The path comes from the user. Raises OSError, also if it contains a link that another user may have placed as a
+    trap. The kernel refuses such links only in sticky directories, with fs.protected_symlinks=1 (proc_sys_fs(5)).
     """
     directory_fd, names = os.open("/", _DIRECTORY_FLAGS), _names_reversed(path.absolute())
     try:
@@ -79,16 +79,16 @@ def _names_reversed(path: Path) -> list[str]:
 
 
 def _is_in_proc(directory_fd: int) -> bool:
-    """Return whether the directory is in /proc. A link there, such as /proc/self/fd/1, may stand for a pipe, which has
-    no path (proc(5))."""
+    """Return whether the directory is in /proc. A link there, such as /proc/self/fd/1, may lead to a pipe, which has no
+    path (proc(5))."""
     with suppress(OSError):
         return os.fstat(directory_fd).st_dev == Path("/proc").stat().st_dev
     return False
 
 
 def _check_link(link_fd: int, directory_fd: int) -> None:
-    """Raise OSError for a link that may be a trap. Root follows only links of root. Other users also follow links of
-    other users, but not in a shared sticky directory such as /tmp."""
+    """Raise OSError if a link may be a trap. Root follows only links of root. Other users also follow links of other
+    users, but not in a shared sticky directory such as /tmp."""
     owner, parent = os.fstat(link_fd).st_uid, os.fstat(directory_fd)
     is_shared = parent.st_mode & stat.S_ISVTX and parent.st_mode & stat.S_IWOTH and parent.st_uid != owner
     if owner not in (0, os.geteuid()) and (is_shared or os.geteuid() == 0):
@@ -96,10 +96,10 @@ def _check_link(link_fd: int, directory_fd: int) -> None:
 
 
 def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
-    """Open a file that a user named, without following links that ``open_parent`` refuses. Raises OSError.
+    """Open a file whose path comes from the user. Raises OSError, also for a link that ``open_parent`` refuses.
 
-    A file with several hard links is not opened in a directory where other users may create files: another user may
-    have linked a different file of this user there.
+    Also raises OSError for a file with several hard links in a directory where other users may create files: another
+    user may have created a link to a different file of this user there.
     """
     directory_fd, name = open_parent(path)
     try:
@@ -123,8 +123,8 @@ def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
 def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool = True) -> None:
     """Replace the file: write a temporary file next to it, fsync it, rename it, and fsync the directory.
 
-    Raises OSError; then the old file is unchanged and the temporary file is removed. Without ``sync``, the new file
-    may be empty after a power cut.
+    Raises OSError. In this case, the old file is unchanged and no temporary file remains. Without ``sync``, the new
+    file may be empty after a power cut.
     """
     fd, temporary = _create_locked_temporary(path)
     try:
@@ -147,11 +147,11 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o600, *, sync: bool =
 def _create_locked_temporary(path: Path) -> tuple[int, Path]:
     """Create a locked temporary file next to the file.
 
-    Another process may remove the new file before it is locked. The file then has no links, and another one is created.
+    Another process may remove the new file before it is locked. In this case, it has no name any more: create another.
     """
     while True:
         try:
-            fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY)
+            fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=TEMPORARY_SUFFIX)
         except OSError as error:
             error.filename = str(path)
             raise
@@ -165,7 +165,7 @@ def _create_locked_temporary(path: Path) -> tuple[int, Path]:
 def sweep(directory: Path) -> None:
     """Remove the temporary files of writers that were killed."""
     with suppress(OSError):
-        for path in directory.glob(f".*{TEMPORARY}"):
+        for path in directory.glob(f".*{TEMPORARY_SUFFIX}"):
             with suppress(OSError):
                 _remove_if_abandoned(path)
 
@@ -173,8 +173,8 @@ def sweep(directory: Path) -> None:
 def _remove_if_abandoned(path: Path) -> None:
     """Remove a temporary file whose writer has ended. Raises OSError.
 
-    A writer holds a lock, which ends with its process (flock(2)). On a filesystem without locks, a file that is older
-    than an hour is removed.
+    A writer holds a lock until its process ends (flock(2)). On a filesystem without locks, a file that is older than an
+    hour counts as abandoned.
     """
     fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -192,7 +192,7 @@ def _remove_if_abandoned(path: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Sync a directory, so that new names in it are durable (fsync(2))."""
+    """Sync a directory, so that new entries in it are durable (fsync(2))."""
     fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _sync(fd, directory)
@@ -201,8 +201,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def _sync(fd: int, path: Path) -> None:
-    """Sync a descriptor. Raises OSError with a message that names fsync, so that the user does not look for a missing
-    permission to write."""
+    """Sync a descriptor. Raises OSError with a message that contains "fsync": it is not about a missing permission."""
     try:
         os.fsync(fd)
     except OSError as error:

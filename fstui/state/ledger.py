@@ -1,7 +1,7 @@
-"""The ledger lists everything that fstui has created on targets and not yet removed.
+"""The ledger lists the objects, such as directories and mounts, that fstui has created and not yet removed.
 
-An entry is written before the thing is created and removed after it is gone. After ``kill -9`` the next start finds the
-entries whose owner is dead, and can remove what they name.
+An entry is written before its object is created, and removed after the object is gone. After ``kill -9``, the next
+start finds the entries whose owner has ended, and can remove their objects.
 """
 
 from __future__ import annotations
@@ -28,51 +28,51 @@ from fstui.state.files import create_private_directory, read_regular, sweep, syn
 
 Kind = Literal["directory", "server", "mount", "database", "trace", "lab"]
 _FIRST_PID_NAMESPACE = "pid:[4026531836]"
-"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h: every other pid namespace is below it."""
+"""PROC_PID_INIT_INO of the kernel's linux/proc_ns.h. All other pid namespaces are below this one."""
 _RUN_ID = re.compile(r"[0-9a-z-]{1,40}")
 _CHILD_TIMEOUT_S = 10.0
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A thing that fstui created, and the owner: the process responsible for removing the thing."""
+    """An object that fstui created, and the owner: the process responsible for removing the object."""
 
     run: str
     kind: Kind
     what: str
     """The exact path, or the database. Undecodable bytes are surrogates (PEP 383)."""
     pid: int
-    """The owner."""
+    """The pid of the owner."""
     started: int
     """The owner's start time in clock ticks since boot. A later process may have the same pid, but not the same start
     time."""
     boot: str
-    """/proc/sys/kernel/random/boot_id. If this host has been restarted since, the owner is dead."""
+    """/proc/sys/kernel/random/boot_id. If it has changed, this host was restarted, and the owner is dead."""
     host: str
     """The host name. Hosts may share the state directory, and the processes of other hosts cannot be checked."""
     machine: str = ""
-    """/etc/machine-id, which stays the same when the host is renamed; empty in old entries and on hosts without one."""
+    """/etc/machine-id, which stays the same if the host is renamed. Empty in old entries and on hosts without one."""
     pid_namespace: str
     """Inode of the owner's pid namespace. A pid has no meaning in another namespace."""
     time_namespace: str = ""
     """Inode of the owner's time namespace, in which start times are counted (time_namespaces(7))."""
     mount_point: str = ""
-    """The mount point of the thing's filesystem. If nothing is mounted there now, the thing is not visible, but may
+    """The mount point of the object's filesystem. If nothing is mounted there now, the object is not visible, but may
     still exist."""
     device: str = ""
-    """``major:minor`` of that filesystem, which is valid until the next boot; empty for an anonymous device."""
+    """``major:minor`` of that filesystem, which is valid until the next boot. Empty for an anonymous device."""
     fsid: int = 0
     """statvfs(3) f_fsid of that filesystem. ext4 and btrfs derive it from their UUID."""
     above: int = 0
-    """Inode of the directory that contains the thing. If the directory at this path has another inode now, the original
-    directory was moved or removed."""
+    """Inode of the directory that contains the object. If the directory at this path has another inode now, the
+    original directory was moved or removed."""
 
 
 def write_entry(
     run: str, kind: Kind, what: str, mount_point: str = "", *, pid: int | None = None, device: str = ""
 ) -> LedgerEntry:
-    """Write an entry and sync it, before the thing is created. Raises OSError; then the thing must not be created.
+    """Write an entry and sync it, before its object is created. If this raises OSError, do not create the object.
 
-    ``pid``: the process responsible for removing the thing, by default this process.
+    ``pid``: the process responsible for removing the object, by default this process.
     """
     owner = pid or os.getpid()
     directory = create_private_directory(paths.ledger_dir())
@@ -99,9 +99,9 @@ def write_entry(
 
 
 async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str = "", device: str = "") -> LedgerEntry:
-    """Write an entry in a child process. Raises OSError; then the thing must not be created.
+    """Write an entry in a child process. If this raises OSError, the caller must not create the object.
 
-    If the task is cancelled, remove the entry again, because the caller then never creates the thing.
+    If the task is cancelled, remove the entry again, because the caller never creates the object in this case.
     """
     write = partial(write_entry, run, kind, what, mount_point, pid=os.getpid(), device=device)
     task = asyncio.ensure_future(in_child(write, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
@@ -117,13 +117,13 @@ async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str
 
 
 async def delete_entry_in_child(entry: LedgerEntry) -> None:
-    """Remove the entry of a thing that is gone, in a child process. An entry that remains does no harm."""
+    """Remove the entry of an object that is gone, in a child process. An entry that remains does no harm."""
     with suppress(OSError, NoAnswer):
         await in_child(delete_entry, entry, timeout_s=_CHILD_TIMEOUT_S)
 
 
 async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
-    """Wait for the removal of an entry's thing, then remove the entry. Returns None, or a sentence about a failure."""
+    """Wait for ``removal`` of an entry's object, and remove the entry. Returns None, or a sentence about a failure."""
     try:
         await removal
     except NoAnswer as problem:
@@ -155,7 +155,7 @@ def path_of(entry: LedgerEntry) -> Path:
 
 
 def entries() -> list[LedgerEntry]:
-    """Return all entries, also those of running processes, sorted by file name."""
+    """Return all entries, including those of running processes, sorted by file name."""
     try:
         files = sorted(path for path in paths.ledger_dir().iterdir() if path.suffix == ".json")
     except OSError:
@@ -166,7 +166,7 @@ def entries() -> list[LedgerEntry]:
 def stale_entries() -> list[LedgerEntry]:
     """Return the entries whose owner is dead. An owner that cannot be checked counts as alive.
 
-    Also remove half-written entries, whose things were never created.
+    Also remove incomplete entries, whose objects were never created.
     """
     _remove_temporary_files()
     return [entry for entry in entries() if _is_owner_alive(entry) is False]
@@ -192,7 +192,7 @@ def is_of_this_boot(entry: LedgerEntry) -> bool:
 
 
 def start_time(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since boot; None if it does not exist or is a zombie."""
+    """Return when a process started, in clock ticks since boot, or None if it has ended."""
     status = proc.stat(pid)
     return None if status is None or status.state in "ZX" else status.start
 
@@ -203,13 +203,13 @@ def _remove_temporary_files() -> None:
 
 
 def _is_of_this_host(entry: LedgerEntry) -> bool:
-    """Compare machine ids, which survive a change of the host name; without them, compare host names."""
+    """Compare the machine ids, because a host may be renamed. If one is missing, compare the host names."""
     machine = _machine_id()
     return entry.machine == machine if entry.machine and machine else entry.host == os.uname().nodename
 
 
 def _is_owner_alive(entry: LedgerEntry) -> bool | None:
-    """Return whether the owner of the entry is running; None if that cannot be checked from here."""
+    """Return whether the owner of the entry is running, or None if fstui cannot find out."""
     if not is_of_this_boot(entry):
         return False if _is_of_this_host(entry) else None
     if entry.pid_namespace != _namespace("pid"):  # the owner is in a container, or on the host of this container
@@ -222,9 +222,9 @@ def _is_owner_alive(entry: LedgerEntry) -> bool | None:
 
 
 def _is_empty(pid_namespace: str) -> bool:
-    """Return whether it is certain that no process lives in a pid namespace.
+    """Return whether certainly no process is in a pid namespace.
 
-    Only the first pid namespace shows all processes, and only if ``hidepid`` does not hide processes of other users.
+    All processes are visible only in the first pid namespace, and only if ``hidepid`` does not hide those of others.
     """
     if _namespace("pid") != _FIRST_PID_NAMESPACE or not Path("/proc/1").exists():
         return False
@@ -235,12 +235,12 @@ def _is_empty(pid_namespace: str) -> bool:
 
 
 def _pid_namespace_of(process: Path) -> str:
-    """Return the pid namespace of a process; empty if it has ended. Raises OSError if it cannot be read."""
+    """Return the pid namespace of a process, or an empty string if the process has ended. Raises OSError."""
     try:
         return str((process / "ns/pid").readlink())
     except (FileNotFoundError, ProcessLookupError):
         return ""
-    except PermissionError:  # another user's process; if it has only one pid, it is in the first namespace
+    except PermissionError:  # another user's process; if it has only one pid, it is in this first namespace
         status = (process / "status").read_text(errors="replace")
         if re.search(r"^NSpid:\t\d+$", status, re.MULTILINE) is None:
             raise
@@ -250,7 +250,7 @@ def _pid_namespace_of(process: Path) -> str:
 def _read_entry(path: Path) -> LedgerEntry | None:
     """Return the entry in a file, or None if it is not a valid entry of this user.
 
-    With ``sudo -E`` the state directory belongs to another user. That user's entries could make root remove any path.
+    With ``sudo -E``, the state directory belongs to another user, whose entries could make root remove any path.
     """
     try:
         data, status = read_regular(path, os.O_NOFOLLOW)

@@ -1,6 +1,6 @@
 """Read the outlines of saved runs, which the history shows, and keep an index of them.
 
-Reading an outline takes about 0.24 ms, so a history of 10 000 runs would take 2.4 s. The index keeps the outlines of
+Reading an outline takes about 0.24 ms, so a history of 10 000 runs would take 2.4 s. The index contains the outlines of
 files that have not changed since they were read. It can be rebuilt at any time, so it is not synced to disk.
 """
 
@@ -29,12 +29,12 @@ INDEX = "runs.index"
 VERSION = 2
 """Increase this number when the fields of an outline change."""
 MIN_NEW_OUTLINES = 20
-"""Write the index if at least this many outlines are new. Reading fewer again costs less than writing the index."""
+"""Write the index if at least this many outlines are new. It is cheaper to read fewer outlines again."""
 WRITE_INTERVAL_S = 5.0
 _Document = TypeVar("_Document")
 ReplicaCutResult = Literal["lost", "diverged", "none lost"]
-"""The result of ``replica-cut``. lost: some commits are on neither server. diverged: the primary lost commits that its
-replica has."""
+"""The result of ``replica-cut``. "lost": some commits are on neither server. "diverged": the primary lost commits that
+its replica has."""
 
 
 class RunNotFound(Refused):
@@ -70,7 +70,7 @@ class _Latency(msgspec.Struct, frozen=True):
 
 class _Figures(msgspec.Struct, frozen=True):
     on_primary: int | None = None
-    """None unless the step is ``replica_cut``."""
+    """None, unless the step is a ``replica_cut``."""
     lost_on_primary: int = 0
     lost_everywhere: int = 0
 
@@ -120,7 +120,7 @@ class Outline(documents.Version, frozen=True, kw_only=True, gc=False):
     steps: tuple[_Step, ...] = ()
 
     @property
-    def survived(self) -> ReplicaCutResult | None:
+    def replica_cut_result(self) -> ReplicaCutResult | None:
         figures = [step.figures for step in self.steps if step.figures and step.figures.on_primary is not None]
         if any(figure.lost_everywhere for figure in figures):
             return "lost"
@@ -149,7 +149,7 @@ class _Index(msgspec.Struct, frozen=True):
 
 
 class OutlineFile(NamedTuple):
-    """The file of a saved run. Either ``entry`` is set, or ``problem`` says why the file could not be read."""
+    """The file of a saved run. Either ``entry`` is set, or ``problem``: the reason why the file could not be read."""
 
     path: Path
     entry: IndexEntry | None = None
@@ -185,12 +185,12 @@ def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float =
                 yield OutlineFile(path, problem=str(problem))
                 continue
             entry = new_outlines[path.name] = IndexEntry(stamp, altered, outline)
-            # write the index from time to time, so that the next call can continue where this one is interrupted
+            # write the index from time to time, so that the next call can continue where this one stops
             if time.monotonic() - written_at > WRITE_INTERVAL_S:
                 index |= new_outlines
                 is_written = _write_index(index, saved)
                 new_outlines, written_at = {}, time.monotonic()
-                # continue if the index could not be written, because the next call would then start from the beginning
+                # if the index could not be written, do not stop: the next call would start from the beginning
                 if is_written and written_at - started_at > limit_s:
                     raise Unfinished
         yield OutlineFile(path, entry)
@@ -217,7 +217,7 @@ def _read_index() -> dict[str, IndexEntry]:
 
 
 def _write_index(files: dict[str, IndexEntry], saved_files: Sequence[Path]) -> bool:
-    """Write the index without runs that were deleted. Returns False if the index could not be written."""
+    """Write the index without deleted runs, which are not in ``saved_files``. Returns False if that failed."""
     saved_names = {path.name for path in saved_files}
     data = msgspec.json.encode(_Index(files={name: entry for name, entry in files.items() if name in saved_names}))
     try:

@@ -1,4 +1,4 @@
-"""The XDG directories in which fstui keeps its files. Nothing here creates a directory."""
+"""The paths of the XDG directories in which fstui keeps its files. They may not exist yet."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def ledger_dir() -> Path:
 
 
 async def in_home(function: Callable[..., _Result], *arguments: object, timeout_s: float = CALL_TIMEOUT_S) -> _Result:
-    """Call a function that uses the state directory in a child process. Raises NoAnswer, which names the directory."""
+    """Call, in a child process, a function that uses the state directory. Raises NoAnswer with the directory's path."""
     return await in_child(function, *arguments, timeout_s=timeout_s, where=str(state_dir()))
 
 
 def _directory(variable: str, default: str) -> Path:
-    """Return the directory in the variable. A relative path is ignored, as the XDG specification says."""
+    """Return the directory in the variable. A relative path is ignored, as the XDG specification requires."""
     directory = Path(os.environ.get(variable, ""))
     if directory.is_absolute():
         return directory / "fstui"

@@ -26,17 +26,17 @@ class Recording(NamedTuple):
     directory: Path
     records: list[Record]
     extent: tuple[float, float] | None = None
-    """The times of the first and the last record on disk, even if they were not read."""
+    """The times of the first and the last record on disk, even if ``records`` does not contain them."""
 
 
 def directory() -> Path:
-    """Return the directory into which this user records. Raises Refused."""
+    """Return the directory of this user's recording. Raises Refused."""
     return paths.state_dir() / ring.DIRECTORY
 
 
 def read(start: float = 0.0, end: float = inf) -> Recording:
-    """Read the records between two times, and all headers of their files. If both this user and the systemd unit have a
-    recording, read the one whose newest file began last.
+    """Read the records between two times, and all headers in the same files. If both this user and the systemd unit
+    have a recording, read the one with the newest file.
 
     Raises Refused, OSError.
     """
@@ -56,7 +56,7 @@ def read(start: float = 0.0, end: float = inf) -> Recording:
 
 
 def _overlapping_files(files: list[Path], start: float, end: float) -> list[Path]:
-    """Return the files that may have records of the period, and always the last file, which shows when the recording
+    """Return the files that may contain records of the period, and always the last file, which shows when the recording
     ends. A file covers the time until the next file begins."""
     periods = map(sorted, pairwise([*map(ring.start_time_s, files), inf]))  # sorted: the clock may have been set back
     matches = [path for path, (begin, finish) in zip(files, periods, strict=True) if begin <= end and finish >= start]

@@ -1,9 +1,9 @@
 """The recording on disk: a ring of files with one record per line.
 
-Only the standard library is imported, so that the child that writes the ring starts fast and stays small.
 A record is the CRC-32 of a JSON object in hexadecimal, a space, and the object. Each file is a gzip stream that is
 flushed after every record. If the recorder is killed or the power is cut, only the last records of one file are
-lost. When all files together are larger than the limit, the oldest files are removed.
+lost. When all files together are larger than the limit, the oldest files are removed. This module imports only the
+standard library, so that the child that writes the ring starts fast and needs little memory.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ MAX_FILE_AGE_S = 600.0
 MIN_FREE_BYTES = 64 * MIB
 """If less space than this is free, no record is written, because other programs may need the space."""
 READ_BYTES = 512
-"""Bytes read from a file at once. If one of them is damaged, all of them and the rest of the file are lost."""
+"""Bytes to read from a file at once. If one is damaged, the records in them and in the rest of the file are lost."""
 _NAME = re.compile(r"(\d{8})-(\d+)\.gz")
-"""The number of a file, and when its first record was taken, in seconds since 1970."""
+"""The number of a file, and the time of its first record in seconds since 1970."""
 
 
 class Ring:
-    """Writes records and never syncs, so a power cut loses the records of the last half minute."""
+    """Writes records without syncing, so a power cut loses about the last half minute of the recording."""
 
     def __init__(self, directory: Path, max_bytes: int = MAX_BYTES) -> None:
         self.dropped_records = 0
-        """The number of records that could not be written since the last record that was written."""
+        """How many records in a row could not be written."""
         self.trouble = ""
+        """Why the last record was dropped."""
         self._directory, self._max_bytes = directory, max_bytes
         self._fd = -1
         self._bytes, self._began_s = 0, 0.0
@@ -76,10 +77,10 @@ class Ring:
             data = data[written_bytes:]
 
     def _open(self, start_s: float) -> None:
-        """Begin a file. Remove the oldest files first, until there is room for the new one."""
+        """Begin a file. First remove the oldest files until there is space for the new one."""
         existing = files(self._directory)
         number = int(existing[-1].name[:8]) + 1 if existing else 1
-        # leave room for two files, because the new file may become a little larger than its share
+        # leave space for two files, because the new file may become a little larger than its share
         while sum(path.stat().st_size for path in files(self._directory)) > self._max_bytes * (1 - 2 / MIN_FILES):
             self._remove_oldest()
         path = self._directory / f"{number:08}-{int(start_s)}.gz"
@@ -114,11 +115,11 @@ def start_time_s(path: Path) -> float:
 
 
 def lines(path: Path) -> Iterator[bytes]:
-    """Yield the records of a file up to the first damaged one. A file that was removed has no records."""
-    stream, rest = zlib.decompressobj(wbits=31), b""
+    """Yield the records of a file up to the first damaged one. Yield none if the file was removed."""
+    stream, incomplete = zlib.decompressobj(wbits=31), b""
     with contextlib.suppress(OSError, zlib.error), path.open("rb") as file:
         while data := file.read(READ_BYTES):
-            *complete_lines, rest = (rest + stream.decompress(data)).split(b"\n")
+            *complete_lines, incomplete = (incomplete + stream.decompress(data)).split(b"\n")
             for line in complete_lines:
                 checksum, _, text = line.partition(b" ")
                 if checksum != b"%08x" % zlib.crc32(text):

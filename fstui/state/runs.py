@@ -1,4 +1,4 @@
-"""Saved runs: ``runs/20261120-031244-k3f9a1.json``, one document each."""
+"""Saved runs. Each is a document in a file such as ``runs/20261120-031244-k3f9a1.json``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from fstui.state.outlines import Outline, OutlineFile, ReplicaCutResult, RunNotF
 _NAME = re.compile(r"(?P<time>\d{8}-\d{6})-(?P<id>[^/]+)\.json")
 NEWEST = "last"
 MAX_BASELINES, MAX_SEARCHED_RUNS = 20, 200
-"""At most MAX_BASELINES comparable runs are used, among the newest MAX_SEARCHED_RUNS runs."""
+"""A run is compared with at most MAX_BASELINES comparable runs. Only the newest MAX_SEARCHED_RUNS are searched."""
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -64,7 +64,7 @@ class LoadedRun(NamedTuple):
 
 
 def save(run: Run) -> Path:
-    """Write the run's document over any earlier version. Raises OSError, and Refused if there is no home directory."""
+    """Write the run's document, replacing an earlier version. Raises OSError, and Refused without a home directory."""
     path = path_of(run)
     write_private(path, document(run))
     return path
@@ -80,7 +80,7 @@ def document(run: Run) -> bytes:
 
 
 def load(reference: str) -> Run:
-    """Return the run of this reference. Raises RunNotFound, UnreadableRun."""
+    """Return the run that ``find`` finds. Raises RunNotFound, UnreadableRun."""
     return read(find(reference))
 
 
@@ -120,7 +120,7 @@ def status_now(run: Run) -> RunStatus:
 
 
 def read_all(path: Path) -> list[LoadedRun]:
-    """Return all runs in that file, which may be the result of a check. Raises as ``read`` does."""
+    """Return all runs in a file, which may be the result of a check. Raises what ``read`` raises."""
     runs, _ = decode(
         path, lambda data: [LoadedRun(documents.decode_run(raw), is_altered(raw)) for raw in documents.split_file(data)]
     )
@@ -128,7 +128,7 @@ def read_all(path: Path) -> list[LoadedRun]:
 
 
 def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:
-    """Return summaries, newest first, including unreadable files. Raises Unfinished after ``limit_s``."""
+    """Return summaries of saved runs, newest first, also of unreadable ones. Raises Unfinished after ``limit_s``."""
     notes, saved_files, running_ids = user_data.notes(), _files(), ledger.live_run_ids()
     files = read_outlines(saved_files[:max_count], saved_files, limit_s)
     return [_summary(file, notes.get(_id(file.path), ""), running_ids) for file in files]
@@ -154,12 +154,12 @@ def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
         return ()
     saved_files = _files()
     run_files = [path for path in saved_files if _NAME.fullmatch(path.name)][:MAX_SEARCHED_RUNS]
-    candidates = (_as_earlier(file, run) for file in read_outlines(run_files, saved_files))
+    candidates = (_as_earlier_run(file, run) for file in read_outlines(run_files, saved_files))
     return tuple(islice((earlier for earlier in candidates if earlier and earlier.mean_ns), MAX_BASELINES))
 
 
-def _as_earlier(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
-    """Return the run in that file for a comparison, or None if it is not comparable."""
+def _as_earlier_run(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
+    """Return the run in a file for a comparison, or None if it is not comparable with ``run``."""
     entry = outline_file.entry
     if entry is None or entry.altered or not entry.outline.is_unrestricted:
         return None
@@ -171,8 +171,8 @@ def _as_earlier(outline_file: OutlineFile, run: Run) -> EarlierRun | None:
 
 
 def _scenario_key(run: Outline | Run) -> object:
-    """Return the scenario and its settings. They are encoded as JSON, because a document has lists where a run has
-    tuples."""
+    """Return the scenario and its settings. The settings are encoded as JSON, because an outline has lists where a run
+    has tuples."""
     return run.scenario and (run.scenario.name, msgspec.json.encode(run.scenario.settings, order="sorted"))
 
 
@@ -201,7 +201,7 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
         elapsed_s=outline.elapsed_s,
         status=_status(outline, running_ids),
         verdict=outline.verdict,
-        survived=outline.survived,
+        survived=outline.replica_cut_result,
         speed=outline.speed.answer if outline.speed.title else None,
         scenario=outline.scenario.name if outline.scenario else "",
         target=outline.target.path if outline.target else "",
@@ -218,8 +218,8 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
 
 
 def _files() -> list[Path]:
-    """Return the files of saved runs, newest first, and then files with other names, so that ``last`` is a saved run if
-    there is any."""
+    """Return the files of saved runs, newest first, and then the files with other names. So the first file is the
+    newest run."""
     try:
         files = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
     except OSError:

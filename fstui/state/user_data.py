@@ -1,7 +1,7 @@
 """Small files of the user: declarations, notes, lessons, own references, and the app's keys and theme.
 
-A missing or broken file is read as empty; a broken ``keys.toml`` raises Refused. Writing raises OSError, and Refused if
-there is no home directory.
+A missing or invalid file is read as empty, but an invalid ``keys.toml`` raises Refused. Writing raises OSError, and
+Refused if there is no home directory.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _REFERENCES = _File("references.json", tuple[OwnReference, ...], _NO_REFERENCES)
 
 
 def declarations() -> dict[str, Declaration]:
-    """Return what the user declared about each storage, by the target's identity."""
+    """Return what the user declared about each target, by the target's identity."""
     return {identity: replace(declaration, remembered=True) for identity, declaration in _DECLARATIONS.read().items()}
 
 
@@ -75,8 +75,8 @@ def declare(identity: str, declaration: Declaration) -> None:
 
 
 def notes() -> dict[str, str]:
-    """Return the user's notes on saved runs, by run id. They are not in the documents of the runs, because a document
-    that is changed no longer matches its digest."""
+    """Return the user's notes on saved runs, by run id. They are not in the runs' documents, because a document that is
+    altered no longer matches its digest."""
     return _NOTES.read()
 
 
@@ -105,7 +105,7 @@ def own_references() -> tuple[OwnReference, ...]:
 
 
 def add_references(references: Sequence[OwnReference]) -> None:
-    """Add references, which replace older references with the same names."""
+    """Add references. They replace older references with the same names."""
     new_names = {reference.name for reference in references}
     _REFERENCES.write((*(reference for reference in own_references() if reference.name not in new_names), *references))
 

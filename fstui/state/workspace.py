@@ -1,8 +1,8 @@
 """The directory that a run creates on the target: ``.fstui-<run id>`` with mode 0700.
 
-A keeper process creates the directory, holds it until its stdin closes, and then removes it. Its stdin closes at the
-end of a run, and also when fstui is killed. The ledger lists the directory from before it is created until it is
-removed.
+A keeper process creates the directory, holds it open until its stdin closes, and then removes it. Its stdin closes at
+the end of a run, and also when fstui is killed. The entry in the ledger is written before the directory is created, and
+deleted after the directory is removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fstui.storage.mounts import mount_of_path
 
 PREFIX = ".fstui-"
 POWER_CUT = f"{PREFIX}powercut-"
-"""Prefix of the name of a directory with the records of a power cut."""
+"""Prefix of the name of a directory with the records of a power-cut test."""
 RESERVE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""
 SMALL_RUN_BYTES, SMALL_RUN_RESERVE_BYTES = 2 << 20, 64 << 20
@@ -57,12 +57,12 @@ class HeldDirectory(NamedTuple):
 
 
 class TargetDirectory(NamedTuple):
-    """A directory that the user named, and what a run has to know about it before it writes there."""
+    """A directory that the user chose, and the facts that a run needs before it writes there."""
 
     path: str
     space: Space | None
     refusal: str | None = None
-    """Why a run may not write there, as a sentence for the user; None if it may."""
+    """Why a run must not write there, as a sentence for the user; None if it may."""
     fsid: int = 0
     """statvfs(3) f_fsid. ext4 and btrfs derive it from their UUID, so it stays the same after a reboot."""
 
@@ -76,7 +76,7 @@ _STOPPED_HINT = "The filesystem has stopped, or its device is gone: see the kern
 
 
 async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
-    """Resolve a directory and find out whether a run may write there. Raises Refused if it is not a directory.
+    """Resolve a path and find out whether a run may write there. Raises Refused if it does not lead to a directory.
 
     ``trusting``: allow root to write there although another user could replace what root writes.
     """
@@ -116,7 +116,7 @@ def _why_refused(directory: str, reply: dict[str, Any], trusting: bool) -> str |
 
 
 def check_writable(directory: TargetDirectory, target: Target) -> None:
-    """Raise Refused if nothing can be written there."""
+    """Raise Refused if a run cannot or must not write there."""
     if target.pseudo:
         raise Refused(f"{directory.path} is on {target.fstype}, which stores no data. Name a directory on a disk.")
     if directory.refusal:  # checked after the filesystem, because no permission makes /proc writable
@@ -125,18 +125,18 @@ def check_writable(directory: TargetDirectory, target: Target) -> None:
 
 def check_room(directory: TargetDirectory, room_bytes: int) -> None:
     """Raise Refused if the filesystem would become too full."""
-    if directory.space is None:  # the filesystem states no size
+    if directory.space is None:  # the filesystem reports no size
         return
     total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
-    reserve_bytes, or_smaller = int(RESERVE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
+    reserve_bytes, alternative = int(RESERVE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
     if room_bytes <= SMALL_RUN_BYTES:
-        reserve_bytes, or_smaller = min(reserve_bytes, SMALL_RUN_RESERVE_BYTES), ""
+        reserve_bytes, alternative = min(reserve_bytes, SMALL_RUN_RESERVE_BYTES), ""
     needed_bytes = 2 * room_bytes + reserve_bytes
     if free_bytes < needed_bytes:
         raise Refused(
             f"{directory.path} is too full: {size(free_bytes)} is free, but {size(needed_bytes)} is needed "
             f"(twice the {size(room_bytes)} that the run uses, plus a reserve of {size(reserve_bytes)}). "
-            f"Free some space{or_smaller}."
+            f"Free some space{alternative}."
         )
 
 
@@ -146,7 +146,7 @@ class RunDirectory:
     dio_alignment: int | None = None
     """Block alignment that O_DIRECT requires, in bytes. 0: O_DIRECT is not supported; None: unknown."""
     untorn_bytes: int = 0
-    """The largest write that RWF_ATOMIC keeps whole there, as the filesystem states; 0: none."""
+    """Size of the largest atomic write with RWF_ATOMIC there, according to the filesystem; 0: none."""
     file_flags: str = ""
     """Flags of a new file there, as letters of lsattr(1). S: every write is synced; C: btrfs overwrites in place."""
 
@@ -154,7 +154,7 @@ class RunDirectory:
         self.held = held
 
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
-        """Remove the directory. Returns None, or a sentence that says why it was not removed."""
+        """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
         return None
 
 
@@ -175,7 +175,7 @@ class Workspace(RunDirectory):
             entry = await ledger.write_entry_in_child(run_id, "directory", path, *_mount_of(path))
         except OSError as error:
             raise Refused(
-                f"{error.filename}: {error.strerror}. fstui records what it makes there before it makes it. "
+                f"{error.filename}: {error.strerror}. fstui must record a directory there before it creates it. "
                 "Set XDG_STATE_HOME to another directory."
             ) from None
         keeper = await Child.start("measure.helpers.directory", "keep", str(ledger.path_of(entry)))
@@ -206,7 +206,7 @@ class Workspace(RunDirectory):
             reply = json.loads(await self._keeper.read_reply(timeout_s, self.held.path, disk="target") or b"{}")
         except NoAnswer as problem:
             self._keeper.abandon()
-            hint = "It will be removed when it answers, or by 'fstui clean'"
+            hint = "It will be removed when its disk responds, or by 'fstui clean'"
             return f"{self.held.path}: not removed, because it {problem.reason}. {hint}"
         await self._keeper.end(1.0, disk="home")
         if reply.get("removed"):  # the keeper has also removed the entry
@@ -220,8 +220,8 @@ class Workspace(RunDirectory):
 async def _discard_entry(entry: ledger.LedgerEntry, reply: dict[str, Any]) -> None:
     """Remove the entry of a directory that could not be created.
 
-    If the path existed before, only the entry is removed. Otherwise the keeper may have created the directory before it
-    was killed, so the directory is removed as well.
+    If something with this path existed before, remove only the entry. Otherwise the keeper may have created the
+    directory before it was killed, so remove the directory as well.
     """
     if reply.get("errno") == errno.EEXIST:
         await ledger.delete_entry_in_child(entry)
@@ -230,7 +230,7 @@ async def _discard_entry(entry: ledger.LedgerEntry, reply: dict[str, Any]) -> No
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove the directory of a dead run. Returns None, or a sentence that says why it could not be removed."""
+    """Remove the directory of a run that was killed. Returns None, or a sentence with the reason why it remains."""
     return await ledger.remove(entry, _remove_directory(entry))
 
 
@@ -239,7 +239,7 @@ async def _remove_directory(entry: ledger.LedgerEntry) -> None:
     if entry.mount_point and entry.mount_point not in _mounts_by_point():
         raise Refused(f"nothing is mounted on {entry.mount_point} now. Mount it, then 'fstui clean'")
     helper = "measure.helpers.directory.remove"
-    # empty after the removal; if there was no such directory, facts about its parent directory
+    # empty if the directory was removed; if there was no such directory, facts about its parent directory
     parent = await call_helper(helper, entry.what, timeout_s=_REMOVE_TIMEOUT_S, where=entry.what)
     if parent and _is_hidden(entry, parent["fsid"]):
         raise Refused(
@@ -258,8 +258,8 @@ def _mounts_by_point() -> dict[str, Mount]:
 
 
 def _mount_of(path: str) -> tuple[str, str]:
-    """Return the mount point and the device number. An anonymous device number is left out, because it changes with
-    each mount."""
+    """Return the mount point and the device number of the path's filesystem. An anonymous device number is left out,
+    because it changes with each mount."""
     mount = mount_of_path(path, _mounts_by_point())
     if mount is None:
         return "", ""

@@ -1,4 +1,4 @@
-"""Start the child program of ``fstui watch --at-risk``, and put what it reports into sentences."""
+"""Start the child program of ``fstui watch --at-risk``, and describe its reports in sentences."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ from fstui.trace.child import READY_TIMEOUT_S, WatchingChild, check_process, dev
 
 
 class AtRiskChild(WatchingChild):
-    """The child program, which also works without the kernel's trace."""
+    """The child program. It also works without the kernel's trace."""
 
     untraced: str | None = None
     """Why there is no trace; None if there is one."""
 
     @classmethod
     async def start(cls, target: Target | None, pid: int | None) -> AtRiskChild:
-        """Watch one filesystem or all, and one process tree or all processes. Raises Refused, OSError."""
+        """Watch one filesystem or all, and one process with its descendants or all. Raises Refused, OSError."""
         check_process(pid)
         name, untraced, entry = secrets.token_hex(3), "only root may trace the kernel", None
         child = await Child.start("trace.reader.at_risk")
         if os.geteuid() == 0:
             try:
                 entry = await write_entry_in_child(name, "trace", instance_path(name))
-            except (
-                OSError,
-                Refused,
-            ) as problem:  # do not trace, because nothing would remove the instance after kill -9
+            except (OSError, Refused) as problem:
+                # without an entry, nothing would remove the trace instance after kill -9
                 untraced = f"the trace cannot be recorded in the state directory: {problem}"
         program = cls(child, entry)
         device = device_number(target.path) if target else None
@@ -91,7 +89,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
 
 
 def _part_in_log(program: ProgramAtRisk) -> str:
-    """Return how many of the bytes are in the file that the program syncs most; empty if all bytes are in it."""
+    """Return how many of the bytes are in the file that the program syncs most. If all are in it, return nothing."""
     if program.log is None or program.log_bytes == program.bytes:
         return ""
     amount = size(program.log_bytes) if program.log_bytes else "nothing"
@@ -111,7 +109,7 @@ def _sync_rate(program: ProgramAtRisk, elapsed_s: float) -> str:
 
 
 def limits(risk: AtRisk, untraced: str | None) -> Iterator[str]:
-    """Yield sentences about what fstui could not see and what the figures do not contain."""
+    """Yield sentences about what fstui could not see, and what the figures do not include."""
     if untraced:
         yield f"Not traced by the kernel: {untraced}. fstui cannot see how often programs sync or which names are new."
     if risk.unsupported:

@@ -36,7 +36,7 @@ SUM_TIMEOUT_S = 30.0
 LINE_TIMEOUT_S = 20.0
 """A watch prints a line every second. If none arrives for this time, the watch has failed."""
 _BOOT_MOUNT_POINTS = ("/boot", "/efi", "/boot/efi")
-"""Filesystems that are hardly ever synced. If only these would need it, system calls are not recorded."""
+"""These filesystems are hardly ever synced, so system calls are not recorded only because of them."""
 
 
 class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
@@ -45,7 +45,7 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
 
 class FinalReport(NamedTuple):
     total: WatchCounts
-    """The sums of the whole watch."""
+    """The counts of the whole watch."""
     lost_writes: tuple[LostWrite, ...]
 
 
@@ -57,13 +57,13 @@ class TracingChild:
 
     @classmethod
     async def _start(cls, name: str, module: str, **settings: Any) -> Self:
-        """Start the program. The names of its instances begin with ``name``. Raises Untraceable."""
+        """Start the program in ``module``. The names of its trace instances contain ``name``. Raises Untraceable."""
         if os.geteuid() != 0:
             raise Untraceable("only root may trace the kernel")
         try:
             child = await Child.start(module)
             entry = await write_entry_in_child(name, "trace", instance_path(name))
-        except OSError as error:  # the child ends when its stdin closes
+        except OSError as error:  # a child that has started ends when its stdin closes
             raise Untraceable(f"cannot start: {error.filename or 'its program'}: {error.strerror}") from error
         program = cls(child, entry)
         program._send(name=name, entry=str(ledger.path_of(entry)), **settings)
@@ -74,7 +74,7 @@ class TracingChild:
         return program
 
     async def stop(self) -> str | None:
-        """End the program, which removes its instances. Return None, or a sentence if the instances remain."""
+        """End the program, which removes its trace instances. Return None, or a sentence if they remain."""
         status = await self._child.end(END_TIMEOUT_S, "home")
         if status is None:
             self._child.abandon()
@@ -84,7 +84,7 @@ class TracingChild:
         self._child.send(json.dumps(line))
 
     async def _read_reply(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next line of the program. If none arrives, return ``{"error": …}`` with the reason."""
+        """Return the next line of the program. If no line arrives, return ``{"error": …}`` with the reason."""
         try:
             line = await self._child.read_reply(timeout_s, TRACE, "home")
         except NoAnswer as problem:
@@ -95,17 +95,17 @@ class TracingChild:
 
 class RunTrace(TracingChild):
     untraced: str | None = None
-    """Always None. A run without a trace has an object of another class, whose ``untraced`` holds the reason."""
+    """Always None. For a run without a trace, an object of another class has the reason in ``untraced``."""
 
     @classmethod
     async def start(cls, run_id: str, devices: list[str]) -> RunTrace:
         """Record the requests of all processes at these block devices. Raises Untraceable."""
         if not devices:
-            raise Untraceable("no block device is below it")
+            raise Untraceable("the filesystem has no block device")
         return await cls._start(run_id, "trace.reader.record", own=[os.getpid()], devices=devices)
 
     def begin(self, from_ns: int, pids: tuple[int, ...]) -> None:
-        """Begin a step at ``from_ns`` of CLOCK_MONOTONIC. ``pids``: further processes of this run."""
+        """Begin a step at ``from_ns`` (CLOCK_MONOTONIC). ``pids``: further processes that belong to this run."""
         self._send(from_ns=from_ns, own=list(pids))
 
     async def end(self, until_ns: int) -> tuple[DeviceTrace, ...] | None:
@@ -144,7 +144,7 @@ class WatchTrace(WatchingChild):
 
 
 async def start_watch(target: Target | None, pid: int | None, filesystems: Sequence[Target]) -> WatchTrace:
-    """Watch a filesystem or all, and a process with its descendants or all. Raises Refused, Untraceable."""
+    """Watch one filesystem or all, and one process with its descendants or all. Raises Refused, Untraceable."""
     check_process(pid)
     device = device_number(target.path) if target else None
     calls = any(map(_needs_calls, (target,) if target else filesystems))
@@ -166,8 +166,8 @@ def _needs_calls(target: Target) -> bool:
 
 
 def device_number(path: str) -> int | None:
-    holder_mount = mount_of_path(path, {mount.mount_point: mount for mount in proc.mounts()})
-    return None if holder_mount is None else proc.device_number(holder_mount.device)
+    path_mount = mount_of_path(path, {mount.mount_point: mount for mount in proc.mounts()})
+    return None if path_mount is None else proc.device_number(path_mount.device)
 
 
 def instance_path(name: str) -> str:
@@ -175,7 +175,7 @@ def instance_path(name: str) -> str:
 
 
 async def remove_left_behind(entry: ledger.LedgerEntry) -> str | None:
-    """Remove a killed run's instances. Returns None, or a sentence that says why they remain."""
+    """Remove the trace instances of a run that was killed. Returns None, or a sentence about why they remain."""
     name = PurePosixPath(entry.what).name
     return await ledger.remove(
         entry, call_helper("trace.reader.record.remove", name, timeout_s=REMOVE_TIMEOUT_S, where=entry.what)

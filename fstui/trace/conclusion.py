@@ -1,4 +1,4 @@
-"""Conclude what a watch found: which program waits and why, and whether the storage is durable and fast."""
+"""Draw conclusions from a watch: which program waits and why, and whether the storage is durable and fast."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from fstui.model.storage import MediumClass, Target
 from fstui.model.watch import Culprit, FileWaits, JournalCommits, WatchCounts, WatchedDevice
 
 MIN_WAIT_SHARE = 0.05
-"""A program that waits for a smaller share of the time would not notice a faster disk."""
+"""If a program waits for a smaller share of the time, a faster disk would not help it."""
 MIN_QUICK_SYNC_SHARE = 0.5
 """Quick syncs slow a program down only if they take at least this share of its time."""
 QUICK_SYNC_NS = 2_000_000
-"""If syncs that take at most this long slow a program down, the program syncs too often: the disk is not slow."""
+"""If a program is slowed down by syncs that are at most this long, it syncs too often: the disk is not slow."""
 MAIN_CAUSE_SHARE = 0.5
-"""A device or a CPU that needs at least this share of a sync's time is the main cause of that time."""
+"""If the device, or waiting for a CPU, takes at least this share of a sync's time, it is the main cause."""
 HIGH_CPU_PRESSURE = 0.5
-"""If some process waited for a CPU for at least this share of the time, the busy CPUs may have made syncs slow."""
+"""If some process waited for a CPU for at least this share of the time, busy CPUs may be why syncs are slow."""
 STUCK_SYNC_NS = 1_000_000_000
 MIN_FLUSHES = 20
-"""Minimum number of flushes of a device for a typical flush time."""
+"""Minimum number of flushes of a device from which its typical flush time is calculated."""
 
 
 class WatchConclusion(NamedTuple):
@@ -47,13 +47,13 @@ class StorageVerdicts(NamedTuple):
 class AwaitedDisk(NamedTuple):
     name: str
     time_ns: float
-    """The part of the sync's time that the disk needs."""
+    """How much of a sync's time the disk takes on average."""
     upper: AwaitedDisk | None = None
     """The device of the file, if the disk is below that device."""
 
     @property
-    def part(self) -> str:
-        """State which part of the time of a sync is the device's: ``loop0 takes 6.4 ms of that, of which vda …``."""
+    def time_text(self) -> str:
+        """How much of a sync's time the disk takes: ``loop0 takes 6.4 ms of that, of which vda needs 5.1 ms``."""
         if self.upper:
             upper = f"{self.upper.name} takes {duration_ns(self.upper.time_ns)} of that"
             return f"{upper}, of which {self.name} needs {duration_ns(self.time_ns)}"
@@ -71,7 +71,7 @@ class WaitingProgram(NamedTuple):
     timed_syncs: int
     """Syncs whose time is known."""
     device_ns: float
-    """The devices' part of the mean time of a sync."""
+    """How much of a sync's time the devices take on average."""
     cpu_ns: int
 
     @property
@@ -109,7 +109,7 @@ def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchC
 
 
 def _why_untimed(program: WaitingProgram, watched: WatchCounts) -> str:
-    """Return why the trace has no time of the program's device; empty if that device received no request."""
+    """Return why the times of the program's device are not known. Return nothing if the device received no request."""
     if watched.traced_s < watched.elapsed_s:
         return "The devices had too many requests to trace them all, so their times are not known."
     own_device = program.worst_row.device
@@ -128,7 +128,7 @@ def _conclude_from_times(
     if program.mean_ns <= QUICK_SYNC_NS:
         syncs = (
             f"{who} makes {rate(per_s)} syncs/s of {where} and {_time_in_syncs(share)} in them. On average each "
-            f"takes {mean}, and {disk.part}."
+            f"takes {mean}, and {disk.time_text}."
         )
         if share < MIN_QUICK_SYNC_SHARE:
             return WatchConclusion("nobody", f"The syncs are quick: {syncs}")
@@ -139,7 +139,7 @@ def _conclude_from_times(
             f"{who} waits per sync on average ({where})."
         )
         return WatchConclusion("disk", sentence)
-    waits = f"{who} waits {mean} per sync on average ({where}), and {disk.part}"
+    waits = f"{who} waits {mean} per sync on average ({where}), and {disk.time_text}"
     cpu_share = program.cpu_ns / max(1, program.waited_ns)
     if cpu_share >= MAIN_CAUSE_SHARE:
         return WatchConclusion(
@@ -166,7 +166,7 @@ def _cpu_shortage(watched: WatchCounts, cpu_share: float) -> str:
 
 
 def _disk_of(program: WaitingProgram, watched: WatchCounts, filesystems: Sequence[Target]) -> AwaitedDisk:
-    """Return the device for which a sync waits: the program's own, or the slowest disk below its loop device."""
+    """Return the device for which a sync waits: the device of the file, or the slowest disk below a loop device."""
     top = program.worst_row.device
     counters = {device.device: device for device in watched.devices}
     own_disk = AwaitedDisk(top or "its device", program.device_ns)
@@ -198,7 +198,7 @@ def _request_ns(device: WatchedDevice) -> float | None:
 
 
 def conclude_from_proc(watched: WatchCounts, why_untraced: str) -> WatchConclusion:
-    """Return the conclusion from the counters of devices and processes. ``why_untraced``: why there is no trace."""
+    """Return the conclusion from counters in /proc. ``why_untraced``: why there is no trace."""
     busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see who waits: {why_untraced}."
     if busiest is not None and busiest.flushes:
@@ -243,7 +243,7 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
 
 
 def _time_in_syncs(share: float) -> str:
-    """Return ``spends 93 % of its time``; for several threads that wait, ``has on average 3.4 threads``."""
+    """Return ``spends 93 % of its time``, or for several waiting threads ``has on average 3.4 threads``."""
     return f"spends {percent(share)} of its time" if share < 1.05 else f"has on average {share:.1f} threads"
 
 
@@ -258,7 +258,7 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
 
 
 def storage_verdicts(watched: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> StorageVerdicts:
-    """Return whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
+    """Judge whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
     devices = {row.device for row in watched.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
     synced_targets = [target for target in targets if target.stack and devices.intersection(target.stack[0].below)]
@@ -267,7 +267,7 @@ def storage_verdicts(watched: WatchCounts, inventory: Inventory, targets: Sequen
 
 
 def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
-    """Judge the configuration only, because a watch does no syncs of its own that could be counted."""
+    """Judge only the configuration. A watch does no syncs whose flushes could be counted."""
     for target in targets:
         result = judge(Evidence(host=inventory.host, process=inventory.process, target=target))
         if result.verdict in NOT_TRUSTED:
@@ -329,7 +329,7 @@ def _compare_with_class(mount: str, name: str, times: DeviceTimes, media: frozen
 def _flush_times(
     watched: WatchCounts, synced_targets: Sequence[Target]
 ) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
-    """Return name, flush times and kind of each device of known kind with enough flushes."""
+    """Return name, flush times and medium of each device whose medium is known and that has enough flushes."""
     media = {node.id: node.medium.class_ for target in synced_targets for node in target.stack if node.medium}
     known_media = {name: frozenset[MediumClass]({class_}) for name, class_ in media.items() if class_ != "unknown"}
     return [

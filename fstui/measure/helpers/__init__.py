@@ -1,1 +1,1 @@
-"""Child programs for everything else that may hang. Standard library only."""
+"""Child programs for everything that may hang, except for the measurements. Standard library only."""

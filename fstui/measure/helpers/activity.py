@@ -4,8 +4,8 @@ stdin: a line of JSON: ``servers`` (command name â†’ kind), ``drivers`` (kind â†
 options that decide a server's durability). The program ends when stdin closes. stdout: a line of JSON for each sample,
 with the fields of fstui.model.activity.
 
-Reading cmdline, environ or maps takes the server's mmap lock (proc(5)), and the option files are on the server's disk.
-Both reads may hang in the kernel, so each server has a thread that does them once.
+Two kinds of reads may hang in the kernel: those of cmdline, environ and maps, which take the server's mmap lock
+(proc(5)), and those of the option files on the server's disk. So a thread of its own does them once for each server.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SAMPLE_INTERVAL_S = 2.0
 SAMPLING_SHARE = 0.02
 """Maximum share of the time to spend on samples. With many processes each sample takes longer, so there are fewer."""
 MIN_BYTES_PER_S = 4096
-MAX_WRITERS, MAX_FILES = 8, 512
+"""A process that writes less is not reported."""
+MAX_WRITERS, MAX_FILES_PER_PROCESS = 8, 512
 
 
 class Mounts:
@@ -56,10 +57,10 @@ class Mounts:
 def mounts_written_to(pid: int) -> set[int]:
     """Return the IDs of the mounts on which a process has files open for writing."""
     try:
-        files = os.listdir(f"/proc/{pid}/fdinfo")[:MAX_FILES]
+        files = os.listdir(f"/proc/{pid}/fdinfo")[:MAX_FILES_PER_PROCESS]
     except OSError:
         return set()
-    return {number for file in files if (number := proc.mount_id(file, pid, writable=True)) is not None}
+    return {mount_id for file in files if (mount_id := proc.mount_id(file, pid, writable=True)) is not None}
 
 
 class ServerReader:
@@ -72,18 +73,19 @@ class ServerReader:
         pid = self.pid
         words = proc.read_text(f"/proc/{pid}/cmdline").rstrip("\0").split("\0")
         try:
-            data = os.readlink(f"/proc/{pid}/cwd")  # a database server works in its data directory
+            data_directory = os.readlink(f"/proc/{pid}/cwd")  # a database server works in its data directory
         except OSError:  # the server belongs to another user
             return
         libraries = [
             *proc.mapped_files(proc.read_text(f"/proc/{pid}/maps")),
             *proc.preloaded_libraries(proc.read_text(f"/proc/{pid}/environ")),
         ]
-        values = options(request["drivers"].get(self.fields["kind"], ""), words, data, f"/proc/{pid}/root")
+        driver = request["drivers"].get(self.fields["kind"], "")
+        values = options(driver, words, data_directory, f"/proc/{pid}/root")
         self.fields |= {
             "readable": True,
-            "data_directory": data,
-            "mounts": Mounts().find_containing(pid, data),
+            "data_directory": data_directory,
+            "mounts": Mounts().find_containing(pid, data_directory),
             "variables": {name: value for name, value in values.items() if name in request["settings"]},
             "preloads": list(dict.fromkeys(filter(proc.stubs_syncs, libraries))),
         }
@@ -125,11 +127,9 @@ class ActivitySampler:
 
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
         """Return the fields of each server. Child processes with a server's name belong to that server."""
-        serving = {pid for pid, name in names.items() if name in self.request["servers"]}
-        roots = {pid for pid in serving if parent(pid) not in serving}
-        self.readers = {
-            pid: self.readers.get(pid) or ServerReader(pid, names[pid], self.request) for pid in sorted(roots)
-        }
+        server_pids = {pid for pid, name in names.items() if name in self.request["servers"]}
+        main_pids = sorted(pid for pid in server_pids if parent(pid) not in server_pids)
+        self.readers = {pid: self.readers.get(pid) or ServerReader(pid, names[pid], self.request) for pid in main_pids}
         return [reader.fields for reader in self.readers.values()]
 
 
@@ -140,12 +140,12 @@ def parent(pid: int) -> int:
 
 def main() -> None:
     ignore_signals()
-    activity = ActivitySampler(json.loads(sys.stdin.readline() or "{}"))
+    sampler = ActivitySampler(json.loads(sys.stdin.readline() or "{}"))
     pause_s = 0.0
     while not select.select([0], [], [], pause_s)[0]:
         start_s = time.monotonic()
         try:
-            say(**activity.sample())
+            say(**sampler.sample())
         except BrokenPipeError:
             break
         pause_s = max(SAMPLE_INTERVAL_S, (time.monotonic() - start_s) / SAMPLING_SHARE)

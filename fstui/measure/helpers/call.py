@@ -18,7 +18,7 @@ def main() -> None:
     # signals are meant for the app: they must not interrupt a function that writes
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    gc.disable()  # the collector would search a history of thousands of runs many times
+    gc.disable()  # the garbage collector would search a history of thousands of runs many times
     output = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # the output of the function goes to stderr, because stdout is for the result
     search_path = pickle.load(sys.stdin.buffer)

@@ -1,8 +1,8 @@
 """Program: run tools that report about storage (PROGRAMS), in parallel and each with a time limit.
 
 stdin: one line, a JSON list of commands, each a list of words. stdout: an empty object at the start, then a line of
-JSON for each command as it ends: "command" as a shell command, and "output" or "error". On a dead device a command
-may hang in the kernel, where it cannot even be killed. Such a command is left behind and does not delay the others.
+JSON for each command as it ends: "command" as a shell command, and "output" or "error". On a dead device a tool may
+hang in the kernel, where it cannot even be killed. Such a tool is left behind and does not delay the others.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def run(command: list[str]) -> dict[str, str]:
 def own_program(name: str) -> list[str]:
     """Return a command line that contains the program's source, because its file may be in a zip file."""
     source = pkgutil.get_data("fstui.measure.helpers", OWN_PROGRAMS[name])
-    assert source is not None, "it is part of the package"
+    assert source is not None, "the program is part of the package"
     return [sys.executable, "-I", "-S", "-c", source.decode()]
 
 

@@ -7,7 +7,7 @@ Programs:
 ``keep``   stdin: the path of a directory that does not exist yet. The program creates it (mode 0700), holds it open,
            and prints ``ready`` and its ``identity`` (device and inode). When stdin closes, because the run has ended or
            fstui was killed, the program removes the directory and then its entry in the ledger (an argument)
-Paths are JSON strings with surrogate escapes, so names that are not UTF-8 survive.
+Paths are JSON strings with surrogate escapes, so that a name that is not UTF-8 stays the same.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def failure(error: OSError) -> dict[str, Any]:
 def space(mount_points: list[str]) -> None:
     """Print the space of each mount point, read by several threads, because statvfs hangs if a file server is dead.
 
-    As long as no call returns, double the number of threads.
+    Whenever no call has returned for POLL_INTERVAL_S, double the number of threads.
     """
     remaining = iter(mount_points)
     lock = threading.Lock()
@@ -108,7 +108,7 @@ def print_space(mount_point: str) -> None:
 def inspect(path: str) -> dict[str, Any]:
     """Return where a path leads, whether it is a writable directory, and how much space there is. Raises OSError."""
     real = os.path.realpath(path, strict=True)
-    # the two files differ if ``path`` begins with a /proc/PID/root, /proc/PID/cwd or working directory that has no path
+    # the two differ if ``path`` begins with a /proc/PID/root, /proc/PID/cwd or working directory that has no path here
     if not os.path.samestat(os.stat(path), os.stat(real)):
         raise OSError(errno.EXDEV, COVERED_REASON if is_mounted(path) else ELSEWHERE_REASON)
     sizes = os.statvfs(real)
@@ -151,7 +151,7 @@ def renamers(path: str) -> str | None:
             if status.st_mode & stat.S_IWGRP and status.st_gid != 0:
                 return f"group {name_of(status.st_gid, grp.getgrgid)}, which may write to {path}"
             if status.st_mode & stat.S_IWGRP and has_acl(path):
-                return f"whoever the access control list of {path} names (getfacl {path})"
+                return f"any user in the access control list of {path} (getfacl {path})"
         if path == "/":
             return None
         path = os.path.dirname(path)
@@ -166,7 +166,7 @@ def has_acl(path: str) -> bool:
 
 
 def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
-    """Return the name of a user or group; the number if it has none."""
+    """Return the name of a user or group, or its number if it has no name."""
     try:
         return str(entry_of(number)[0])
     except KeyError:
@@ -174,7 +174,7 @@ def name_of(number: int, entry_of: Callable[[int], tuple[Any, ...]]) -> str:
 
 
 def statx(directory: int, name: str) -> bytes:
-    """Return what statx(2) reports about a file, with the fields for O_DIRECT; zeros if the call failed."""
+    """Return what statx(2) reports about a file, with the fields for O_DIRECT. If the call fails, return zeros."""
     import ctypes  # noqa: PLC0415  only needed here
 
     buffer = ctypes.create_string_buffer(256)
@@ -184,14 +184,14 @@ def statx(directory: int, name: str) -> bytes:
 
 
 def dio_alignment(statx_result: bytes) -> int | None:
-    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN); 0: O_DIRECT is not supported; None: not
-    reported (before Linux 6.1, and on many filesystems)."""
+    """Return the alignment in bytes that O_DIRECT requires (STATX_DIOALIGN), or 0 if O_DIRECT is not supported. Return
+    None if the kernel does not report it (before Linux 6.1, and on many filesystems)."""
     mask = int.from_bytes(statx_result[0:4], sys.byteorder)
     return int.from_bytes(statx_result[0x9C:0xA0], sys.byteorder) if mask & STATX_DIOALIGN else None
 
 
 def untorn_bytes(statx_result: bytes) -> int:
-    """Return the largest write that RWF_ATOMIC keeps whole (STATX_WRITE_ATOMIC, Linux 6.11); 0: not reported."""
+    """Return the size of the largest atomic write with RWF_ATOMIC (STATX_WRITE_ATOMIC, Linux 6.11); 0: not reported."""
     mask = int.from_bytes(statx_result[0:4], sys.byteorder)
     return int.from_bytes(statx_result[0xAC:0xB0], sys.byteorder) if mask & STATX_WRITE_ATOMIC else 0
 
@@ -207,7 +207,7 @@ def hold_directory(path: str, entry: str | None) -> None:
     say(ready=True, identity=[status.st_dev, status.st_ino], **properties_of_file(fd, MARK))
     while os.read(0, 4096):
         pass
-    # if the disk hangs, the child is left behind, and continues when the disk works again
+    # if the disk hangs, fstui kills this process but not its child, which continues when the disk works again
     if child := os.fork():
         os.waitpid(child, 0)
         return
@@ -223,7 +223,7 @@ def hold_directory(path: str, entry: str | None) -> None:
 
 
 def properties_of_file(directory: int, name: str) -> dict[str, Any]:
-    """Write to a file. Return what the kernel then reports about O_DIRECT, RWF_ATOMIC and the flags of the file."""
+    """Write to a file, and return what the kernel then reports about O_DIRECT, RWF_ATOMIC and the file's flags."""
     try:
         fd = os.open(name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
         try:
@@ -241,7 +241,7 @@ def properties_of_file(directory: int, name: str) -> dict[str, Any]:
 
 
 def file_flags(fd: int) -> str:
-    """Return the letters of the file's FLAGS (ioctl_iflags(2))."""
+    """Return the file's flags (ioctl_iflags(2)) as letters of FLAGS."""
     flags = bytearray(8)
     try:
         fcntl.ioctl(fd, GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else GETFLAGS, flags)
@@ -267,9 +267,9 @@ def remove_directory(fd: int) -> None:
 
 
 def free_shared_memory(fd: int) -> None:
-    """Remove the unused System V shared memory of killed PostgreSQL servers with data in this directory.
+    """Remove the unused System V shared memory of killed PostgreSQL servers whose data is in this directory.
 
-    Line 7 of postmaster.pid has the key and id of the segment (src/include/utils/pidfile.h).
+    Line 7 of postmaster.pid contains the key and the id of the segment (src/include/utils/pidfile.h).
     """
     for path in glob.glob(f"/proc/self/fd/{fd}/*/postmaster.pid"):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -286,32 +286,29 @@ def free_shared_memory(fd: int) -> None:
 
 
 def remove(path: str) -> dict[str, Any]:
-    """Remove a directory that an earlier run left. Its name must begin with PREFIX.
-
-    Returns what ``remove_marked`` returns. Raises OSError.
-    """
+    """Remove a directory of an earlier run with ``remove_marked``. Its name must begin with PREFIX. Raises OSError."""
     if not os.path.basename(path).startswith(PREFIX):
         raise OSError(None, f"its name does not begin with {PREFIX}")
     return remove_marked(path)
 
 
 def remove_marked(path: str) -> dict[str, Any]:
-    """Remove a directory that belongs to this user and contains fstui's mark.
+    """Remove a directory that belongs to this user and contains the file MARK. Raises OSError.
 
-    Returns an empty dict. If there is no such directory, returns ``absent``, and the inode (``above``) and f_fsid of
-    its parent directory.
-    Raises OSError.
+    Returns an empty dict. If the directory does not exist, returns ``absent``, and the inode (``above``) and the f_fsid
+    of its parent directory.
     """
     try:
         fd = own_directory.open_left_behind(path)
     except FileNotFoundError:
         parent = os.path.dirname(path)
-        return {"absent": True, "above": inode(parent), "fsid": fsid(parent)}
+        return {"absent": True, "above": directory_inode(parent), "fsid": fsid(parent)}
     remove_directory(fd)
     return {}
 
 
-def inode(path: str) -> int:
+def directory_inode(path: str) -> int:
+    """Return the inode of a directory; 0 if there is no directory with this path."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -320,7 +317,7 @@ def inode(path: str) -> int:
 
 
 def fsid(path: str) -> int:
-    """Return f_fsid of the filesystem on which the path is or would be; 0 if f_fsid cannot be read."""
+    """Return the f_fsid of the filesystem that contains the path or would contain it; 0 if it cannot be read."""
     try:
         return os.statvfs(path).f_fsid
     except FileNotFoundError:

@@ -1,8 +1,7 @@
-"""Program: read the volatile write cache and the health of an NVMe controller, instead of ``nvme id-ctrl``,
-``nvme get-feature -f 6`` and ``nvme smart-log``.
+"""Program: report whether an NVMe controller has a volatile write cache, whether the cache is on, or its health.
 
-Arguments: those of nvme(1). stdout: ``{"vwc": 1}``, ``Current value:0x00000001``, or the values of the log page as
-JSON. Needs root.
+It replaces ``nvme id-ctrl``, ``nvme get-feature -f 6`` and ``nvme smart-log``, and has the same arguments. stdout:
+``{"vwc": 1}``, ``Current value:0x00000001``, or the values of the log page as JSON. Requires root.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")
 """opcode, flags, rsvd1, nsid, cdw2, cdw3, metadata, addr, metadata_len, data_len, cdw10 … cdw15, timeout_ms, result."""
 GET_FEATURES, IDENTIFY, GET_LOG_PAGE = 0x0A, 0x06, 0x02
 CONTROLLER, VOLATILE_WRITE_CACHE = 1, 6
-"""The data structure to return (CNS), and the number of the feature."""
+"""The data structure that IDENTIFY returns (CNS), and the number of the feature that GET_FEATURES returns."""
 VWC_OFFSET = 525
 """Offset of the volatile write cache in Identify Controller (NVM Express base specification)."""
 HEALTH, HEALTH_BYTES, ALL_NAMESPACES = 2, 512, 0xFFFFFFFF
@@ -56,7 +55,7 @@ def main() -> None:
 def submit(
     fd: int, opcode: int, cdw10: int, data: ctypes.Array[ctypes.c_char] | None = None, namespace: int = 0
 ) -> int:
-    """Submit a command and return its result. Raises OSError, also for an error status of the controller."""
+    """Submit a command and return its result. Raises OSError, also if the controller reports an error status."""
     address, size = (ctypes.addressof(data), len(data)) if data is not None else (0, 0)
     request = bytearray(
         COMMAND.pack(opcode, 0, 0, namespace, 0, 0, 0, address, 0, size, cdw10, 0, 0, 0, 0, 0, TIMEOUT_MS, 0)

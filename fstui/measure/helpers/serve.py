@@ -1,14 +1,14 @@
 """Program: run one throwaway database server, and end it when stdin closes, so that kill -9 of fstui also ends it.
 
 stdout: a line of JSON with ``started`` (the server's pid) and ``data`` (the path that the server uses for its data
-directory), or with ``error``; later a line with ``ended``, if the server ends by itself. stdin: a line of JSON, and
-later a line with a new ``argv`` for each restart on the same data. The first line contains:
+directory), or with ``error``. If the server ends by itself, a line with ``ended`` (its exit status) and ``last_error``.
+stdin: a line of JSON, and later a line with a new ``argv`` for each restart on the same data. The first line contains:
 ``directory``, ``identity``  the run's directory, which this program enters
 ``name``       the data directory to create there (mode 0700) and to remove at the end; ``name`` + ``.log`` is the log
 ``socket``     the name of the server's unix socket in the data directory
 ``user``       the user to run as, if this program is root
 ``prepare``    commands to run first: each has ``argv``, and reads ``text`` and then ``files`` on stdin
-``argv``       the server's command line; here and in ``prepare``, ``{data}`` stands for its path
+``argv``       the server's command line; here and in ``prepare``, ``{data}`` is replaced by the data directory's path
 ``program``    the first word of ``argv``
 ``ready``      a file in the data directory, and a word: the server is ready when the last line of the file begins with
                the word (PostgreSQL); null: the server is ready when its socket accepts connections
@@ -32,7 +32,7 @@ from fstui.measure.helpers.server_process import EXIT_POLL_S, ServerProcess, is_
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import Trouble, read_line, say
 
-GRACE_S = 5.0
+EXIT_TIMEOUT_S = 5.0
 PIPE_BYTES = 65536
 
 
@@ -80,7 +80,7 @@ class Keeper:
         say(started=self.server.process.pid, data=self.server.data_path)
 
     def read_request(self, timeout_s: float | None = None) -> bytes:
-        """Return a line from fstui; an empty line after ``timeout_s`` or when a child has ended. Raises HungUp."""
+        """Return the next line from fstui, or an empty line after ``timeout_s`` or a child's end. Raises HungUp."""
         ready = select.select([0, self.child_ended_fd], [], [], timeout_s)[0]
         if self.child_ended_fd in ready:
             os.read(self.child_ended_fd, PIPE_BYTES)
@@ -108,8 +108,8 @@ class Keeper:
         self.serve()
 
     def with_hint(self, message: str) -> str:
-        """Return the error message. If the server was refused access, add its AppArmor profile as the likely cause:
-        permissions cannot be the cause, because the data directory belongs to the server's user."""
+        """Return the error message. If the server was refused access, add that AppArmor is the likely cause: the data
+        directory belongs to the server's user, so its permissions cannot be the cause."""
         name = os.path.basename(self.request["program"])
         if "ermission denied" not in message or not is_confined(name):
             return message
@@ -120,17 +120,17 @@ class Keeper:
             # on a full disk a server may wait for space and ignore every other signal
             self.server.signal("SIGKILL" if is_full() else self.request["signal"])
             try:
-                self.server.process.wait(GRACE_S)
+                self.server.process.wait(EXIT_TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 self.server.signal("SIGKILL")
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self.server.process.wait(GRACE_S)
+                    self.server.process.wait(EXIT_TIMEOUT_S)
         if self.has_data_directory:
             shutil.rmtree(self.name, ignore_errors=True)
 
 
 def main() -> None:
-    # fstui ends this program by closing stdin. The handler is empty, because the server would inherit SIG_IGN
+    # do nothing at a signal: fstui ends this program by closing stdin. SIG_IGN would be inherited by the server
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 MYSQL_FILES = ("/etc/my.cnf", "/etc/mysql/my.cnf")
-MYSQL_GROUPS = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
+MYSQL_GROUP = re.compile(r"(mysqld|server|mariadb|mariadbd)([-.]\d.*)?$")
 MAX_DEPTH = 4
 """Maximum depth of includes, because files may include each other."""
 MAX_BYTES = 1 << 20
@@ -23,11 +23,11 @@ OPENAT2, RESOLVE_NO_MAGICLINKS, RESOLVE_IN_ROOT = 437, 0x02, 0x10
 """The system call has the same number on every architecture (openat2(2), Linux 5.6)."""
 
 
-def options(driver: str, argv: list[str], data: str, root: str) -> dict[str, str]:
+def options(driver: str, argv: list[str], data_directory: str, root: str) -> dict[str, str]:
     """Return the options of a server by name, from its command line and its files. ``root``: its root directory."""
     if driver == "mysql":
         return mysql_options(argv, root)
-    return postgresql_options(argv, data, root) if driver == "pgsql" else {}
+    return postgresql_options(argv, data_directory, root) if driver == "pgsql" else {}
 
 
 def mysql_options(argv: list[str], root: str) -> dict[str, str]:
@@ -42,7 +42,7 @@ def mysql_options(argv: list[str], root: str) -> dict[str, str]:
 
 
 def read_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield the options in the server's groups of a file and of the included files."""
+    """Yield the options in the groups for the server, such as [mysqld], in a file and in the files that it includes."""
     group = ""
     for line in read_lines(root, file):
         if line.startswith("[") and line.endswith("]"):
@@ -52,12 +52,12 @@ def read_server_groups(root: str, file: str, depth: int) -> Iterator[tuple[str, 
             files = find_option_files(root, path.strip()) if word == "!includedir" else [path.strip()]
             for included_file in files:
                 yield from read_server_groups(root, included_file, depth + 1)
-        elif MYSQL_GROUPS.match(group):
+        elif MYSQL_GROUP.match(group):
             name, _, value = line.partition("=")
             yield normalize(name), unquote(value.partition("#")[0])
 
 
-def postgresql_options(argv: list[str], data: str, root: str) -> dict[str, str]:
+def postgresql_options(argv: list[str], data_directory: str, root: str) -> dict[str, str]:
     from_argv = dict(parse_long_options(argv[1:]))
     for flag, word in pairwise(argv):
         if flag == "-c":
@@ -66,7 +66,8 @@ def postgresql_options(argv: list[str], data: str, root: str) -> dict[str, str]:
     if "-F" in argv:  # short for fsync=off
         from_argv["fsync"] = "off"
     values: dict[str, str] = {}
-    for file in (from_argv.get("config_file", f"{data}/postgresql.conf"), f"{data}/postgresql.auto.conf"):
+    main_file = from_argv.get("config_file", f"{data_directory}/postgresql.conf")
+    for file in (main_file, f"{data_directory}/postgresql.auto.conf"):
         for line in read_lines(root, file):
             name, value = re.match(r"(\w*)\s*=?\s*(.*)", line).groups()  # type: ignore[union-attr]
             values[normalize(name)] = unquote(value.partition("#")[0])
@@ -117,7 +118,7 @@ def read_lines(root: str, file: str) -> list[str]:
 
 
 def open_in_root(root: str, path: str) -> int:
-    """Open a path (O_PATH) in the root directory of a container. Raises OSError, also for a relative path.
+    """Open a path (O_PATH) below the root directory of a container. Raises OSError, also if the path is relative.
 
     Symbolic links never lead out of the container, even if a process in the container changes them at that moment.
     Before Linux 5.6, the call fails with ENOSYS.

@@ -1,8 +1,8 @@
 """A database server as a child process: initialise its data directory, start it, read its log, stop it.
 
 The server runs under ``setpriv`` (util-linux), and the kernel kills it when the program that started it exits. If that
-program is root, the server runs as a different user and without capabilities. It inherits hardly any environment
-variables.
+program runs as root, the server runs as a different user and without capabilities. The server inherits only
+LOADER_VARIABLES from the environment.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def is_full() -> bool:
 
 class ServerProcess:
     def __init__(self, name: str, log: str, user: str | None, wait: Callable[[float], object]) -> None:
-        """``name``: the name of the data directory. ``wait``: waits for some seconds while the server prepares or
-        starts, or raises to give up."""
+        """``name``: the name of the data directory. ``wait``: is called with a time in seconds while the server starts.
+        It waits for this time, or raises an exception to give up."""
         self.name = name
         self.log = log
         self.user = user
@@ -81,7 +81,7 @@ class ServerProcess:
         real_path = os.path.realpath(self.name)
         if subprocess.run([*setpriv(self.user), "test", "-d", real_path], check=False).returncode:
             raise Trouble(
-                f"it runs as {self.user}, which cannot reach {real_path}: name a directory that this user can reach"
+                f"it runs as {self.user}, which cannot reach {real_path}: choose a directory that this user can reach"
             )
 
     def run(self, argv: Iterable[str], stdin: Any = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
@@ -130,14 +130,14 @@ class ServerProcess:
                 raise Trouble(self.failure_reason(f"it exited immediately with status {process.returncode}"))
 
     def pause(self, seconds: float) -> None:
-        """Wait. Raises Trouble if the disk is full, because MariaDB waits until a user frees space."""
+        """Wait. Raises Trouble if the disk is full, because MariaDB would wait until there is space."""
         self.wait(seconds)
         if is_full():
             raise Trouble(self.failure_reason("the server waits for space"))
 
     def is_ready(self, socket_name: str, ready: Sequence[str] | None) -> bool:
-        """Return whether the socket accepts connections or, if ``ready`` is a file in the data directory and a word,
-        whether the last line of the file begins with the word."""
+        """Return whether the server is ready. ``ready``: a file in the data directory and the word with which its last
+        line begins when the server is ready. None: the server is ready when its socket accepts connections."""
         if not ready:
             return self.accepts_connections(socket_name)
         name, word = ready
@@ -152,15 +152,15 @@ class ServerProcess:
             return client.connect_ex(f"{self.name}/{name}") == 0
 
     def signal(self, name: str) -> None:
-        """Send SIGKILL to the whole process group, any other signal to the server, which passes it on."""
-        # a server that was reaped gets no signal, because its pid may belong to another process
+        """Send SIGKILL to the whole process group. Send any other signal only to the server, which passes it on."""
+        # send none to a server that was reaped, because its pid may belong to another process now
         if self.process is not None and self.process.poll() is None:
             send = os.killpg if name == "SIGKILL" else os.kill
             with contextlib.suppress(ProcessLookupError):
                 send(self.process.pid, signal.Signals[name])
 
     def failure_reason(self, default: str) -> str:
-        """Return the server's last error, or ``default``; with FULL_REASON as prefix if the disk is full."""
+        """Return the server's last error, or ``default`` if there is none. If the disk is full, add FULL_REASON."""
         error_line = self.last_error() or default
         full = is_full() or any(word in error_line.lower() for word in NO_SPACE_WORDS)
         return f"{FULL_REASON}: {error_line}" if full else error_line
@@ -187,7 +187,7 @@ class ServerProcess:
 
 
 def setpriv(user: str | None) -> list[str]:
-    """Return the prefix of a command that is killed when this process exits and, if ``user`` is given, runs as it."""
+    """Return a command prefix: the command runs as ``user`` (if given), and is killed when this process exits."""
     argv = ["setpriv", "--pdeathsig", "KILL"]
     if user is not None:
         account = pwd.getpwnam(user)
@@ -199,8 +199,8 @@ def mount_privately(directory: str) -> bool:
     """Mount the directory at MOUNT_POINT, visible only to this process and its children (mount_namespaces(7)).
 
     At MOUNT_POINT, the server's user reaches the directory without access to root's directories, and no user can rename
-    it. Later mounts and unmounts on the host stay visible. The server also gets its own shared memory, which is freed
-    when this process ends. Returns False if root is not allowed to mount, as in a container.
+    it. Later mounts and unmounts on the host are visible here as well. The server also gets its own shared memory,
+    which is freed when this process ends. Returns False if root is not allowed to mount, as in a container.
     """
     libc = ctypes.CDLL(None)
     libc.unshare(CLONE_NEWIPC)

@@ -1,7 +1,7 @@
 """The parent's side of each kind of step: its settings, its figures, what it writes and which syncs it does.
 
-Each kind has a module here with a settings struct and, if its probe returns more than samples, a figures struct. The
-module, the probe in ``fstui.measure.probes`` and the tag of the structs have the same name.
+Each kind has a module here with a settings struct. If its probe returns more than samples, the module also has a
+figures struct. The module, the probe in ``fstui.measure.probes`` and the tag of the structs have the same name.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class StepSettings(Settings, Base, frozen=True, kw_only=True, tag_field=TAG):
         return msgspec.structs.asdict(self)
 
     def as_sync_writes(self) -> SyncWrites | None:
-        """Return settings of ``sync_writes`` that do the same writes and syncs. They determine how many flushes
-        an operation should cause. Return None if that number is unknown."""
+        """Return the settings of ``sync_writes`` for the same writes and syncs. They determine how many flushes an
+        operation should cause. Return None if that number is unknown."""
         return None
 
 
@@ -61,7 +61,7 @@ def figures_kinds() -> dict[str, type[StepFigures]]:
 def settings_from(fields: Mapping[str, Any]) -> Settings:
     """Return the settings in a run document. Raises msgspec.ValidationError if they do not fit their kind."""
     kind = settings_kinds().get(str(fields.get(TAG)))
-    # a step that never began has only the tag
+    # the settings of a step that never began have only the tag
     return UnknownSettings(fields) if kind is None or fields.keys() == {TAG} else msgspec.convert(fields, kind)
 
 
@@ -89,7 +89,7 @@ def settings_of_table(probe: str, name: str, table: Mapping[str, Any]) -> StepSe
 
 
 def takes_server(probe: str) -> bool:
-    """Return whether steps of that kind have a server. A scenario may name one server for all its steps."""
+    """Return whether steps of that kind use a server. A scenario may set one server for all its steps."""
     kind = settings_kinds().get(probe)
     return kind is not None and {"server", "options"} <= set(kind.__struct_fields__)
 
@@ -101,7 +101,7 @@ def message_with_key(error: Exception) -> str:
 
 
 def _allowed_words(kind: type[StepSettings], error: Exception) -> str:
-    """Return a sentence with the words that the setting in the error can have; empty if it does not take words."""
+    """Return a sentence with the words that are allowed for the setting in the error; empty if it is not a word."""
     key = str(error).partition(" - at `$.")[2].rstrip("`").partition("[")[0]
     hint = get_type_hints(kind).get(key)
     # the type of a list of words contains the Literal

@@ -12,7 +12,7 @@ from fstui.model.base import Amount, Base, Count, Share
 from fstui.model.quantities import duration_ns
 from fstui.model.settings import Amounts
 
-_MAX_FILE_TIMES = 10
+_MAX_REWRITES = 10
 """A step writes at most file_bytes × this. For 32 MiB: (1 + 4 + 16 + 32) MiB × 2 patterns × 3 rounds = 318 MiB."""
 _MAX_NS = 1e18
 """Maximum time in a valid document, about 30 years."""
@@ -31,7 +31,7 @@ class DirtyFlush(StepSettings, frozen=True, kw_only=True, tag="dirty_flush"):
         return True
 
     def amounts(self) -> Amounts:
-        return Amounts(self.file_bytes * (1 + _MAX_FILE_TIMES), self.file_bytes)
+        return Amounts(self.file_bytes * (1 + _MAX_REWRITES), self.file_bytes)
 
     def mistakes(self) -> Iterator[str]:
         if not 0 < self.seconds <= MAX_SECONDS:
@@ -48,7 +48,7 @@ class GrowthPoint(Base, frozen=True, kw_only=True):
     arrived_share: Share | None = None
     """Share of the amount that had reached the lowest devices before the flush."""
     flush_ms: dict[str, Amount] | None = None
-    """Time that each lowest device spent on flushes."""
+    """How long each of the lowest devices flushed."""
     rounds: Count = 1
 
 
@@ -60,8 +60,8 @@ class Growth(Base, frozen=True, kw_only=True):
     points: tuple[GrowthPoint, ...] = ()
 
     @property
-    def slope(self) -> str:
-        """``+400 µs/MiB``: the growth from the smallest to the largest amount, or without points the slope of the line.
+    def growth_text(self) -> str:
+        """``+400 µs/MiB``: the growth from the smallest to the largest amount, or the slope if there are no points.
         More data never makes a flush shorter, so negative growth is noise."""
         per_mib_ns = round(self.slope_ns_per_mib)
         by_amount = {point.bytes: point for point in self.points}
@@ -89,10 +89,10 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
 
     @property
     def words(self) -> str:
-        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``; ``flush 1 µs, no growth`` if both patterns agree."""
+        """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``, or ``flush 1 µs, no growth`` if patterns agree."""
         if not self.patterns:
             return ""
         (_, first), *others = self.patterns.items()
         start = f"flush {duration_ns(first.intercept_ns)}," if first.intercept_ns > 0 else "flush"
-        texts = [f"{pattern} {growth.slope}" for pattern, growth in others if growth.slope != first.slope]
-        return ", ".join([f"{start} {first.slope}", *texts])
+        texts = [f"{name} {growth.growth_text}" for name, growth in others if growth.growth_text != first.growth_text]
+        return ", ".join([f"{start} {first.growth_text}", *texts])

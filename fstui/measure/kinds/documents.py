@@ -1,7 +1,7 @@
 """Read run documents, and return their schema.
 
 In ``fstui.run/2``, the kind of a step is the tag ``probe`` in its ``settings`` and ``figures``. In ``fstui.run/1`` the
-kind is a field of the step. Settings and figures of an unknown kind keep all their fields. In all other places, unknown
+kind is a field of the step. Settings and figures of an unknown kind keep all their fields. Everywhere else, unknown
 fields are ignored.
 """
 
@@ -26,7 +26,7 @@ _Fields = TypeVar("_Fields", bound="Version")
 
 
 def decode_run(data: bytes | str) -> Run:
-    """Return the run in a document of any version. Raises Refused, which names the error."""
+    """Return the run in a document of any version. Raises Refused with the error in the document."""
     with _refuse_decode_errors():
         return _run_from(msgspec.json.decode(data))
 
@@ -42,12 +42,12 @@ def split_file(data: bytes) -> list[bytes]:
 
 
 def decode_fields(data: bytes, fields: type[_Fields]) -> _Fields:
-    """Decode only these fields, which documents of all versions have. Raises Refused."""
+    """Decode some fields of a document, which must be the same in all versions. Raises Refused."""
     with _refuse_decode_errors():
         try:
             decoded = msgspec.json.decode(data, type=fields)
         except msgspec.ValidationError:
-            # report an unknown schema rather than a field
+            # an unknown schema is a better explanation than an unexpected field
             _check_schema(msgspec.json.decode(data, type=Version).schema)
             raise
         _check_schema(decoded.schema)
@@ -144,7 +144,7 @@ def _decode_kind(kind: type, fields: Any) -> Settings | Figures:
 
 
 def _decode_kind_or_keep(kind: type, fields: dict[str, Any]) -> Settings | Figures:
-    """Like ``_decode_kind``, but keep fields that do not fit their kind, because ``fstui.run/1`` did not check them."""
+    """Decode as ``_decode_kind``, but keep fields that do not fit: fstui did not check them in ``fstui.run/1``."""
     try:
         return _decode_kind(kind, fields)
     except msgspec.ValidationError:

@@ -1,4 +1,4 @@
-"""Writes of blocks of a file through a shared mapping. msync(MS_SYNC) makes each block durable."""
+"""Writes of blocks to a file through a shared mapping. msync(MS_SYNC) makes each block durable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MsyncWrites(StepSettings, frozen=True, kw_only=True, tag="msync_writes"):
     file_bytes: int = 67108864
     offsets: Literal["random", "same"] = "random"
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written max_bytes_per_s × seconds, which the plan shows as the limit."""
+    """The step ends early when it has written max_bytes_per_s × seconds. The plan shows this product."""
 
     @property
     def rewrites_one_block(self) -> bool:

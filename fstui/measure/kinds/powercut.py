@@ -1,4 +1,4 @@
-"""Power-cut tests: numbered records are written, and a witness on another host receives their acknowledgements."""
+"""Power-cut tests: a host writes numbered records, and a witness on another host receives the acknowledgements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fstui.model.base import Amount, Count
 from fstui.model.quantities import count
 
 CutKind = Literal["power", "host-stop", "reset"]
-"""What was cut, according to the user."""
+"""What the cut did, according to the user."""
 CUT_NAMES: dict[CutKind, str] = {"power": "cut", "host-stop": "stop", "reset": "reset"}
 CUT_LIMITS: dict[CutKind, str] = {
     "power": "",
@@ -47,7 +47,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     cuts_before: Count = 0
     """Earlier cuts that this target has survived since its last loss."""
     rebooted: bool = False
-    """The writing host has another boot id than during the writes."""
+    """The boot id of the writing host has changed since the writes."""
     storage_was_cut: bool = False
     """According to the user, the storage lost power but the host did not."""
     cut_kind: CutKind = "power"
@@ -57,16 +57,16 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     gone: bool = False
     """The filesystem is mounted, but the run's directory does not exist."""
     ended: str | None = None
-    """Why the writer ended without a power cut; None if the writer did not end by itself."""
+    """Why the writer ended by itself, without a power cut; None if it did not."""
     read_only: bool = False
     log_cut_off: bool = False
-    """The log's last line was incomplete and was ignored."""
+    """The last line of the witness's log is incomplete and was ignored."""
     acknowledged: Count = 0
     checked: Count = 0
     """Acknowledged records that must exist, because no newer record was written in their place."""
     present: Count = 0
     newer: Count = 0
-    """The part of ``present`` that a newer record has replaced, although its acknowledgement did not arrive."""
+    """Records in ``present`` that a newer record has replaced, although the newer one was not acknowledged."""
     missing: Count = 0
     stale: Count = 0
     """Lost records: an older record is in their place."""
@@ -84,7 +84,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
     unpromised: Count = 0
     """Missing new files whose directory was not synced. According to POSIX, this is not a loss."""
     oldest_lost_s: Amount = 0.0
-    """Time from the acknowledgement of the oldest lost record to the last acknowledgement."""
+    """Seconds from the acknowledgement of the oldest lost record to the last acknowledgement."""
     by_claim: dict[str, dict[str, Count]] = {}
     """``"fdatasync, append"`` → ``acknowledged``, ``checked``, ``lost``."""
 
@@ -103,7 +103,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
 
     @property
     def any_lost(self) -> bool:
-        """Whether acknowledged records are lost, or the whole directory or filesystem after a cut."""
+        """Whether acknowledged records are lost, or the cut destroyed the whole directory or filesystem."""
         return self.lost > 0 or (self.acknowledged > 0 and self.has_cut_evidence and (self.gone or self.unmountable))
 
     @property

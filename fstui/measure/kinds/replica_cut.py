@@ -1,4 +1,4 @@
-"""The sudden end of a primary with a replica: which acknowledged transactions does each server have afterwards?"""
+"""The sudden end of a primary server with a replica: which acknowledged transactions does each server have later?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
     """The replication, the durability of each server, and how the primary ends."""
 
     seconds: float = 2.0
-    """How long commits are acknowledged before the cut."""
+    """How long the clients commit before the cut."""
     server: Literal["mariadb", "mysql"]
     replication: Literal["asynchronous", "semi-synchronous"] = "asynchronous"
     durability: Durability = "high"
@@ -50,8 +50,8 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
 
     def amounts(self) -> Amounts:
         """Return estimates, because the servers decide what they write."""
-        held_bytes = _IMAGE_COUNT * self.pair.held_bytes + int(self.seconds * _BYTES_PER_S)
-        return Amounts(held_bytes + self.pair.held_bytes, held_bytes)
+        used_bytes = _IMAGE_COUNT * self.pair.used_bytes + int(self.seconds * _BYTES_PER_S)
+        return Amounts(used_bytes + self.pair.used_bytes, used_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         """Count no syncs, because two servers share the devices and their clients share syncs."""
@@ -100,5 +100,5 @@ class ReplicaCutFigures(StepFigures, frozen=True, kw_only=True, tag="replica_cut
 
     @property
     def primary_is_durable(self) -> bool:
-        """Whether acknowledged commits survive a power cut according to the primary's settings. All must be 1."""
+        """Whether commits survive a power cut with the primary's settings: all of them must be 1."""
         return bool(self.primary_settings) and all(setting.endswith(" = 1") for setting in self.primary_settings)

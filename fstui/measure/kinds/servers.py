@@ -19,7 +19,7 @@ _SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec", "
 
 
 class Risk(NamedTuple):
-    """A variable of a server, and the values with which an acknowledged commit may be lost."""
+    """A variable of a server, and the values of it with which an acknowledged commit may be lost."""
 
     variable: str
     lossy: frozenset[str] = frozenset()
@@ -42,9 +42,9 @@ class ReplicaPair(NamedTuple):
     """The space and time that ``replica-cut`` needs for two servers of a kind."""
 
     image_bytes: int
-    """Size of the sparse file with the filesystem of one server."""
-    held_bytes: int
-    """Space for one server in the file, without its logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7 (du)."""
+    """Size of the sparse file that contains the filesystem of one server."""
+    used_bytes: int
+    """Disk space that one server uses in the file, without logs: 23 MiB for MariaDB 10.11, 154 MiB for MySQL 9.7."""
     prepare_s: float
     """Approximate time that a step needs in addition to its measured time, on two processors."""
 
@@ -61,7 +61,7 @@ class ServerKind(NamedTuple):
     durability_variables: tuple[str, ...]
     """The variables that decide whether a commit is durable."""
     method_variables: tuple[str, ...]
-    """The variables that decide how a commit becomes durable: calls, open flags, and protection against torn pages."""
+    """The variables that decide how a commit becomes durable: sync calls, open flags, protection from torn pages."""
     risks: tuple[Risk, ...]
     max_log_bytes: int
     """Maximum size of the logs of a throwaway server, which purges the binary log or recycles the WAL."""
@@ -74,9 +74,9 @@ class ServerKind(NamedTuple):
     keeps_old_rows: bool = False
     """An update keeps the old row until a vacuum."""
     schemas_in_database: bool = False
-    """One database holds several schemas; in MySQL a schema is a database."""
+    """A database can contain several schemas. In MySQL, schema and database mean the same."""
     log_off_by_default: bool = False
-    """The binary log is off by default; fstui turns it on in a throwaway server."""
+    """The binary log is off by default. In a throwaway server, fstui turns it on."""
     pair: ReplicaPair | None = None
     """None: ``replica-cut`` does not support this kind."""
     doublewrite_in_data_file: bool = False
@@ -104,7 +104,7 @@ MARIADB = ServerKind(
     risks=_INNODB,
     max_log_bytes=256 << 20,
     version_word="MariaDB",
-    pair=ReplicaPair(image_bytes=512 << 20, held_bytes=40 << 20, prepare_s=6.0),
+    pair=ReplicaPair(image_bytes=512 << 20, used_bytes=40 << 20, prepare_s=6.0),
     log_off_by_default=True,
     doublewrite_in_data_file=True,
 )
@@ -118,7 +118,7 @@ MYSQL = ServerKind(
     method_variables=MARIADB.method_variables,
     risks=_INNODB,
     max_log_bytes=256 << 20,
-    pair=ReplicaPair(image_bytes=1 << 30, held_bytes=180 << 20, prepare_s=16.0),
+    pair=ReplicaPair(image_bytes=1 << 30, used_bytes=180 << 20, prepare_s=16.0),
 )
 POSTGRESQL = ServerKind(
     title="PostgreSQL",
@@ -214,7 +214,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def logs_for_replicas(self) -> bool:
-        """Whether replicas may repeat what the step does, because an existing server has a binary log."""
+        """Whether replicas may repeat what the step does: true for an existing server with a binary log."""
         return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
 
     @property
@@ -231,7 +231,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def introduction(self) -> tuple[str, ...]:
-        """Phrases: version, settings of commits, where the data is stored, and whether there is a binary log."""
+        """Phrases about the server: version, settings of commits, place of the data, and binary log."""
         place = f"its data is stored in {self.data_directory}"
         if not self.data_directory:
             place = "it does not report where its data is stored"
@@ -252,10 +252,10 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def log_flags(self) -> tuple[OpenFlag, ...]:
-        """The open flags of the log for which a commit waits (binary log or WAL); empty if a call syncs the log."""
+        """The open flags of the log for which a commit waits (binary log or WAL). Empty if sync calls sync the log."""
         variables = self.variables
         has_binary_log = variables.get("log_bin", "off").lower() == "on"
-        # a commit waits for the binary log if there is one, and innodb_flush_method does not apply to that log
+        # if there is a binary log, a commit waits for it, and innodb_flush_method does not apply to it
         innodb_method = "" if has_binary_log else variables.get("innodb_flush_method", "")
         if (variables.get("wal_sync_method") or innodb_method).lower() not in _SYNCED_BY_FLAG:
             return ()
@@ -264,7 +264,7 @@ class Server(Base, frozen=True, kw_only=True):
 
     @property
     def synced_by_writes(self) -> frozenset[str]:
-        """The files, named as in FileIO, that are opened with O_DSYNC or O_SYNC, so each write is also a sync."""
+        """The files (names as in FileIO.file) that are opened with O_DSYNC or O_SYNC, so that each write is a sync."""
         values = {name: value.lower() for name, value in self.variables.items()}
         writes_through = values.get("innodb_log_file_write_through", "off") == "on"
         files = {"redo log"} if writes_through or values.get("innodb_flush_method") == "o_dsync" else set()

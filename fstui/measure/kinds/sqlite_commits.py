@@ -13,7 +13,7 @@ _LOG_BYTES = 16 << 20
 
 
 class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits"):
-    """The table, and the two pragmas that decide durability."""
+    """The size of the table, and the two pragmas that decide whether a commit is durable."""
 
     seconds: float = 1.0
     journal_mode: Literal["DELETE", "TRUNCATE", "PERSIST", "WAL"] = "DELETE"

@@ -1,4 +1,4 @@
-"""Writes of blocks of a file, which a call or the flags of open(2) make durable."""
+"""Writes of blocks to a file. A sync call, or a flag of open(2), makes them durable."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     sync_every: int = 1
     writers: int = 1
     ops_per_s: float = 0.0
-    """Of all writers together; 0: no limit."""
+    """Rate limit of all writers together; 0: no limit."""
     prefill: Literal["written", "fallocate", "none"] = "written"
     max_bytes_per_s: int = 268435456
-    """The step ends early when it has written max_bytes_per_s × seconds, which the plan shows as the limit."""
+    """The step ends early when it has written max_bytes_per_s × seconds. The plan shows this product."""
     enough_ops: int = 0
-    """The step ends early after this many operations, and never takes longer than its seconds; 0: no such limit."""
+    """The step ends early after this many operations (0: no such limit), and gets no extra time if it is slow."""
 
     @property
     def syncs_some_operations(self) -> bool:

@@ -23,10 +23,10 @@ PROCESSOR_BOUND_SHARE = 0.85
 CROWDED_SHARE = 0.9
 """If at least this share of the host's processor time is used, processes wait for a processor."""
 HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
-"""A step is also limited by the processor if all processes use at least HOST_BOUND_SHARE of the host's processor time,
-and the step uses at least MIN_STEP_SHARE of the time that its clients can use."""
+"""A step is also limited by the processor if all processes together use at least HOST_BOUND_SHARE of the host's
+processor time, and the step uses at least MIN_STEP_SHARE of the processor time that its clients can use."""
 MIN_MISSED_TRANSACTIONS = 10
-"""A period without transactions is a pause if this many transactions would usually have completed in it."""
+"""A period without transactions is a pause if this many transactions usually complete in such a time."""
 _READ_ONLY_WORKLOADS = frozenset({"oltp_read_only", "oltp_point_select"})
 _ROW_BYTES = 200
 _STORED_ROW_BYTES = 240
@@ -62,12 +62,12 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
     """The server's buffer pool: innodb_buffer_pool_size, shared_buffers."""
     options: dict[str, bool | int | float | str] = {}
     host: str = ""
-    """If host, port, socket or login_path is set, an existing server is used: its options are read, but not changed."""
+    """If host, port, socket or login_path is set, the step uses an existing server, and only reads its options."""
     port: int = 0
     socket: str = ""
     user: str = ""
     login_path: str = ""
-    """A group of ~/.my.cnf, a login path, or a service of PostgreSQL, with host, port, socket and user."""
+    """A login path, a group of ~/.my.cnf, or a service of PostgreSQL. It contains host, port, socket and user."""
     session: Literal["own", "shared"] = "own"
     """Whether server and clients have their own sessions or share the session of fstui. The kernel first divides CPU
     time among sessions (sched(7), autogroup)."""
@@ -134,9 +134,9 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         stored_log_bytes = log_bytes if self.existing_server else min(log_bytes, self.kind.max_log_bytes)
         grows = self.workload in _INSERTING_WORKLOADS or (self.kind.keeps_old_rows and not self.read_only)
         new_rows_per_s = min(_MAX_NEW_ROWS_PER_S, self.threads * _MAX_NEW_ROWS_PER_CLIENT) if grows else 0
-        left_bytes = int(running_s * new_rows_per_s) * _STORED_ROW_BYTES
-        held_bytes = _SERVER_BYTES + data_bytes * 3 // 2 + stored_log_bytes + left_bytes
-        return Amounts(_SERVER_BYTES + 2 * data_bytes + 3 * log_bytes, held_bytes, left_bytes)
+        new_row_bytes = int(running_s * new_rows_per_s) * _STORED_ROW_BYTES
+        used_bytes = _SERVER_BYTES + data_bytes * 3 // 2 + stored_log_bytes + new_row_bytes
+        return Amounts(_SERVER_BYTES + 2 * data_bytes + 3 * log_bytes, used_bytes, new_row_bytes)
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
         return ops if self.commit_settings(figures).durable else 0
@@ -145,13 +145,13 @@ class Sysbench(ServerSettings, frozen=True, kw_only=True, tag="sysbench"):
         server = figures.server if isinstance(figures, SysbenchFigures) else None
         if server is None:
             return CommitSettings(database="the server", counted=not self.read_only)
-        counted = server.on_target and not self.read_only
+        is_counted = server.on_target and not self.read_only
         return CommitSettings(
             database=server.title,
             settings=server.durability,
             lossy=server.lossy,
-            durable=counted and not server.lossy,
-            counted=counted,
+            durable=is_counted and not server.lossy,
+            counted=is_counted,
             existing=server.existing,
             located=server.located,
             log_flags=server.log_flags,
@@ -186,7 +186,7 @@ class Queries(Base, frozen=True, kw_only=True):
 
 
 class ReportedLatency(Base, frozen=True, kw_only=True):
-    """The latencies in sysbench's report, in ms; None: not printed."""
+    """The latencies in sysbench's report, in ms. None: sysbench did not print this one."""
 
     min: Amount | None = None
     avg: Amount | None = None
@@ -241,14 +241,14 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
     """Empty if the server does not report waits."""
     cpu_s: Amount | None = None
     cpu_share: Share | None = None
-    """Processor time of server and clients, as a share of the time that these clients can use."""
+    """Processor time of server and clients, as a share of the processor time that these clients can use."""
     host_cpu_share: Share | None = msgspec.field(default=None, name="box_cpu_share")
     """Processor time of all processes, as a share of the host's processor time."""
     others_cpu_share: Share | None = None
     """The part of ``host_cpu_share`` that processes other than server and clients use."""
     autogroup: bool | None = None
-    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). If so, a program gets less CPU
-    time when other sessions are busy."""
+    """Whether the kernel first divides CPU time among sessions (sched(7), autogroup). If it does, busy sessions leave
+    less CPU time to the programs of other sessions."""
 
     @property
     def ops(self) -> int:
@@ -265,7 +265,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def limited_by_processor(self) -> bool:
-        """Whether clients and server rarely waited for storage, because they used or waited for a processor."""
+        """Whether clients and server were slowed down by the processor rather than by the storage."""
         step_share, host_share = self.cpu_share or 0.0, self.host_cpu_share or 0.0
         return step_share >= PROCESSOR_BOUND_SHARE or (host_share >= HOST_BOUND_SHARE and step_share >= MIN_STEP_SHARE)
 
@@ -274,7 +274,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         return (self.host_cpu_share or 0.0) >= CROWDED_SHARE and (self.others_cpu_share or 0.0) >= MIN_STEP_SHARE
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
-        """Return the intervals. Their p50 is sysbench's p95, because sysbench prints a p50 only at the end."""
+        """Return the intervals. Their p50 is sysbench's p95, because during the run sysbench prints no p50."""
         return tuple(
             TimelinePoint(
                 t_s=interval.t_s - interval.length_s,
@@ -285,7 +285,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         )
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Return the periods without transactions that are too long to be explained by a slow disk."""
+        """Return the periods without transactions that are too long for a disk that is only slow."""
         busy_s = sum(interval.length_s for interval in self.intervals if interval.tps > 0)
         min_s = MIN_MISSED_TRANSACTIONS * busy_s / max(self.transactions, 1)
         groups = [list(group) for _, group in groupby(self.intervals, lambda interval: interval.tps > 0)]

@@ -1,4 +1,4 @@
-"""Random writes to a file by the real ``sysbench fileio``."""
+"""Random writes to a file by the program ``sysbench fileio``."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ class SysbenchFileioFigures(StepFigures, frozen=True, kw_only=True, tag="sysbenc
     events: Count = 0
     latency_ms: ReportedLatency = ReportedLatency()
     times: str = ""
+    """A note on what the latencies mean."""
 
     @property
     def ops(self) -> int:

@@ -1,13 +1,13 @@
 """Probe: how long a flush takes after growing amounts of unsynced O_DIRECT writes.
 
-The more data a cache contains, the longer a flush takes. A flush that always takes the same time has nothing to write
-(a protected cache, a host that keeps the data) or is ignored.
+The more data a volatile cache contains, the longer a flush takes. If a flush always takes the same time, the cache is
+protected, the host keeps the data in its memory, or the flush is ignored.
 
 An operation writes an amount and then calls fdatasync. Each round writes every amount once: first all rounds with
 sequential writes, then all rounds with scattered ones. Each figure is the median of its rounds. The ``stat`` files of
 the lowest devices (``stat_paths``) show how much data had reached the devices before the fdatasync. If a layer above
 cached the data, the duration says nothing about the devices. The files also show how long each device flushed. The rest
-of the time is work of the filesystem, which may also grow (on btrfs with every extent).
+of the time is work of the filesystem, which may also grow with the amount (on btrfs with every extent).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
 """Bytes per write in each pattern."""
 AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
 ROUNDS = 3
-CLEAR_GROWTH = 4.0
+CLEAR_GROWTH_FACTOR = 4.0
 """Stop after two rounds if the flush of the largest amount takes this many times as long as the flush of no data."""
 SECTOR_BYTES = 512
 
@@ -47,11 +47,11 @@ class DeviceStat(NamedTuple):
 
 
 Stats = dict[str, DeviceStat]
-"""By device."""
+"""The counters of each lowest device, by name."""
 
 
 class Point:
-    """The flushes after one amount of writes, one per round."""
+    """The flushes after writing one amount of data, one flush per round."""
 
     def __init__(self, amount: int) -> None:
         self.amount = amount
@@ -69,7 +69,7 @@ class Point:
                 self.flush_ms.setdefault(device, []).append(stat.flush_ms - after_writes[device].flush_ms)
 
     def summary(self) -> dict[str, Any]:
-        """Return the medians. If there are no counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
+        """Return the medians. Without the devices' counters, ``arrived_share`` is None and ``flush_ms`` is empty."""
         return {
             "bytes": self.amount,
             "sync_ns": round(statistics.median(self.sync_ns)),
@@ -102,8 +102,8 @@ class FlushMeasurement:
         self.ops = 0
 
     def try_direct(self) -> None:
-        """Do one write before the clock starts, because some FUSE filesystems refuse O_DIRECT only at the first write.
-        Raises CallError."""
+        """Do one write before the clock starts. Raises CallError: some FUSE filesystems allow open(2) with O_DIRECT and
+        refuse the first write."""
         checked_call("pwrite", write_whole, self.fd, next(self.writes("sequential", PATTERNS["sequential"]))[0], 0)
 
     def run(self) -> None:
@@ -119,7 +119,7 @@ class FlushMeasurement:
         send("figures", written_bytes=self.written_bytes)
 
     def measure_pattern(self, pattern: str, until_ns: int) -> list[Point]:
-        """Measure all amounts, round by round, until ``until_ns``. Return the points that were measured."""
+        """Measure all amounts, round by round, until ``until_ns``. Return the points with at least one flush."""
         points = [Point(amount) for amount in AMOUNTS if amount <= self.file_bytes]
         for number in range(ROUNDS):
             for point in points:
@@ -127,12 +127,12 @@ class FlushMeasurement:
                     return [point for point in points if point.sync_ns]
                 self.measure_once(pattern, point)
             empty, largest = (statistics.median(point.sync_ns) for point in (points[0], points[-1]))
-            if number and largest > CLEAR_GROWTH * empty:
+            if number and largest > CLEAR_GROWTH_FACTOR * empty:
                 break
         return points
 
     def measure_once(self, pattern: str, point: Point) -> None:
-        """Write an amount, read how many bytes have reached the devices, sync, and send the operation."""
+        """Write an amount, read how many bytes have reached the devices, sync, and send the times to the engine."""
         checked_call("fdatasync", os.fdatasync, self.fd)
         before = self.read_stats()
         write_start_ns = clock()
@@ -150,22 +150,22 @@ class FlushMeasurement:
             point.add_stats(before, after_writes, after_sync)
         self.written_bytes += point.amount
         self.ops += 1
-        times_ns = (write_end_ns, write_end_ns + sync_ns)  # without the time in which the counters were read
-        for frame in frames.encode_samples(0, 2, write_start_ns, times_ns):
+        part_ends_ns = (write_end_ns, write_end_ns + sync_ns)  # without the time in which the counters were read
+        for frame in frames.encode_samples(0, 2, write_start_ns, part_ends_ns):
             write_frame(frame)
 
     def writes(self, pattern: str, amount: int) -> Iterator[tuple[memoryview, int]]:
-        block = PATTERNS[pattern]
-        offsets = list(range(0, self.file_bytes - block + 1, block))
+        block_bytes = PATTERNS[pattern]
+        offsets = list(range(0, self.file_bytes - block_bytes + 1, block_bytes))
         if pattern == "scattered":
             random.shuffle(offsets)
         blocks: list[memoryview] = []
-        for offset in offsets[: amount // block]:
+        for offset in offsets[: amount // block_bytes]:
             blocks = blocks or list(self.blocks[pattern].restamp())
             yield blocks.pop(), offset
 
     def read_stats(self) -> Stats:
-        """Return the counters in /sys/block/X/stat of each lowest device; an empty dict if a file cannot be read.
+        """Return the counters in /sys/block/X/stat of each lowest device. If a file cannot be read, return none at all.
 
         Before Linux 5.5, a file has only 15 fields, and flushes are not counted (Documentation/block/stat.rst).
         """
@@ -184,12 +184,12 @@ def measure(settings: dict[str, Any]) -> None:
     commands = CommandLines()
     create_file({**settings, "offsets": "random", "prefill": "written"})
     try:
-        flushes = FlushMeasurement(settings)
-        flushes.try_direct()
+        measurement = FlushMeasurement(settings)
+        measurement.try_direct()
         send("ready")
         if commands.wait_for("go"):
-            flushes.run()
-        send("done", start_ns=flushes.start_ns, end_ns=flushes.end_ns, delayed_ns=0)
+            measurement.run()
+        send("done", start_ns=measurement.start_ns, end_ns=measurement.end_ns, delayed_ns=0)
         commands.wait_for_end()
     finally:
         remove(settings["path"])

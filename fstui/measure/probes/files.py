@@ -15,24 +15,25 @@ from collections.abc import Iterator
 from itertools import cycle
 from typing import Any
 
-from fstui.measure.wire.stdio import CallError, checked_call, clock, exit_if_stopped, is_stopped, send, write_error
+from fstui.measure.wire import stdio
+from fstui.measure.wire.stdio import CallError, checked_call, clock, exit_if_stopped, is_stopped, send
 
 CHUNK_BYTES = 1 << 20
-PIECES_PER_S = 4
-"""Pieces written per second while a file is filled at a limited rate."""
+CHUNKS_PER_S = 4
+"""Chunks written per second while a file is filled at a limited rate."""
 POLL_INTERVAL_NS = 50_000_000
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TIMEOUT_NS = 30_000_000_000
 MAX_NS_PER_BYTE = 1000
 """1 MB/s. Filling a file is given up if it would take TIMEOUT_NS longer than at this rate."""
-UNIT = 4096
-"""Deduplicating storage may compare pieces of this size."""
+UNIT_BYTES = 4096
+"""Deduplicating storage may compare units of this size."""
 BLOCK_DISTANCE = 17 * 64
-"""Bytes from one block in the pool to the next. Blocks overlap, but two blocks have a unit in common only if they are
-64 blocks (17 units) or a multiple of 64 blocks apart."""
-NEVER_SHARED_BYTES = 16 * UNIT
-"""Blocks up to this size do not reach the block that is 64 blocks further, so no two blocks have a unit in common."""
-NEVER_SHARED_SLOTS = 64
+"""Bytes from the start of one block in the pool to the start of the next. The blocks overlap. Two blocks contain the
+same unit only if they are 64 blocks (17 units), or a multiple of that, apart."""
+MAX_DISTINCT_BYTES = 16 * UNIT_BYTES
+"""A block of at most this size ends before the block that is 64 blocks further, so no two blocks share a unit."""
+MAX_DISTINCT_SLOTS = 64
 """In a pool of at most this many blocks, no two blocks are 64 blocks apart."""
 SLOTS = 252
 """Maximum number of blocks in the pool. The samples of this many operations fit into one frame."""
@@ -42,9 +43,9 @@ POOL_BYTES = 8 << 20
 def create_file(settings: dict[str, Any]) -> None:
     """Create the file, fill it, and sync it and the run's directory. An existing file is not changed.
 
-    If the blocks are whole pages, no write has to read a page. Then drop the file from the page cache, as fio does. The
-    large writes that fill the file leave large folios in the cache, in which a write and its sync take longer (18 % for
-    4 KiB with fdatasync on ext4, Linux 6.18).
+    If the blocks are whole pages, so that no write has to read a page, drop the file from the page cache, as fio does.
+    The large writes that fill the file leave large folios in the cache, in which a write and its sync take longer (18 %
+    for 4 KiB with fdatasync on ext4, Linux 6.18).
     """
     path, size = settings["path"], settings["file_bytes"]
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -54,7 +55,7 @@ def create_file(settings: dict[str, Any]) -> None:
             fill(fd, size, settings["prefill"], settings.get("fill_bytes_per_s"))
         checked_call("fsync", os.fsync, fd)
         if settings.get("block_bytes", PAGE) % PAGE == 0:
-            with contextlib.suppress(OSError):  # a hint
+            with contextlib.suppress(OSError):  # this is only a hint to the kernel
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         sync_directory()
     except BaseException:
@@ -77,13 +78,13 @@ def sync_directory() -> None:
 
 
 def fill(fd: int, size: int, prefill: str, bytes_per_s: int | None = None) -> None:
-    """Fill the file. If ``bytes_per_s`` limits the rate, sync each piece, so that the kernel does not write all pieces
+    """Fill the file. If ``bytes_per_s`` limits the rate, sync each chunk, so that the kernel does not write all chunks
     at the end."""
     if prefill == "fallocate":
         checked_call("fallocate", os.posix_fallocate, fd, 0, size)
     elif prefill == "written":
         written_bytes, start_ns = 0, clock()
-        chunk_bytes = CHUNK_BYTES if bytes_per_s is None else max(PAGE, min(CHUNK_BYTES, bytes_per_s // PIECES_PER_S))
+        chunk_bytes = CHUNK_BYTES if bytes_per_s is None else max(PAGE, min(CHUNK_BYTES, bytes_per_s // CHUNKS_PER_S))
         while written_bytes < size:
             if bytes_per_s is None:
                 give_up_if_slow(written_bytes, size, clock() - start_ns)
@@ -93,21 +94,21 @@ def fill(fd: int, size: int, prefill: str, bytes_per_s: int | None = None) -> No
             exit_if_stopped()
             chunk = random.randbytes(min(chunk_bytes, size - written_bytes))
             added_bytes = checked_call("pwrite", os.pwrite, fd, chunk, written_bytes)
-            # the next iteration reports the cause of a short write. If nothing was written, this loop would not end
+            # the next iteration reports the cause of a short write, but a write of 0 bytes would be repeated forever
             if not added_bytes:
-                raise CallError("pwrite", write_error(fd, chunk, written_bytes, added_bytes))
+                raise CallError("pwrite", stdio.short_write_error(fd, chunk, written_bytes, added_bytes))
             written_bytes += added_bytes
             send("preparing", done=written_bytes, total=size)
 
 
 def wait_until(due_ns: int) -> None:
-    """Wait until ``due_ns``, or until the engine hangs up or sends ``stop``."""
+    """Wait until ``due_ns``, or until the engine closes stdin or sends ``stop``."""
     while (remaining_ns := due_ns - clock()) > 0 and not is_stopped():
         time.sleep(min(remaining_ns, POLL_INTERVAL_NS) / 1e9)
 
 
 def give_up_if_slow(written_bytes: int, size: int, elapsed_ns: int) -> None:
-    """Raise CallError if the whole file would take too long. On such slow storage, a short step measures nothing."""
+    """Raise CallError if the whole file would take too long. A short step could measure nothing on such storage."""
     limit_ns = TIMEOUT_NS + size * MAX_NS_PER_BYTE
     if elapsed_ns > TIMEOUT_NS and elapsed_ns * size / max(written_bytes, 1) > limit_ns:
         text = f"{written_bytes} of {size} bytes written in {elapsed_ns / 1e9:.0f} s: too slow for a file of that size"
@@ -129,11 +130,11 @@ def remove(path: str) -> None:
         if stat.S_ISREG(os.lstat(path).st_mode):
             os.unlink(path)
     except OSError:
-        pass  # the keeper of the run's directory removes remaining files, or reports an error
+        pass  # a remaining file is removed with the run's directory
 
 
 class Blocks:
-    """Blocks of random bytes, with a stamp in every unit. New stamps make all blocks new.
+    """Blocks of random bytes with a stamp, a number, in every unit. ``restamp`` changes the contents of every unit.
 
     No unit is written twice with the same contents, so deduplicating storage finds no equal units. Blocks for buffered
     writes overlap, so that the pool stays in the processor's cache. Blocks for O_DIRECT must be aligned, so they do not
@@ -141,13 +142,14 @@ class Blocks:
     """
 
     def __init__(self, block_bytes: int, direct: bool) -> None:
-        distance = -(-block_bytes // UNIT) * UNIT if direct else min(BLOCK_DISTANCE, block_bytes // 8 * 8 or 8)
-        max_slots = SLOTS if direct or block_bytes <= NEVER_SHARED_BYTES else NEVER_SHARED_SLOTS
+        aligned_bytes = -(-block_bytes // UNIT_BYTES) * UNIT_BYTES
+        distance = aligned_bytes if direct else min(BLOCK_DISTANCE, block_bytes // 8 * 8 or 8)
+        max_slots = SLOTS if direct or block_bytes <= MAX_DISTINCT_BYTES else MAX_DISTINCT_SLOTS
         slots = max(1, min(max_slots, POOL_BYTES // distance))
         pool = mmap.mmap(-1, slots * distance + block_bytes)
         pool.write(random.randbytes(len(pool)))
         view = memoryview(pool)
-        last_unit_bytes = block_bytes % UNIT or UNIT  # the last unit may be incomplete
+        last_unit_bytes = block_bytes % UNIT_BYTES or UNIT_BYTES  # the last unit may be incomplete
         # at this distance, every unit of every block contains a stamp
         stamp_distance = last_unit_bytes // distance * distance or max(8, min(distance, last_unit_bytes) // 8 * 8)
         self._stamps = view[: len(pool) // 8 * 8].cast("Q")[:: stamp_distance // 8]
@@ -155,23 +157,23 @@ class Blocks:
         self.blocks = [view[slot * distance : slot * distance + block_bytes] for slot in range(slots)]
 
     def restamp(self) -> list[memoryview]:
-        """Write new stamps, and return the blocks, whose contents were never written before."""
+        """Write new stamps, and return the blocks, whose contents are now different from all previous contents."""
         self._stamp += 1
         self._stamps[:] = memoryview(self._stamp.to_bytes(8, sys.byteorder) * len(self._stamps)).cast("Q")
         return self.blocks
 
 
 def offsets(settings: dict[str, Any], seed: int) -> Iterator[int]:
-    """Return the offset of each write: multiples of the block size within the file, or growing offsets to append."""
-    block, size = settings["block_bytes"], settings["file_bytes"]
+    """Return the offsets of the writes: multiples of the block size within the file, or growing offsets to append."""
+    block_bytes, file_bytes = settings["block_bytes"], settings["file_bytes"]
     if settings["offsets"] == "append":
-        return iter(range(0, sys.maxsize, block))
+        return iter(range(0, sys.maxsize, block_bytes))
     if settings["offsets"] == "same":
         return cycle([0])
-    values = list(range(0, size - block + 1, block))
+    values = list(range(0, file_bytes - block_bytes + 1, block_bytes))
     if settings["offsets"] == "random":
         rng = random.Random(seed)
         sample = rng.choices(values, k=max(8192, min(len(values), 65536)))
-        # create new int objects, so that their order in memory is the order of use, which the processor's cache prefers
+        # make new int objects: for the processor's cache, their order in memory should be the order of their use
         values = array("q", sample).tolist()
     return cycle(values)

@@ -1,7 +1,7 @@
 """Probe: rewrite blocks of a file through a shared mapping, and make each durable with msync(MS_SYNC), as LMDB does.
 
-The write of a block is a copy into the page cache, including the page fault by which the kernel learns that the page is
-dirty. The sync is an msync of the pages that contain the block.
+To write a block is to copy it into the page cache. The time includes the page fault by which the kernel notices that
+the page is dirty. The sync is an msync of the pages that contain the block.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ class MappedWriter(BlockWriter):
 
     def batch_with_msync(self, until_ns: int, remaining_ops: int) -> int:
         mapping, msync, read_clock, size = self.mapping, self.mapping.flush, clock, self.block_bytes
-        times_ns: list[int] = []
-        add_time = times_ns.append
+        part_ends_ns: list[int] = []
+        add_end = part_ends_ns.append
         blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
         now = start = read_clock()
         try:
             for block, offset in blocks:
                 mapping[offset : offset + size] = block
-                add_time(read_clock())
+                add_end(read_clock())
                 page_offset = offset % PAGE
                 msync(offset - page_offset, page_offset + size)  # msync requires a page-aligned address
                 now = read_clock()
-                add_time(now)
+                add_end(now)
                 if now >= until_ns:
                     break
         except OSError as error:
-            self.record(start, times_ns[: len(times_ns) // 2 * 2])
+            self.record(start, part_ends_ns[: len(part_ends_ns) // 2 * 2])
             raise CallError("msync", error) from error
-        self.record(start, times_ns)
+        self.record(start, part_ends_ns)
         return now
 
 

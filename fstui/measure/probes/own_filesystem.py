@@ -1,6 +1,6 @@
 """A filesystem in a file that only this process and its children see. It can stop as if its power had been cut.
 
-Requires root. When the last process has ended, even after kill -9, the mount disappears with its namespace
+Requires root. When the last of these processes has ended, even by kill -9, the mount disappears with its namespace
 (mount_namespaces(7)), and the loop device with the mount (autoclear, loop(4)).
 """
 
@@ -56,7 +56,7 @@ def isolate_process() -> str:
         )
     flags = ctypes.c_ulong(MS_NOSUID | MS_NODEV)
     _check(_LIBC.mount(b"fstui", directory.encode(), b"tmpfs", flags, b"mode=755,size=1m"), "mount")
-    # turn on the loopback device, which is off in a new network namespace. Any socket will do (netdevice(7))
+    # turn on the loopback interface, which is down in a new network namespace. Any socket will do (netdevice(7))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         request = struct.pack("16sH14x", b"lo", 0)
         (flag,) = struct.unpack_from("H", fcntl.ioctl(any_socket, SIOCGIFFLAGS, request), 16)
@@ -75,9 +75,9 @@ def copy_image(source: str, path: str) -> None:
 
 
 def mount(image: str, directory: str, *options: str) -> None:
-    """Mount the image, which replays its journal. Raises OSError."""
+    """Mount the image. The filesystem replays its journal first. Raises OSError."""
     os.makedirs(directory, 0o755, exist_ok=True)
-    # -n: write no record to /run, which belongs to the host
+    # -n: do not record the mount in /run, which belongs to the host
     _run("mount", "mount", "-n", "-t", "ext4", "-o", ",".join(("loop", "nosuid", "nodev", *options)), image, directory)
 
 

@@ -1,9 +1,9 @@
 """Probe: let clients commit to a primary with a replica, end the primary suddenly, and compare both servers.
 
 The witness is sysbench: it prints ``ack CLIENT NUMBER`` for each acknowledged commit, and it outlives both servers. A
-power cut is SIGKILL and, immediately after it, the shutdown of the server's filesystem, so no commit is acknowledged
-after the cut. Settings: those of the step, those that ``fstui.databases.replicas.settings_of`` returns,
-``directory`` (the run's directory, where the probe works), and ``identity`` (of that directory).
+power cut is a SIGKILL, and immediately after it the shutdown of the server's filesystem. So no commit is acknowledged
+after the cut. Settings: those of the step, those that ``fstui.databases.replicas.settings_of`` returns, ``directory``
+(the run's directory, where the probe works), and ``identity`` (of that directory).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ACK_TIMEOUT_S = 60
 COMMAND_POLL_S = 0.25
 SERVER_POLL_S = 0.05
 START_TIMEOUT_S = 180.0
-"""Time limit for a start of a server. It is long, because a slow disk does only ten syncs per second."""
+"""Time limit for the start of a server. It is long, because a slow disk may do only ten syncs per second."""
 QUERY_TIMEOUT_S = 60.0
 SOCKET = "socket"
 PREPARATION_STEPS = 5
@@ -39,21 +39,21 @@ class ReplicaServer:
         self.image = f"{role}.image"
         self.check = check
         self.data = f"{mount_point}/data"
-        self.deadline = 0.0
+        self.deadline_s = 0.0
         self.server_process = ServerProcess(self.data, f"{role}.log", settings["user"], self.wait)
         self.connection = ["--db-driver=mysql", f"--mysql-socket={self.data}/{SOCKET}", "--mysql-user=root"]
         self.client = {**settings, "secrets": "", "environment": {}, "schemas": 1, "workload": ""}
 
     def wait(self, _seconds: float) -> None:
         self.check()
-        if time.monotonic() > self.deadline:
+        if time.monotonic() > self.deadline_s:
             raise Trouble(f"no answer for {START_TIMEOUT_S:.0f} s")
         time.sleep(SERVER_POLL_S)
 
     @contextlib.contextmanager
     def time_limit(self) -> Iterator[None]:
         """Limit the time of the block to START_TIMEOUT_S, and name the server in errors."""
-        self.deadline = time.monotonic() + START_TIMEOUT_S
+        self.deadline_s = time.monotonic() + START_TIMEOUT_S
         try:
             yield
         except Trouble as trouble:
@@ -93,7 +93,7 @@ class ReplicaServer:
             return query(client, *statements, limit_s=QUERY_TIMEOUT_S, check=self.check)
 
     def wait_for(self, statement: str, failure: str) -> None:
-        """Repeat the query until the last field of its first row is 1. Raises Trouble with ``failure``."""
+        """Repeat the query until the last field of its first row is 1. After a time limit, raise Trouble."""
         deadline_s = time.monotonic() + QUERY_TIMEOUT_S
         while not ((rows := self.query(statement)) and rows[0][-1] == "1"):
             self.check()
@@ -106,11 +106,11 @@ class ReplicaServer:
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
-        """Return the settings that decide durability. Raises Trouble if they are not the expected settings."""
+        """Return the settings that decide durability. Raises Trouble if they do not have the expected values."""
         expected: dict[str, str] = self.settings["expected"][self.role]
         (values,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in expected)}")
         if list(values) != list(expected.values()):
-            raise Trouble(f"the {self.role} was started with {expected} and has {list(values)}")
+            raise Trouble(f"the {self.role} was started with {expected}, but uses {list(values)}")
         return [f"{name} = {value}" for name, value in expected.items()]
 
     def gtid(self) -> str:
@@ -144,7 +144,7 @@ class ServerPair:
         self.check()
 
     def prepare(self) -> None:
-        template = f"{self.settings['server']}.image"  # created by the first step, and used by later steps of the run
+        template = f"{self.settings['server']}.image"  # the run's first step creates it, and later steps use it
         if not os.path.exists(template):
             self.create_template(template)
         for server in self.servers:
@@ -187,7 +187,7 @@ class ServerPair:
         for server in cut_servers:
             server.kill()
         if cut != "kill -9":
-            for server in cut_servers:  # before the servers are reaped, because the kernel may write dirty pages then
+            for server in cut_servers:  # before the servers are reaped: later, the kernel may write dirty pages
                 own_filesystem.cut_power(server.mount_point)
         for server in cut_servers:
             server.reap()
@@ -198,7 +198,7 @@ class ServerPair:
     def recover(self) -> None:
         """Start the primary again, without its replica.
 
-        Before that, a replica that was not cut applies all transactions that it has received. A replica that was cut
+        Before that, a running replica applies all transactions that it has received. A replica whose power was cut
         starts again without replication, and applies nothing more.
         """
         if self.replica.is_running:
@@ -220,7 +220,7 @@ class ServerPair:
 
 
 class Clients:
-    """The clients, and the witness of all commits that were acknowledged."""
+    """The clients, and the commits that were acknowledged to them."""
 
     def __init__(self, pair: ServerPair) -> None:
         settings, primary = pair.settings, pair.primary
@@ -238,7 +238,7 @@ class Clients:
         return is_ack
 
     def run_for(self, seconds: float, commands: CommandLines) -> None:
-        """Let the clients commit for ``seconds``. Raises Trouble if they end by themselves, SystemExit on ``stop``."""
+        """Let the clients commit for ``seconds``. Raises SystemExit on ``stop``, and Trouble if they do not commit."""
         until_ns = self.started_ns + int(seconds * 1e9)
         deadline_ns = until_ns + ACK_TIMEOUT_S * 1_000_000_000
         while (now_ns := clock()) < until_ns or not self.acknowledged:
@@ -249,7 +249,7 @@ class Clients:
             if commands.stop_requested:
                 raise SystemExit(1)
             if now_ns > deadline_ns:
-                raise Trouble(f"nothing was acknowledged for {ACK_TIMEOUT_S} s")
+                raise Trouble(f"no commit was acknowledged for {ACK_TIMEOUT_S} s")
 
 
 def compare(acknowledged: set[tuple[int, int]], pair: ServerPair) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def run(pair: ServerPair, settings: dict[str, Any]) -> None:
     clients = Clients(pair)
     clients.run_for(settings["seconds"], commands)
     if settings["semi_status"] and pair.primary.query(settings["semi_status"])[0][-1] != "ON":
-        raise Trouble("the primary continued without its replica: it is not semi-synchronous any more")
+        raise Trouble("the primary continued without its replica: it is no longer semi-synchronous")
     ended_ns = clock()
     pair.cut()
     clients.program.finish()  # the clients end with the primary; read the remaining acknowledgements

@@ -19,12 +19,12 @@ from fstui.measure.probes.writers import ENDED, STARTED, Batch, Shared, WriteLoo
 from fstui.measure.wire.stdio import CallError, clock, exit_if_stopped, send
 
 ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
-CREATING = "create the database"
+CREATE_CALL = "create the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
 
 class SqliteError(CallError):
-    """A failure of SQLite, whose error code shows the call and the errno (https://sqlite.org/rescode.html)."""
+    """An error of SQLite. Its code shows the failed call and the errno (https://sqlite.org/rescode.html)."""
 
     def __init__(self, call: str, error: sqlite3.Error) -> None:
         name = getattr(error, "sqlite_errorname", "")
@@ -36,14 +36,14 @@ class SqliteError(CallError):
 
 class Committer(WriteLoop):
     parts = 1
-    prepare_call = CREATING
+    prepare_call = CREATE_CALL
 
     def __init__(self, settings: dict[str, Any], shared: Shared, number: int) -> None:
         super().__init__(settings, shared, number)
         try:
             self.connection = connect(settings)
         except sqlite3.Error as error:
-            raise SqliteError(CREATING, error) from error
+            raise SqliteError(CREATE_CALL, error) from error
         self.rows: int = settings["rows"]
         self.row_bytes: int = settings["row_bytes"]
         self.max_bytes = int(settings["max_bytes_per_s"] * settings["seconds"])
@@ -52,22 +52,21 @@ class Committer(WriteLoop):
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
         # SQLite makes its paths absolute and may open a journal at any time. After a chroot, all its files are in the
-        # run's directory, even if a user replaces the path. Only root can chroot, but only a probe of root is at risk.
+        # run's directory, even if a user replaces the path. Only root may chroot, but only root is at risk.
         with suppress(PermissionError):
             os.chroot(".")
         try:
             create_database(settings)
-        except sqlite3.Error as error:
+        except BaseException as error:
             Committer.clean_up(settings)
-            raise SqliteError(CREATING, error) from error
-        except BaseException:
-            Committer.clean_up(settings)
+            if isinstance(error, sqlite3.Error):
+                raise SqliteError(CREATE_CALL, error) from error
             raise
 
     @staticmethod
     def clean_up(settings: dict[str, Any]) -> None:
         for suffix in FILES:
-            with suppress(OSError):  # the keeper of the run's directory removes remaining files, or reports an error
+            with suppress(OSError):  # remaining files are removed with the run's directory
                 os.unlink(settings["path"] + suffix)
 
     def run(self) -> None:
@@ -123,7 +122,7 @@ def connect(settings: dict[str, Any]) -> sqlite3.Connection:
     """Open the database and set its two pragmas. Raises sqlite3.Error."""
     connection = sqlite3.connect(settings["path"], isolation_level=None)
     mode = connection.execute(f"PRAGMA journal_mode = {settings['journal_mode']}").fetchone()[0]
-    if mode.upper() != settings["journal_mode"]:  # WAL needs shared memory, which some filesystems do not support
+    if mode.upper() != settings["journal_mode"]:  # WAL requires shared memory, which some filesystems do not support
         raise sqlite3.OperationalError(
             f"journal_mode {settings['journal_mode']} is not available here: SQLite uses {mode} instead"
         )

@@ -1,8 +1,8 @@
-"""The sync path of the measuring process: do its syncs reach the kernel's filesystems?
+"""The sync path of the measuring process: do its sync calls reach the kernel's filesystems?
 
-Libraries such as libeatmydata replace libc's sync calls, and a seccomp filter may acknowledge system calls without
-running them. There are four signs of such a stub: the sync of a pipe succeeds, a file opened with O_DSYNC does not
-have the flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
+Libraries such as libeatmydata replace libc's sync calls, and with a seccomp filter, system calls may return success
+without having any effect. There are four signs of such a stub: the sync of a pipe succeeds, a file that was opened with
+O_DSYNC does not have the flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ MAX_TRIES, TRIES_TIMEOUT_S = 24, 0.3
 MIN_TRIES = 4
 """Minimum number of checked syncs, even on slow storage."""
 MAX_SEARCH_TRIES, SEARCH_TIMEOUT_S = 88, 1.3
-"""The same limits after one sync has left its page dirty. A single dirty page may be chance, because btrfs reports the
-end of a write a moment late, so more syncs are checked until a second one leaves its page dirty."""
+"""The same limits after one sync has left its page dirty. This may be chance, because btrfs may mark a page as clean
+shortly after the sync. So more syncs are checked until a second one leaves its page dirty."""
 CONTROL_SYNCS = 3
 """A call of libc that leaves the page dirty counts only if this many raw system calls then leave the page clean."""
 _DIRTY_KB = re.compile(r"^(?:Shared|Private)_Dirty: +(\d+) kB$")
-_HEADER = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
+_MAPPING_LINE = re.compile(r"^[0-9a-f]+-[0-9a-f]+ ")
 Sync = Callable[[int], object]
-_CALLS: dict[str, Sync] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
+_LIBC_SYNCS: dict[str, Sync] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
 _PROC = os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
 """Opened at the start, so that a probe can read /proc after a chroot."""
 
 
 def facts(directory: str) -> dict[str, Any]:
-    """Return the fields of fstui.model.host.Process. Creates and removes a file in ``directory``. Raises OSError."""
+    """Return the fields of fstui.model.host.Process, after tests with files in ``directory``. Raises OSError."""
     path = os.path.join(directory, "sync-path")
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     try:
@@ -58,7 +58,7 @@ def facts(directory: str) -> dict[str, Any]:
         os.unlink(path)
     return {
         "pipe_fsync_fails": pipe_fsync_fails(),
-        "left_dirty": count_left_dirty(path, _CALLS, raw_fdatasync()),
+        "left_dirty": count_left_dirty(path, _LIBC_SYNCS, raw_fdatasync()),
         "dsync_flag_kept": flag_kept,
         "preloads": [
             {"what": "preload", "value": library, "path": "/proc/self/maps"}
@@ -73,15 +73,15 @@ def pipe_fsync_fails() -> bool:
     """Return whether fsync and fdatasync of a pipe fail with EINVAL, as in the kernel. A stub succeeds."""
     read_end, write_end = os.pipe()
     try:
-        return all(_is_invalid(call, write_end) for call in _CALLS.values())
+        return all(_fails_with_einval(sync, write_end) for sync in _LIBC_SYNCS.values())
     finally:
         os.close(read_end)
         os.close(write_end)
 
 
-def _is_invalid(call: Callable[[int], object], fd: int) -> bool:
+def _fails_with_einval(sync: Sync, fd: int) -> bool:
     try:
-        call(fd)
+        sync(fd)
     except OSError as error:
         return error.errno == errno.EINVAL
     return False
@@ -100,7 +100,7 @@ def keeps_dsync_flag(path: str) -> bool:
 
 
 def raw_fdatasync() -> Callable[[int], int] | None:
-    """Return fdatasync as a system call, without libc's wrapper; None if its number is not known."""
+    """Return a function that makes the system call fdatasync without libc's wrapper; None if its number is unknown."""
     number = FDATASYNC.get(os.uname().machine)
     if number is None:
         return None
@@ -111,7 +111,7 @@ def raw_fdatasync() -> Callable[[int], int] | None:
 
 
 def blocking_call(pid: int) -> str | None:
-    """Return the system call in which a process is blocked: "system call -1" outside of one, None if it is running."""
+    """Return the system call in which a process is blocked ("system call -1": outside of one), or None if it runs."""
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
@@ -119,7 +119,7 @@ def blocking_call(pid: int) -> str | None:
 
 
 def open_in_proc(name: str) -> int | None:
-    """Return a file descriptor; None if /proc has no such file."""
+    """Open a file in /proc and return its descriptor, or None if there is no such file."""
     try:
         return os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=_PROC)
     except OSError:
@@ -137,11 +137,11 @@ def read_text(name: str) -> str:
 
 
 def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
-    """Return for each call how many syncs were checked, and how many of these left the written page dirty.
+    """Return for each call how many syncs were checked, and how many of them left the written page dirty.
 
-    ``path``: a file to create. ``raw``: fdatasync as a system call. A sync is not counted if the raw call also leaves
-    the page dirty (tmpfs, some journal modes), or if the write left no dirty page (FUSE, a mount that syncs each
-    write).
+    ``path``: a file to create. ``raw``: the system call fdatasync without libc's wrapper. A sync is not counted if
+    ``raw`` also leaves the page dirty (tmpfs, some journal modes). It is not counted either if the page was clean
+    before the sync (FUSE, a mount that syncs each write).
     """
     counts: dict[str, tuple[int, int]] = {}
     if raw is None:
@@ -167,7 +167,7 @@ def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> 
 
 
 def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | None:
-    """Return whether the page is dirty after a write and the sync; None if the write left no dirty page."""
+    """Write a page and sync it. Return whether it is still dirty, or None if it was clean before the sync."""
     os.pwrite(fd, os.urandom(mmap.PAGESIZE), 0)
     if not is_dirty():
         return None
@@ -176,9 +176,9 @@ def _leaves_dirty(fd: int, is_dirty: Callable[[], bool], sync: Sync) -> bool | N
 
 
 def dirty_check(stack: ExitStack, fd: int, name: str) -> Callable[[], bool]:
-    """Return a function that returns whether the first page of the file is dirty, without writing the page back.
+    """Return a function that returns whether the first page of the file is dirty. It does not write the page back.
 
-    The function reads /proc/self/smaps, which exists on every kernel, but shows pages of FUSE as clean. ``name``: the
+    The function reads /proc/self/smaps. Every kernel has that file, but it shows pages of FUSE as clean. ``name``: the
     last part of the file's path. Raises OSError if the filesystem does not support mappings.
     """
     os.pwrite(fd, b"\0", 0)  # an empty file cannot be mapped
@@ -193,10 +193,10 @@ def dirty_check(stack: ExitStack, fd: int, name: str) -> Callable[[], bool]:
 
 def dirty_kb(smaps: str, name: str) -> int:
     """Return the kB of dirty pages in the mappings of files with this name."""
-    total_kb, is_that_file = 0, False
+    total_kb, has_name = 0, False
     for line in smaps.splitlines():
-        if _HEADER.match(line):
-            is_that_file = line.endswith("/" + name)
-        elif is_that_file and (match := _DIRTY_KB.match(line)):
+        if _MAPPING_LINE.match(line):
+            has_name = line.endswith("/" + name)
+        elif has_name and (match := _DIRTY_KB.match(line)):
             total_kb += int(match[1])
     return total_kb

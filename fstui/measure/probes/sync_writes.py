@@ -10,7 +10,7 @@ from typing import Any
 
 from fstui.measure.probes.files import SLOTS, Blocks
 from fstui.measure.probes.writers import POLL_INTERVAL_NS, Batch, BlockWriter, Shared, main
-from fstui.measure.wire.stdio import CallError, checked_call, clock, write_error, write_whole
+from fstui.measure.wire.stdio import CallError, checked_call, clock, short_write_error, write_whole
 
 OPEN_FLAGS = {"direct": os.O_DIRECT, "dsync": os.O_DSYNC, "sync": os.O_SYNC}
 SYNCS: dict[str, Callable[[int], None]] = {"fsync": os.fsync, "fdatasync": os.fdatasync}
@@ -49,7 +49,7 @@ class SyncWriter(BlockWriter):
         try:
             for block, offset in blocks:
                 if (written := pwrite(fd, block, offset)) != size:
-                    raise write_error(fd, block, offset, written)
+                    raise short_write_error(fd, block, offset, written)
                 add_end(read_clock())
                 sync(fd)
                 now = read_clock()
@@ -72,7 +72,7 @@ class SyncWriter(BlockWriter):
         try:
             for block, offset in blocks:
                 if (written := pwrite(fd, block, offset)) != size:
-                    raise write_error(fd, block, offset, written)
+                    raise short_write_error(fd, block, offset, written)
                 now = read_clock()
                 add_end(now)
                 if now >= until_ns:
@@ -84,7 +84,7 @@ class SyncWriter(BlockWriter):
         return now
 
     def batch_with_rare_sync(self, until_ns: int, remaining_ops: int) -> int:
-        """Sync only every N-th write. The other writes record a sync of 0 ns."""
+        """Sync only every N-th write. For the other writes, record a sync of 0 ns."""
         part_ends_ns: list[int] = []
         blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
         now = start = clock()
@@ -99,7 +99,7 @@ class SyncWriter(BlockWriter):
         return now
 
     def paced_batch(self, until_ns: int, remaining_ops: int) -> int:
-        """Do one operation when it is due. Sleep in short intervals, so that a stop is noticed soon."""
+        """Do one operation at its time. Until then, sleep in short intervals, so that a stop is noticed soon."""
         due_ns = self.started_ns + self.ops * self.pause_ns
         while (remaining_ns := due_ns - clock()) > 0 and not self.shared.stop_requested:
             if clock() >= until_ns:

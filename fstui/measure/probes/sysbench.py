@@ -1,6 +1,6 @@
 """Probe: run one of sysbench's OLTP scripts on a database server, and report what sysbench prints.
 
-Settings: the settings of the step, the settings that ``sysbench_program.sysbench`` reads, and:
+Settings: those of the step, those that ``sysbench_program.sysbench`` reads, and:
 ``directory``, ``identity``  the run's directory, which the probe enters
 ``tls``      files that sysbench expects under fixed names in its working directory: path by name
 ``scripts``  fstui's Lua scripts: text by name
@@ -25,7 +25,7 @@ from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopp
 ROW_BYTES = 240
 """Size of a row of sysbench's table with its index."""
 MAX_IDLE_INTERVALS = 2
-"""Number of intervals without a transaction after which the probe checks whether the disk is full."""
+"""After this many intervals without a transaction, the probe checks whether the disk is full."""
 DISK_FULL = "the disk is full, and the server waits for space instead of answering"
 HISTOGRAM_ROWS = 100
 PROGRESS_NS = 250_000_000
@@ -41,14 +41,14 @@ def table_bytes(settings: dict[str, Any]) -> int:
 
 
 def check_space() -> None:
-    """Raise Trouble if the disk is full: MariaDB would wait for space. Raise SystemExit if fstui closed the pipe."""
+    """Raise Trouble if the disk is full: MariaDB would wait for space. Raise SystemExit if fstui closed stdin."""
     exit_if_stopped()
     if is_full():
         raise Trouble(DISK_FULL)
 
 
 def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
-    """Wait for the end of sysbench. Raises Trouble if it fails; SystemExit if fstui closed the pipe."""
+    """Wait for the end of sysbench. Raises Trouble if sysbench fails, and what ``check`` raises."""
     if status := program.finish(check=check):
         raise Trouble(find_error(program.text, status))
 
@@ -85,7 +85,7 @@ def warm_up(settings: dict[str, Any]) -> None:
 
 
 def read_file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
-    """Return the server's counters by kind of file; an empty dict if the server does not report them."""
+    """Return the server's counters by kind of file. If the server does not report them, return an empty dict."""
     if not settings["waits"]:
         return {}
     try:
@@ -116,7 +116,7 @@ class Measurement:
             send("figures", intervals=[interval], transactions=round(self.transactions))
 
     def run(self, commands: CommandLines) -> None:
-        """Run sysbench until it ends or the engine stops it. Raises Trouble."""
+        """Run sysbench until it ends, or until the engine sends ``stop``. Raises Trouble."""
         settings, seconds = self.settings, self.settings["seconds"]
         flags = (f"--threads={settings['threads']}", f"--time={max(1, round(seconds))}", *size_flags(settings))
         program = sysbench(settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
@@ -131,16 +131,16 @@ class Measurement:
                 raise Trouble(DISK_FULL)
             elif clock() - start_ns > (seconds + END_LIMIT_S) * 1e9:
                 program.kill()
-                raise Trouble(f"sysbench has run {END_LIMIT_S} s longer than planned: the server does not answer")
+                raise Trouble(f"sysbench ran {END_LIMIT_S} s longer than planned: the server does not answer")
         status = program.finish()
         if status and not commands.stop_requested:
             raise Trouble(find_error(program.text, status))
         if self.started_ns:
-            self.conclude(program.text)
+            self.send_totals(program.text)
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
 
-    def conclude(self, text: list[str]) -> None:
-        """Send the final figures, and set the end of the step so that the step has the rate that sysbench printed."""
+    def send_totals(self, text: list[str]) -> None:
+        """Send the final figures, and choose the end of the step so that its rate is the one that sysbench printed."""
         self.ended_ns = clock()
         totals = sysbench_program.parse_totals(text)
         if totals is None:
@@ -161,9 +161,9 @@ class Measurement:
 
 @contextlib.contextmanager
 def explain_full_disk() -> Iterator[None]:
-    """If the disk is full, add that to the message of a Trouble that names no errno.
+    """If the disk is full and a Trouble does not show its errno, add FULL_REASON to its message.
 
-    On a full disk, PostgreSQL ends without an error, and sysbench 1.0 crashes.
+    On a full disk, PostgreSQL ends without an error message, and sysbench 1.0 crashes.
     """
     try:
         yield

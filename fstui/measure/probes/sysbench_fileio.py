@@ -1,7 +1,7 @@
-"""Probe: the real ``sysbench fileio``, random writes to one file.
+"""Probe: random writes to one file by the program ``sysbench fileio``.
 
-Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
-``path`` (the directory to create for the test file) and ``facts``.
+Settings: those of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path``
+(the directory to create for the test file) and ``facts`` (whether to examine the sync path of this process).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, f
 from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
 
 LATENCY_NOTE = "each write and each fsync is an event of its own in one histogram"
-_FIGURES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
+_REPORT_NAMES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
 
 
 def parse_totals(text: list[str]) -> dict[str, Any] | None:
     figures, _ = parse_report(text)
-    if not figures.keys() >= set(_FIGURES.values()):
+    if not figures.keys() >= set(_REPORT_NAMES.values()):
         return None
-    numbers = {name: figures[printed] for name, printed in _FIGURES.items()}
+    numbers = {name: figures[report_name] for name, report_name in _REPORT_NAMES.items()}
     events = int(figures.get("total number of events", 0))
     return {**numbers, "events": events, "latency_ms": latency_ms(figures), "times": LATENCY_NOTE}
 
@@ -67,7 +67,7 @@ def run(settings: dict[str, Any], commands: CommandLines) -> None:
     figures = parse_totals(program.text)
     if figures is None:
         if not commands.stop_requested:
-            raise Trouble("sysbench printed no report at its end")
+            raise Trouble("sysbench ended without printing a report")
         return
     writes = round(figures["writes_per_s"] * figures["total_time_s"])
     send("figures", transactions=writes, written_bytes=writes * settings["block_bytes"], **figures)

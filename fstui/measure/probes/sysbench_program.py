@@ -14,7 +14,7 @@ from typing import Any
 from fstui.measure.wire.stdio import Trouble, die_with_parent
 
 END_LIMIT_S = 20
-"""Time limit for the end of sysbench after its measured time."""
+"""How much longer than its measured time sysbench may run."""
 SCHEMAS, SQL = "./schemas.lua", "./sql.lua"
 _QUERY_SUFFIX = re.compile(r" for query '.*")
 _NUMBER, _COUNT = r"(\d{1,15}(?:\.\d{1,15})?)(?![\d.])", r"(\d{1,15})(?![\d.])"
@@ -41,7 +41,7 @@ class RunningProgram:
         directory: str | None = None,
         fds: Sequence[int] = (),
     ) -> None:
-        """``on_line``: called with each line as it arrives. If it returns True, the line is not added to ``text``."""
+        """``on_line`` is called with each line as it arrives. If it returns True, the line is not added to ``text``."""
         self.on_line = on_line
         self.text: list[str] = []
         self._incomplete = b""
@@ -59,7 +59,7 @@ class RunningProgram:
         self.fd = self.process.stdout.fileno()
 
     def read(self) -> bool:
-        """Read what the program has printed, or wait for output. Return False at the end of the output."""
+        """Read what the program has printed. If there is nothing, wait. Return False at the end of the output."""
         data = os.read(self.fd, 65536)
         *lines, self._incomplete = (self._incomplete + data).split(b"\n")
         if not data and self._incomplete:
@@ -74,8 +74,8 @@ class RunningProgram:
         self.process.kill()
 
     def finish(self, limit_s: float = math.inf, check: Callable[[], object] = lambda: None) -> int:
-        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program if
-        ``check`` raises, and after ``limit_s``."""
+        """Read the output to the end, and return the exit status. Call ``check`` every 50 ms. Kill the program after
+        ``limit_s``, or if ``check`` raises an exception."""
         deadline_s = time.monotonic() + limit_s
         try:
             while True:
@@ -100,8 +100,8 @@ def sysbench(
 ) -> RunningProgram:
     """Start sysbench. ``script``: one of fstui's scripts, instead of the script of the workload.
 
-    Reads from the settings ``sysbench`` (the program's path), ``connection`` (options), ``secrets`` (lines of a
-    configuration file, which sysbench reads from a pipe), ``environment``, ``schemas`` and ``workload``.
+    Uses the settings ``sysbench`` (the program's path), ``connection`` (options), ``secrets`` (lines of a configuration
+    file, which sysbench reads from a pipe), ``environment``, ``schemas`` and ``workload``.
     """
     config, write_fd = os.pipe()
     os.write(write_fd, settings["secrets"].encode())
@@ -129,7 +129,7 @@ def query(
 
 
 def find_error(text: list[str], status: int = 1) -> str:
-    """Return the server's error in the last FATAL line of sysbench's output, without the query, or the last line."""
+    """Return the server's error in sysbench's output, without the query. If there is none, return the last line."""
     fatal = [line.partition(": ")[2] for line in text if line.startswith(("FATAL: ", "ALERT: "))]
     errors = [line for line in fatal if not line.startswith(("`", "failed query was: "))] or fatal
     if not errors and status < 0:
@@ -163,7 +163,7 @@ def parse_totals(text: list[str]) -> dict[str, Any] | None:
 
 
 def parse_report(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
-    """Return by name the numbers of a final report, and the numbers per second: ``queries: 12 (3.40 per sec.)``."""
+    """Return the numbers in a final report by name, and the numbers per second: ``queries: 12 (3.40 per sec.)``."""
     lines = [match.groups() for line in reversed(text) if (match := _REPORT_LINE.match(line))]
     numbers = {name: float(number) for name, number, _ in lines}
     return numbers, {name: float(number) for name, _, number in lines if number}
@@ -178,7 +178,7 @@ def parse_histogram(text: list[str]) -> list[tuple[float, int]]:
 
 
 def parse_counters(rows: list[tuple[str, ...]], columns: int) -> dict[str, list[int | None]]:
-    """Return the numbers in each row by the name of the row. An empty field is None. Skip incomplete rows."""
+    """Return the numbers in each complete row, by the name of the row. An empty field becomes None."""
     return {
         row[0]: [round(float(number)) if number else None for number in row[1:]]
         for row in rows

@@ -1,11 +1,11 @@
 """The writers of a probe: one process each, so that no writer waits for the interpreter lock of another.
 
-The first process is the coordinator. It creates the file, forks the writers, passes ``go`` and ``stop`` on, and reports
-the system call that blocks a writer. When stdin closes, the coordinator removes the file. A probe is a
+The first process is the coordinator. It creates the file, forks the writers, passes ``go`` and ``stop`` on to them, and
+reports the system call that blocks a writer. When stdin closes, the coordinator removes the file. Each probe has a
 subclass of WriteLoop.
 
-Settings: the settings of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters),
-``path`` (the file to create in it) and ``facts`` (whether to examine the sync path of this process first).
+Settings: those of the step, ``directory`` and its ``identity`` (the run's directory, which the probe enters), ``path``
+(the file to create in it) and ``facts`` (whether to examine the sync path of this process first).
 """
 
 from __future__ import annotations
@@ -35,42 +35,42 @@ from fstui.measure.wire.stdio import (
 )
 
 POLL_INTERVAL_NS = 125_000_000
-"""Time between two checks of the stop flag and of the waits for a CPU. A divisor of HAND_OVER_NS."""
-HAND_OVER_NS = 250_000_000
-"""Time between two hand-overs of samples. Each hand-over wakes the engine, which may delay the next operation."""
+"""Time between two checks of the stop flag and of the waits for a CPU. A divisor of SEND_INTERVAL_NS."""
+SEND_INTERVAL_NS = 250_000_000
+"""Time after which pending samples are sent. Sending wakes the engine, which may delay the next operation."""
 MAX_PENDING = 128
-"""Maximum number of frames that all writers together keep, half of the capacity of the pipe."""
+"""Maximum number of unsent frames of all writers together: half of the capacity of the pipe."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
 """A step with fewer than SLOW_STEP_OPS operations may run this much longer than planned."""
 BLOCKED_NS = 500_000_000
-"""If a writer has not read the clock for this time, the system call that blocks the writer is reported."""
+"""If the last check of a writer was longer ago, the system call that blocks the writer is reported."""
 STARTED, ENDED, DELAYED, LAST_CHECK, CPU_WAIT, LONGEST_CPU_WAIT, STOLEN = range(7)
-"""Offsets into a writer's shared slots, all in ns: start, end, delay by hand-overs, last check of the clock, all waits
+"""Offsets into a writer's shared slots, all in ns: start, end, delay by a full pipe, time of the last check, all waits
 for a CPU, the longest wait, and the CPU time that the hypervisor stole."""
 SLOTS_PER_WRITER = 1 + STOLEN
 UNKNOWN = -1
 _TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-_STEAL = 8
+_STEAL_FIELD = 8
 Batch = Callable[[int, int], int]
 """A function that does some operations: (until_ns, remaining_ops) → the end of the last operation."""
 
 
 class Starvation:
-    """The time in which this process was ready to run but had no CPU, which makes an operation slow on any storage.
+    """The time in which this process was ready to run but had no CPU. This makes an operation slow on any storage.
 
     The second field of /proc/self/schedstat is the time on a run queue, including throttling by a CPU quota
-    (Documentation/scheduler/sched-stats.rst). The eighth field of a CPU in /proc/stat is the time for which the
+    (Documentation/scheduler/sched-stats.rst). The eighth field of a CPU in /proc/stat is the time in which the
     hypervisor ran something else (proc_stat(5)).
     """
 
     def __init__(self) -> None:
-        # keep the file open: opening it takes ten times as long as reading it, which would delay the next operation
+        # keep the file open: opening it takes ten times as long as reading it, and would delay the next operation
         self._schedstat_fd = open_in_proc("self/schedstat")
         self._first_ns = self._latest_ns = self._run_queue_ns()
         self._stolen_ns = stolen_ns_by_cpu()
         self.longest_ns = UNKNOWN if self._first_ns == UNKNOWN else 0
-        """The longest wait between two calls of ``update``. Only a single long wait explains a stall."""
+        """The longest wait between two calls of ``update``. A stall is explained by one long wait, not by their sum."""
 
     def update(self) -> None:
         waited_ns = self._run_queue_ns()
@@ -94,7 +94,7 @@ class Starvation:
 
 def stolen_ns_by_cpu() -> list[int]:
     rows = (line.split() for line in read_text("stat").splitlines()[1:] if line.startswith("cpu"))
-    return [int(row[_STEAL]) * _TICK_NS for row in rows if len(row) > _STEAL]
+    return [int(row[_STEAL_FIELD]) * _TICK_NS for row in rows if len(row) > _STEAL_FIELD]
 
 
 class Shared:
@@ -135,12 +135,12 @@ class WriteLoop(ABC):
         self.max_pending = MAX_PENDING // settings["writers"]
         self.pending: list[bytes] = []
         self.paused_readings: list[int] = []
-        """Clock readings of operations with pauses between them, since the last hand-over."""
+        """Unsent clock readings of operations with pauses between them."""
         self.ops = self.started_ns = self.delayed_ns = 0
 
     @staticmethod
     def prepare(settings: dict[str, Any]) -> None:
-        """Create the file. Raises CallError or OSError; then nothing is left behind."""
+        """Create the file. Raises CallError or OSError; in this case no file remains."""
         create_file(settings)
 
     @staticmethod
@@ -149,30 +149,30 @@ class WriteLoop(ABC):
 
     @abstractmethod
     def batch_function(self) -> Batch:
-        """Return a function that does some operations and records their times. The function raises CallError."""
+        """Return a function that does some operations and records their times. It may raise CallError."""
 
     def send_figures(self) -> None:  # noqa: B027  most writers have no figures
-        """Send figures. Called after each hand-over."""
+        """Send figures. Called after samples were sent."""
 
     def run(self) -> None:
         """Do operations until ``is_over``. Raises CallError."""
         batch, starvation = self.batch_function(), Starvation()
-        self.state[STARTED] = self.started_ns = now = handed_over_ns = clock()
+        self.state[STARTED] = self.started_ns = now = sent_ns = clock()
         try:
             while not self.is_over(now - self.started_ns):
                 self.state[LAST_CHECK] = now
-                check_ns = now + POLL_INTERVAL_NS
+                next_check_ns = now + POLL_INTERVAL_NS
                 if self.duration_ns and self.ops >= self.min_ops:
-                    check_ns = min(check_ns, self.started_ns + self.duration_ns)
-                while now < check_ns and self.ops < self.max_ops and not self.shared.stop_requested:
-                    now = batch(check_ns, self.max_ops - self.ops)
+                    next_check_ns = min(next_check_ns, self.started_ns + self.duration_ns)
+                while now < next_check_ns and self.ops < self.max_ops and not self.shared.stop_requested:
+                    now = batch(next_check_ns, self.max_ops - self.ops)
                     if len(self.pending) >= self.max_pending:
                         break
                 self.state[ENDED] = now
                 starvation.update()
-                if now - handed_over_ns >= HAND_OVER_NS or len(self.pending) >= self.max_pending:
-                    self.hand_over()
-                    handed_over_ns = now
+                if now - sent_ns >= SEND_INTERVAL_NS or len(self.pending) >= self.max_pending:
+                    self.send_samples()
+                    sent_ns = now
                 now = clock()
         except CallError:
             self.state[ENDED] = clock()  # include the time of the operation that failed
@@ -180,7 +180,7 @@ class WriteLoop(ABC):
         finally:
             self.state[CPU_WAIT], self.state[STOLEN] = starvation.waited_ns(), starvation.stolen_ns()
             self.state[LONGEST_CPU_WAIT] = starvation.longest_ns
-            self.hand_over()
+            self.send_samples()
             self.state[DELAYED] = self.delayed_ns
 
     def is_over(self, elapsed_ns: int) -> bool:
@@ -194,16 +194,16 @@ class WriteLoop(ABC):
     def record(self, start_ns: int, part_ends_ns: list[int]) -> None:
         """Record consecutive operations. ``part_ends_ns``: the end of each part of each operation."""
         self.ops += len(part_ends_ns) // self.parts
-        # encode now, because the numbers would not stay in the processor's cache until the hand-over
+        # encode now, because the numbers would not stay in the processor's cache until they are sent
         self.pending += frames.encode_samples(self.number, self.parts, start_ns, part_ends_ns)
 
     def record_after_pause(self, start_ns: int, part_ends_ns: list[int]) -> None:
-        """Record an operation after a pause. It is sent with other operations, because each frame wakes the engine."""
+        """Record an operation after a pause. Send it later with others, because each frame wakes the engine."""
         self.ops += 1
         self.paused_readings += (start_ns, *part_ends_ns)
 
-    def hand_over(self) -> None:
-        """Send all pending samples. Count the time spent waiting for space in the pipe as delay."""
+    def send_samples(self) -> None:
+        """Send all pending samples. The time in which the pipe was full counts as delay."""
         pending = [*self.pending, *frames.encode_samples_with_pauses(self.number, self.parts, self.paused_readings)]
         self.pending, self.paused_readings = [], []
         for frame in pending:
@@ -218,7 +218,7 @@ class BlockWriter(WriteLoop):
         self.offsets = offsets(settings, seed=number + 1)
         max_bytes = settings["max_bytes_per_s"] * settings["seconds"] // settings["writers"]
         self.max_ops = max(1, int(max_bytes // self.block_bytes)) if max_bytes else sys.maxsize
-        if enough_ops := settings.get("enough_ops"):  # such a step must not take longer than planned
+        if enough_ops := settings.get("enough_ops"):  # such a step must not run longer than planned
             self.min_ops, self.max_ops = 0, min(self.max_ops, -(-enough_ops // settings["writers"]))
 
 
@@ -258,7 +258,7 @@ def fork_writer(make_writer: Callable[[int], WriteLoop], number: int, shared: Sh
 
 
 def measure(kind: type[WriteLoop], settings: dict[str, Any]) -> bool:
-    """Fork the writers, start them at ``go``, and wait for them to end. Return False if one failed before ``ready``."""
+    """Fork the writers, start them at ``go``, and wait for their end. Return False if one failed before ``ready``."""
     writers = settings["writers"]
     shared = Shared(writers)
     pipes = Pipes(os.pipe(), os.pipe(), os.pipe())
@@ -295,13 +295,13 @@ def send_done(states: list[memoryview]) -> None:
     starts_ns = [state[STARTED] for state in states if state[STARTED]]
     end_ns = max(state[ENDED] for state in states)
     indices = {"cpu_wait_ns": CPU_WAIT, "longest_cpu_wait_ns": LONGEST_CPU_WAIT, "stolen_ns": STOLEN}
-    cpu_waits = {name: max(state[index] for state in states) for name, index in indices.items()}
+    longest_ns = {name: max(state[index] for state in states) for name, index in indices.items()}
     send(
         "done",
         start_ns=min(starts_ns, default=end_ns),
         end_ns=end_ns,
         delayed_ns=max(state[DELAYED] for state in states),
-        **{name: ns for name, ns in cpu_waits.items() if ns != UNKNOWN},
+        **{name: ns for name, ns in longest_ns.items() if ns != UNKNOWN},
     )
 
 

@@ -1,1 +1,1 @@
-"""The protocol between child programs and their parent. Standard library only."""
+"""The protocol between child programs and their parent. Imports only the standard library."""

@@ -1,12 +1,12 @@
 """The bytes between a probe and the engine, the fstui process that started it.
 
 A probe sends frames: a header (payload length, kind) and a payload, which is JSON, or binary for ``samples``. A frame
-never exceeds PIPE_BUF bytes, so its write is atomic (pipe(7)), and the writers of a probe share stdout without a lock.
+has at most PIPE_BUF bytes, so its write is atomic (pipe(7)), and the writers of a probe share stdout without a lock.
 
 The kinds of frames, in the usual order: ``facts`` ``preparing`` ``ready`` ``samples`` ``inflight`` ``figures``
 ``error`` ``done``. The engine sends the settings as one line of JSON, then the lines ``go`` and ``stop``.
 
-Samples are readings of the monotonic clock in ns, at the start and at the end of each part of an operation.
+Samples are readings of the monotonic clock in ns at the start of an operation and at the end of each of its parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 PIPE_BUF = 4096
 _TIME = "n" if struct.calcsize("n") == 8 else "q"
-"""The format of a time in ns. Packing a native word takes a third of the time of a ``q``."""
+"""The struct format of a time in ns. Packing the native ``n`` takes a third of the time of a ``q``."""
 _HEADER = struct.Struct("IB3x")
 _SAMPLES_HEADER = struct.Struct(f"IBB2x{_TIME}")
 # an even number, so that a write and its sync are in the same frame
@@ -40,20 +40,20 @@ class Frame(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Operations of one writer in order. An operation has one part, or two: a write and its sync."""
+    """Operations of one writer, in order. An operation has two parts, a write and its sync, or only one part."""
 
     writer: int
     parts: int
     has_pauses: bool
-    """Whether there are pauses between operations. If not, the end of an operation is also the start of the next."""
+    """Whether there are pauses between operations. Otherwise, the end of an operation is also the start of the next."""
     readings_ns: memoryview
-    """The start of the first operation (with pauses: of each operation), and the end of each part."""
+    """The start of the first operation, or of each operation if there are pauses, and the end of each part."""
     spans_ns: tuple[int, ...]
     """The time from each reading to the next."""
 
     @classmethod
     def from_part_ends(cls, writer: int, parts: int, start_ns: int, part_ends_ns: Sequence[int]) -> Samples:
-        """Return samples without pauses. Raises BadFrame if the first part ends before the start or after the last."""
+        """Return samples without pauses. Raises BadFrame if the first end is before ``start_ns`` or after the last."""
         return _decode_samples(memoryview(_pack(writer, parts, False, start_ns, part_ends_ns)))
 
     @property

@@ -1,7 +1,7 @@
-"""Create, enter and remove the directories of fstui, without following the path of a directory twice.
+"""Create, enter and remove the directories of fstui, and use the path of a directory only once.
 
-A user who owns a directory on the path may rename its contents at any moment and put something else there. So a path is
-used only once. Afterwards, names are relative to an open descriptor of the directory, or to the working directory.
+A user who owns a directory on the path may rename its contents at any moment and put something else there. So after the
+first use of a path, names are relative to an open descriptor of the directory, or to the working directory.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from fstui import proc
 MARK = "made-by-fstui"
 """A file in every directory that fstui creates on a target. fstui empties only directories with this file."""
 OPEN_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-"""Flags to open such a directory, but not a symbolic link to the directory."""
+"""Flags to open a directory of fstui. Opening a symbolic link fails."""
 PARENT_FLAGS = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
 CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_OWN_REASON = "it is not a directory, or does not belong to this user"
 
 
 class NotOwn(OSError):  # noqa: N818  an expected outcome
-    """The directory was not created by fstui, or does not belong to this user."""
+    """The directory does not belong to this user, or was not created by fstui."""
 
 
 def create(path: str) -> int:
-    """Create a private directory and return its descriptor. Raises NotOwn if it was already replaced, or OSError."""
+    """Create a private directory and return its descriptor. Raises NotOwn if a user has replaced it, or OSError."""
     parent, name = os.path.split(path)
     parent_fd = os.open(parent, PARENT_FLAGS)
     try:
@@ -48,8 +48,8 @@ def create(path: str) -> int:
 def is_own(fd: int) -> bool:
     """Return whether the directory belongs to this user.
 
-    Some filesystems report another owner (vfat, NFS with squashed users). There, a new file in the directory must have
-    the owner of the directory.
+    Some filesystems report another owner (vfat, NFS with squashed users). In this case, return whether a new file in
+    the directory gets the same owner as the directory.
     """
     owner = os.fstat(fd).st_uid
     if owner == os.geteuid():
@@ -98,7 +98,7 @@ def open_left_behind(path: str) -> int:
 def remove(fd: int) -> None:
     """Remove the directory with its contents, even if it was moved. Raises OSError.
 
-    An empty directory is removed even if it has no mark, because fstui may have been killed before it created the mark.
+    An empty directory is removed even without the file MARK: fstui may have been killed before it created the file.
     """
     names = names_in(fd)
     if names and MARK not in names:
@@ -119,9 +119,9 @@ def remove(fd: int) -> None:
 
 
 def _empty(fd: int, mount_id: int | None) -> None:
-    """Remove the contents, the mark last. Raises OSError if a filesystem is mounted on a subdirectory.
+    """Remove the contents, the file MARK last. Raises OSError if a filesystem is mounted on a subdirectory.
 
-    A mount has another mount ID than the directory. The device number would not show a mount of the same filesystem.
+    ``mount_id``: that of the directory. The device number would not show a mount of the same filesystem.
     """
     for name in sorted(names_in(fd), key=lambda name: name == MARK):
         if not stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
@@ -138,6 +138,5 @@ def _empty(fd: int, mount_id: int | None) -> None:
 
 
 def names_in(fd: int) -> list[str]:
-    """Return the names in the directory. Open the directory again, because on CIFS (Linux 6.12) a descriptor from which
-    names were read before returns the old names."""
+    """Return the names in the directory. Open it again: on CIFS (Linux 6.12), a descriptor returns old names later."""
     return os.listdir(f"/proc/self/fd/{fd}")

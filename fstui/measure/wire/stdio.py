@@ -1,4 +1,4 @@
-"""The communication of a probe with the engine: settings and commands on stdin, frames on stdout."""
+"""A probe's side of the communication with the engine: settings and commands on stdin, frames on stdout."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def checked_call(call: str, function: Callable[..., Any], *arguments: Any) -> An
 
 
 def write_whole(fd: int, block: Any, offset: int) -> None:
-    """Write the block in one call. Raises OSError, also for a short write."""
+    """Write the block in one call. Raises OSError, also if the kernel writes only a part of the block."""
     written = os.pwrite(fd, block, offset)
     if written < len(block):
-        raise write_error(fd, block, offset, written)
+        raise short_write_error(fd, block, offset, written)
 
 
-def write_error(fd: int, block: Any, offset: int, written: int) -> OSError:
-    """Return why a write was short. Write the rest, because the kernel reports the error only at the next write."""
+def short_write_error(fd: int, block: Any, offset: int, written: int) -> OSError:
+    """Return why the kernel wrote only a part of the block. Write the rest, because only the next write reports it."""
     try:
         os.pwrite(fd, block[written:], offset + written)
     except OSError as error:
         return error
-    return OSError(f"only {written} of {len(block)} bytes at once, and no error")
+    return OSError(f"the kernel wrote only {written} of {len(block)} bytes, and reported no error")
 
 
 def write_frame(frame: bytes) -> int:
-    """Write a frame to the non-blocking stdout. Return the ns spent waiting for space in the pipe."""
+    """Write a frame to stdout, which is non-blocking. Return how long (ns) the pipe was full."""
     waited_ns = 0
     while True:
         try:
@@ -69,7 +69,7 @@ def write_frame(frame: bytes) -> int:
 
 
 def ignore_signals() -> None:
-    """Ignore the signals of the terminal: fstui ends this program by closing its stdin."""
+    """Ignore signals from the terminal, because fstui ends this program by closing its stdin."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 
@@ -94,7 +94,7 @@ def send_failure(failure: CallError, writer: int = 0) -> None:
 
 
 def is_stopped() -> bool:
-    """Return whether stdin has input or is closed. While a probe does not wait for ``go``, input is ``stop``."""
+    """Return whether the engine has sent ``stop`` or closed stdin. Do not call this while ``go`` may arrive."""
     poll = select.poll()
     poll.register(0, select.POLLIN)
     return bool(poll.poll(0))
@@ -114,7 +114,7 @@ def die_with_parent() -> None:
 
 
 def read_line() -> bytes:
-    """Read a line from stdin byte by byte, so that later lines stay in the pipe. Returns an empty line at the end."""
+    """Read a line from stdin byte by byte, so that later lines stay in the pipe. At the end, return an empty line."""
     line = b""
     while not line.endswith(b"\n") and (letter := os.read(0, 1)):
         line += letter
@@ -127,7 +127,7 @@ def read_settings() -> dict[str, Any]:
 
 
 def enter_run_directory(settings: dict[str, Any]) -> None:
-    """Change to the run's directory, to which all names in the settings are relative. Raises CallError."""
+    """Change to the run's directory. All paths in the settings are relative to it. Raises CallError."""
     checked_call("chdir", enter, settings["directory"], settings["identity"])
 
 
@@ -139,8 +139,8 @@ def run_probe(
 ) -> NoReturn:
     """Read the settings, enter the run's directory, call ``measure`` and exit. Send the error if there is one.
 
-    A CallError contains the name of its call. Any other OSError is reported as a failure of ``call``, and a Trouble as
-    a failure of ``program``. ``errno_of`` finds an errno in the text of a Trouble.
+    A CallError names the system call that failed. Any other OSError is reported as a failure of ``call``, and a
+    Trouble as a failure of ``program``. ``errno_of`` returns the errno that the text of a Trouble mentions.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the app
     settings = read_settings()
@@ -178,16 +178,16 @@ class CommandLines:
         return command in self._received and not self.stop_requested
 
     def wait_for_end(self) -> None:
-        """Wait until the engine has read the devices' counters and closes stdin, so that files may be removed."""
+        """Wait until the engine closes stdin. It has then read the devices' counters, so files may be removed."""
         while not self._closed:
             self._read()
 
     def wait_until_closed(self, fd: int, timeout_s: float) -> bool:
-        """Wait until the other end of the pipe ``fd`` is closed, or a command arrives. Return whether it is closed."""
+        """Wait until the other end of the pipe ``fd`` is closed, or a command arrives. Return whether it was closed."""
         return self.wait_until_readable(fd, timeout_s) and not os.read(fd, 1)
 
     def wait_until_readable(self, fd: int, timeout_s: float) -> bool:
-        """Wait until ``fd`` has data, ends, or a command arrives. Return whether ``fd`` can be read."""
+        """Wait until ``fd`` has data or was closed, or until a command arrives. Return whether ``fd`` can be read."""
         readable, _, _ = select.select([fd] if self._closed else [fd, 0], [], [], timeout_s)
         if 0 in readable:
             self._read()

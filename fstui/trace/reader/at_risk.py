@@ -6,7 +6,7 @@ stdin: a line of JSON:
 "pid"       null, or only this process and its descendants
 "device"    null, or only the filesystem with this device number (major << 20 | minor)
 stdout: {"ready": true, "untraced": null or a sentence} or {"error": "…"}, then {"second": {…}} every second, with the
-largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the state at the end.
+state now and the largest amounts and ages so far. After stdin has closed: {"whole": {…}}, the same at the end.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ MAX_PROGRAMS = 1000
 """If there are more programs, those with nothing at risk are forgotten."""
 MAX_NAMES = 500
 MAX_SEARCHES = 20
-"""Maximum number of directories to search for per second."""
+"""Maximum number of directories whose paths are searched for per second."""
 THREAD_CACHE_LIFETIME_S = 10.0
-"""Time until the programs of threads are looked up again, because thread ids are reused."""
+"""After this time, the program of a thread is looked up again, because thread ids are reused."""
 
 
 class ProgramRow(Totals):
@@ -55,22 +55,22 @@ class ProgramRow(Totals):
 
 
 class FileRow(Exposure):
-    """A file, and the programs that have it open, or that had it open last if none has it open now."""
+    """A file, and the programs that have it open. If none has it open now: those that had it open last."""
 
     def __init__(self, file: OpenFile, last_update: float) -> None:
         super().__init__()
         self.file = file
-        self.dirty_before = last_update if file.first_scan == file.last_scan >= 0 else None
-        """The time given to the bytes that the first look at the file found, which may be older than that."""
+        self.first_found_at = last_update if file.first_scan == file.last_scan >= 0 else None
+        """The time given to the bytes that were dirty when the file was first examined. They may be older."""
         self.programs: set[ProgramRow] = set()
         self.closed_at: float | None = None
 
 
 class AtRiskTracker:
-    """What is at risk, and since when. Times are seconds of CLOCK_MONOTONIC."""
+    """The bytes and names that are at risk, and since when. Times are seconds of CLOCK_MONOTONIC."""
 
     def __init__(self, scope: Scope, syncs: Syncs | None, untraced: str | None = None) -> None:
-        """``untraced``: why ``syncs`` is None. Raises CachestatError if neither bytes nor syncs can be seen."""
+        """``untraced``: why ``syncs`` is None. Raises CachestatError if neither bytes nor syncs can be counted."""
         self.untraced = untraced
         self._start = self._now = time.monotonic()
         self._scope, self._syncs = scope, syncs
@@ -125,18 +125,18 @@ class AtRiskTracker:
         return self._as_dict()
 
     def _end_unreported(self, syncs: Syncs) -> None:
-        """End the running syncs whose end no event will report.
+        """End the syncs that have ended without an event.
 
-        Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. In the
-        latter case, the sync has ended when its file is not being written and the disks were flushed after it began.
+        Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. In the second
+        case, the sync is over when its file is not being written and the disks were flushed after the sync began.
         """
-        for thread, (key, began_ns, has_end) in list(syncs.running_syncs.items()):
+        for thread, (key, began_ns, has_end_event) in list(syncs.running_syncs.items()):
             file = self._open_file(key)
-            is_over = not has_end and (
+            is_over = not has_end_event and (
                 file is None or (not file.writeback_bytes and self._flushed_at(file) >= began_ns / 1e9)
             )
             if is_over or not os.path.exists(f"/proc/{thread}"):
-                syncs.end(began_ns, thread)  # the time of the end is not known
+                syncs.end(began_ns, thread)  # the time of the end is not known, so use that of the start
 
     def _open_file(self, key: FileNumber) -> OpenFile | None:
         device, inode = key
@@ -165,11 +165,11 @@ class AtRiskTracker:
             row.add_sync(sync_began, sync_ended, self._now)
         flushed_at = self._flushed_at(file)
         dirty = file.unwritten_bytes
-        # the pages of a closed file cannot be counted; a later sync, or the kernel after some time, has written them
+        # the pages of a closed file cannot be counted. A later sync, or the kernel after some time, has written them
         if row.closed_at is not None and (sync_began > row.closed_at or self._now - row.closed_at > writeback_age_s()):
             dirty = 0
         if row.is_being_synced(self._now, self._running_since.get(key_of(file))):
-            dirty = 0  # a program that syncs without pauses soon makes these bytes durable
+            dirty = 0  # the program syncs without pauses, so these bytes will soon be durable
             row.in_memory = DatedBytes()
         row.update(dirty, last_update, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)
         if file.is_deleted:
@@ -199,15 +199,15 @@ class AtRiskTracker:
         syncs.clear()
 
     def _add_names(self, syncs: Syncs) -> None:
-        """Add the new names of this second, and drop those that are durable."""
-        searches = MAX_SEARCHES
+        """Add the new names of this second, and drop the names that are durable."""
+        remaining_searches = MAX_SEARCHES
         for (thread, directory), (count, last_ns) in syncs.new_entries.items():
             began_ns, _ = syncs.ended_syncs.get(directory, (0, 0))
             program = self._program_of_thread(thread)
             if not program or began_ns >= last_ns or self._scope.device not in (None, directory[0]):
                 continue
-            if directory not in self._directory_paths and searches:
-                searches -= 1
+            if directory not in self._directory_paths and remaining_searches:
+                remaining_searches -= 1
                 candidates = {os.path.dirname(file.path) for file in self._rows if file.device == directory[0]}
                 self._directory_paths[directory] = find_directory(self._threads[thread].pid, directory[1], candidates)
             path = self._directory_paths.get(directory)
@@ -307,12 +307,12 @@ class AtRiskTracker:
             "cached_bytes": sum(row.in_cache.total for row in rows),
             # not negative, although the bytes may have been written after this second's scan began
             "oldest_s": None if oldest is None else max(0.0, self._now - oldest),
-            "at_least": any(row.oldest == oldest == row.dirty_before for row in rows if oldest is not None),
+            "at_least": any(row.oldest == oldest == row.first_found_at for row in rows if oldest is not None),
             **totals.as_dict(traced=self._syncs is not None),
         }
 
     def _new_names_as_dicts(self) -> list[dict[str, Any]]:
-        """Return a row for each program and directory. Directories of unknown path share one row."""
+        """Return a row for each program and directory. Directories with an unknown path share one row."""
         groups: dict[tuple[ProgramRow, int, str | None], list[NewNames]] = defaultdict(list)
         for program, new in self._new_names:
             groups[program, new.directory[0], new.path].append(new)
@@ -354,7 +354,7 @@ class AtRiskTracker:
 
 
 def key_of(file: OpenFile) -> FileNumber:
-    """Return device and inode as trace events identify the file. For btrfs, the device is 0."""
+    """Return device and inode of a file as in trace events. For btrfs, the device is 0."""
     return (0 if file.fstype == "btrfs" else file.device), file.key[1]
 
 
@@ -368,7 +368,7 @@ def disks_of(number: int) -> tuple[str, ...]:
 
 
 def print_state(kind: str, state: dict[str, Any]) -> None:
-    """Print the state, with fewer rows if the line would be too long for the parent."""
+    """Print the state. Leave rows out if the line would be too long for the parent."""
     while len(line := json.dumps({kind: state}).encode() + b"\n") > MAX_LINE_BYTES:
         for rows in ("programs", "files", "names"):
             state[rows] = state[rows][: len(state[rows]) // 2]
@@ -377,7 +377,7 @@ def print_state(kind: str, state: dict[str, Any]) -> None:
 
 def watch(tracker: AtRiskTracker) -> None:
     say(ready=True, untraced=tracker.untraced)
-    tracker.update()  # count what is dirty at the start
+    tracker.update()  # count the bytes that are dirty at the start
     due = time.monotonic()
     closed = False
     while not closed:

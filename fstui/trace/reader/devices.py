@@ -2,8 +2,8 @@
 
 Block events describe a request by the letters of the field ``rwbs`` (kernel: blk_fill_rwbs in
 kernel/trace/blktrace.c). ``F`` before the operation is a flush that must be done first. The operation is ``W`` for a
-write; it is missing in a flush that the kernel's flush machinery issues itself. ``F`` after the operation is FUA. So
-``WFS`` is a FUA write, ``FWFS`` is a flush and then a FUA write, and ``FWS`` without sectors is an empty flush.
+write; it is missing in a flush that the block layer issues itself. ``F`` after the operation is FUA. So ``WFS`` is a
+FUA write, ``FWFS`` is a flush and then a FUA write, and ``FWS`` without sectors is a flush without data.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from fstui.trace.reader.recording import EventRecording, TracedEvent
 FLUSH_FIRST, WRITE, FUA = 1, 2, 4
 MAX_IN_FLIGHT = 65536
 """Maximum number of requests per device to remember until they complete. No device has more in flight."""
-SECTOR = 512
+SECTOR_BYTES = 512
 MAX_EVENTS_PER_S = 8000
 """Maximum number of request events to read per second. If there are more, only a part of each second is recorded."""
-MIN_SHARE = 0.02
+MIN_RECORDED_SHARE = 0.02
 """Minimum part of each second to record."""
-WAITED_FOR_FILTER = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
+SYNC_REQUEST_FILTER = 'rwbs ~ "*F*" || rwbs ~ "*WS*"'
 """Filter for flushes, FUA writes and synchronous writes: requests that a process waits for."""
 
 
@@ -61,8 +61,8 @@ class Requests:
     def add_completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.
 
-        Events do not show which flush was completed, so the oldest flush in flight is used. The time of a flush may be
-        wrong, but the sum of all times is correct.
+        Events do not show which flush was completed, so count it as the oldest flush in flight. The time of a flush may
+        be wrong, but the sum of all times is correct.
         """
         flags = request_flags(rwbs)
         if flags & FLUSH_FIRST and self._flushing:
@@ -71,7 +71,7 @@ class Requests:
             self.writes.add(time_ns - self._writing.pop(sector))
 
     def drain(self) -> Requests:
-        """Return the requests since the last call, and reset the counts. Requests in flight are kept."""
+        """Return the requests since the last call, and reset the counts. Keep the requests in flight."""
         requests = copy(self)
         self.flushes, self.writes = Durations(), Durations()
         self.flushes_issued = self.fua_issued = 0
@@ -99,9 +99,9 @@ class DiskCounters(NamedTuple):
 
 
 def read_disks() -> dict[str, list[int]]:
-    """Return the fields of /proc/diskstats, by name, of every disk whose driver receives requests.
+    """Return the fields in /proc/diskstats of each disk whose driver receives requests, by the name of the disk.
 
-    dm, md and partitions are not among them, because they pass requests on.
+    dm, md and partitions are left out, because they pass requests on.
     """
     disks = {}
     for line in proc.read_text("/proc/diskstats").splitlines():
@@ -113,7 +113,8 @@ def read_disks() -> dict[str, list[int]]:
 
 def read_counters() -> dict[str, DiskCounters]:
     # positions as in Documentation/admin-guide/iostats.rst, from 0
-    return {name: DiskCounters(row[4], row[6] * SECTOR, row[7], row[15], row[16]) for name, row in read_disks().items()}
+    disks = read_disks().items()
+    return {name: DiskCounters(row[4], row[6] * SECTOR_BYTES, row[7], row[15], row[16]) for name, row in disks}
 
 
 class DeviceRecording(EventRecording):
@@ -127,11 +128,11 @@ class DeviceRecording(EventRecording):
 
     def _enable(self) -> None:
         fields = ("dev", "sector", "rwbs")
-        self._issue = self.enable(TracedEvent("block/block_rq_issue", fields, WAITED_FOR_FILTER))
-        self.enable(TracedEvent("block/block_rq_complete", fields, WAITED_FOR_FILTER))
+        self._issue = self.enable(TracedEvent("block/block_rq_issue", fields, SYNC_REQUEST_FILTER))
+        self.enable(TracedEvent("block/block_rq_complete", fields, SYNC_REQUEST_FILTER))
 
     def switch(self, on: bool) -> None:
-        """Record, or pause and forget the requests in flight, because their ends will not be recorded."""
+        """Turn recording on or off. If off, forget the requests in flight, because their ends will not be recorded."""
         self.instance.write("tracing_on", str(int(on)))
         if not on:
             self.read()
@@ -147,9 +148,9 @@ class DeviceRecording(EventRecording):
             self._event_count += 1
 
     def drain(self, seconds: float) -> dict[int, Requests]:
-        """Return the requests of the last ``seconds`` by device number, and choose ``share`` for the next second."""
+        """Return the requests of the last ``seconds`` by device number. Also set ``share`` for the next second."""
         self.read()
         events_per_s = self._event_count / (self.share * seconds)
-        self.share = max(MIN_SHARE, min(1.0, MAX_EVENTS_PER_S / events_per_s)) if events_per_s else 1.0
+        self.share = max(MIN_RECORDED_SHARE, min(1.0, MAX_EVENTS_PER_S / events_per_s)) if events_per_s else 1.0
         self._event_count = 0
         return {device: requests.drain() for device, requests in self._requests.items()}

@@ -1,11 +1,11 @@
-"""Percentiles of many durations in little memory: each power of two has 64 buckets, so a percentile is at most 1.6 %
+"""Percentiles of many durations in little memory. Each power of two has 64 buckets, so a percentile may be up to 1.6 %
 too low."""
 
 from __future__ import annotations
 
 PRECISION_BITS = 6
-"""Number of bits below the highest bit of a duration that its bucket preserves."""
-MIN_FOR_P99 = 100
+"""How many bits of a duration, after its highest bit, determine its bucket."""
+MIN_DURATIONS_FOR_P99 = 100
 
 
 class Durations:
@@ -36,7 +36,7 @@ class Durations:
         self.longest_ns = max(self.longest_ns, other.longest_ns)
 
     def percentile(self, share: float) -> int:
-        """Return the lower bound of the bucket at which this share of the durations is reached."""
+        """Return a percentile: the lower bound of the bucket in which this share of the durations is reached."""
         rank, total = share * self.count, 0
         for duration_ns, count in sorted(self.buckets.items()):
             total += count
@@ -45,8 +45,8 @@ class Durations:
         return self.longest_ns
 
     def as_dict(self) -> dict[str, int | None] | None:
-        """Return p50, p99 (None if there are fewer than 100 durations) and max; None if there are no durations."""
+        """Return p50, p99 and max, or None without durations. p99 is None if there are fewer than 100 durations."""
         if not self.count:
             return None
-        p99 = self.percentile(0.99) if self.count >= MIN_FOR_P99 else None
+        p99 = self.percentile(0.99) if self.count >= MIN_DURATIONS_FOR_P99 else None
         return {"p50": self.percentile(0.5), "p99": p99, "max": self.longest_ns}

@@ -1,9 +1,9 @@
 """Decode pages of the kernel's ring buffer into events.
 
 Offsets and sizes change between kernels, so they are read from ``events/*/format`` and ``events/header_page``. A page
-(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) begins with a time and the number of its data bytes. High bits
-of this number are flags: events were lost before the page. The events follow. Each begins with a word of 32 bits: its
-length or type, and the ns since the previous event.
+(include/linux/ring_buffer.h, kernel/trace/ring_buffer.c) begins with a time and the number of its data bytes. The high
+bits of this number are flags, which show that events before the page were lost. The events follow. Each begins with a
+word of 32 bits: its length or type, and the ns since the previous event.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ FIELD = re.compile(
     r"field:(?P<declaration>[^;]+);\s*offset:(?P<offset>\d{1,9});\s*size:(?P<size>\d{1,9});(?:\s*signed:(?P<signed>\d);)?"
 )
 INTEGER_LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}
-"""The struct letter of a signed number, by its size in bytes; the upper-case letter is unsigned."""
+"""The format letter of Python's struct for a signed number, by its size in bytes. Upper case means unsigned."""
 DATA_SIZE_MASK = 0xFFFFF
 """Mask of a page's number of data bytes, without the flags."""
 MAX_DATA, PADDING, TIME_EXTEND, TIME_STAMP = 28, 29, 30, 31
-"""Event types. 1 to 28 are lengths in words. If the type is 0, the length in bytes is in the next word."""
+"""Event types. The types 1 to 28 are lengths in words. If the type is 0, the next word contains the length in bytes."""
 DELTA_BITS = 27
 DELTA_MASK = (1 << DELTA_BITS) - 1
 IS_LITTLE_ENDIAN = sys.byteorder == "little"
 KIND_SHIFT, DELTA_SHIFT, ID_SHIFT = (0, 5, 0) if IS_LITTLE_ENDIAN else (27, 0, 16)
-"""Bit positions in their words of an event's type, time delta and id."""
+"""Lowest bit of an event's type, of its time delta, and of its id, each in its own word."""
 TIME_STAMP_MASK = (1 << 59) - 1
-"""Mask of the 59 bits that an absolute time stamp has. The five higher bits are those of the previous time."""
+"""Mask of the 59 bits of an absolute time stamp. It has the same five higher bits as the time of the previous event."""
 Event = tuple[int, int, tuple[Any, ...]]
-"""Time (ns of the buffer's clock), event id, requested fields. A plain tuple, because there are many."""
+"""Time (ns of the buffer's clock), event id, requested fields. A plain tuple, because there are many events."""
 Reader = struct.Struct
 """Unpacks the requested fields of one kind of event."""
 
@@ -130,7 +130,7 @@ def data_end(page: bytes, layout: PageLayout) -> int:
 
 
 def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> list[Event]:
-    """Return the events of a page for which there is a reader (by event id). Raises GarbledPage."""
+    """Return the events of a page that have a reader. ``readers``: by event id. Raises GarbledPage."""
     begin, time_ns = layout.data_offset, page_time(page)
     count = (data_end(page, layout) - begin) // 4
     if begin + 4 * count > len(page) or count < 0:
@@ -153,7 +153,7 @@ def decode(page: bytes, layout: PageLayout, readers: Mapping[int, Reader]) -> li
         # only padding and time stamps have no data
         if data < index and (reader := readers.get(number := words[data] >> ID_SHIFT & 0xFFFF)):
             if 4 * (index - data) < reader.size:
-                raise GarbledPage("an event of the trace buffer is shorter than its format says")
+                raise GarbledPage("an event of the trace buffer is shorter than its format requires")
             events.append((time_ns, number, reader.unpack_from(page, begin + 4 * data)))
     return events
 

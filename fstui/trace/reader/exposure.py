@@ -1,4 +1,4 @@
-"""The bytes of one file that a power cut would lose now, their age, and the bytes in the caches of disks.
+"""The bytes of one file that a power cut now would lose, their age, and the bytes in the caches of disks.
 
 Times are seconds of CLOCK_MONOTONIC.
 """
@@ -12,13 +12,14 @@ from time import monotonic
 from typing import Any
 
 from fstui import proc
-from fstui.trace.reader.devices import SECTOR
+from fstui.trace.reader.devices import SECTOR_BYTES
 
 MAX_SYNC_GAP_S = 0.1
 """A program syncs without a pause if the time between two syncs is shorter than this."""
 LONG_SYNC_S = 1.0
-"""The data of a sync that takes longer counts as at risk."""
+"""If a sync takes longer, its data counts as at risk."""
 MAX_WRITES = 4096
+"""Maximum number of write times to remember for one file. Bytes of further writes get the time of the last."""
 WRITTEN_SECTORS_FIELD, FLUSHES_FIELD = 6, 15
 """Fields of /sys/block/*/stat (Documentation/block/stat.rst)."""
 
@@ -36,16 +37,16 @@ class DatedBytes:
         return self._writes[0][0] if self._writes else None
 
     def set_total(self, total: int, written_at: float) -> list[tuple[float, int]]:
-        """Set the total. Additional bytes get the time ``written_at``. If it falls, return the oldest bytes."""
+        """Set the total. New bytes get the time ``written_at``. If it falls, remove and return the oldest bytes."""
         removed: list[tuple[float, int]] = []
         self.add(written_at, total - self.total)
         while self.total > total:
             time, amount = self._writes.popleft()
-            part = min(amount, self.total - total)
-            if part < amount:
-                self._writes.appendleft((time, amount - part))
-            removed.append((time, part))
-            self.total -= part
+            removed_amount = min(amount, self.total - total)
+            if removed_amount < amount:
+                self._writes.appendleft((time, amount - removed_amount))
+            removed.append((time, removed_amount))
+            self.total -= removed_amount
         return removed
 
     def add(self, time: float, amount: int) -> None:
@@ -58,14 +59,14 @@ class DatedBytes:
         self._writes.append((time, amount))
 
     def redate(self, time: float) -> None:
-        """Date older bytes ``time``. All earlier writes are durable, so these bytes must have been written again."""
+        """Give older bytes the time ``time``. All earlier writes are durable, so these bytes were written later."""
         if self._writes and self._writes[0][0] < time:
             older_bytes = sum(amount for written_at, amount in self._writes if written_at < time)
             self._writes = deque([(time, older_bytes), *(write for write in self._writes if write[0] >= time)])
 
 
 class Totals:
-    """The largest amount and age so far of a file or a program, and its syncs."""
+    """The largest amount of bytes at risk so far, their largest age, and the syncs of a file or a program."""
 
     def __init__(self) -> None:
         self.most_bytes = self.syncs = 0
@@ -96,18 +97,18 @@ class Exposure(Totals):
     def __init__(self) -> None:
         super().__init__()
         self.in_memory, self.in_cache = DatedBytes(), DatedBytes()
-        self._sync_start = self._sync_end = self._sync_noted_at = -1.0
+        self._sync_start = self._sync_end = self._sync_added_at = -1.0
         """The start and the end of the last sync that has ended, and when ``add_sync`` was called for it."""
 
     def add_sync(self, start: float, end: float, now: float) -> None:
         """Add a sync that has ended. Bytes that were written before the sync began are durable."""
-        self._sync_noted_at = now
+        self._sync_added_at = now
         self._sync_start = max(self._sync_start, start)
         self._sync_end = max(self._sync_end, end)
         self.in_memory.redate(self._sync_start)
 
     def is_being_synced(self, now: float, running_since: float | None) -> bool:
-        """Return whether the program syncs without a pause (MAX_SYNC_GAP_S) and has no long sync (LONG_SYNC_S)."""
+        """Return whether the program syncs without a pause (MAX_SYNC_GAP_S), and no sync is long (LONG_SYNC_S)."""
         if running_since is not None and now - running_since >= LONG_SYNC_S:
             return False
         return (running_since or now) - self._sync_end < MAX_SYNC_GAP_S
@@ -115,11 +116,11 @@ class Exposure(Totals):
     def update(self, dirty: int, last_update: float, *, limit: int, flushed_at: float) -> None:
         """Set the bytes in memory to ``dirty``. Bytes that have left memory are now in the caches of the disks.
 
-        ``last_update``: its time; new bytes were written after it. ``limit``: maximum number of bytes in the caches.
-        ``flushed_at``: when the caches were last flushed.
+        ``last_update``: when this was last called; new bytes were written later. ``limit``: the maximum number of bytes
+        in the caches. ``flushed_at``: when the caches were last flushed.
         """
         written_back = self.in_memory.set_total(dirty, max(last_update, self._sync_start))
-        if self._sync_noted_at >= last_update and flushed_at >= self._sync_start:  # the sync flushed the caches
+        if self._sync_added_at >= last_update and flushed_at >= self._sync_start:  # the sync flushed the caches
             self.in_cache.set_total(0, last_update)
         else:
             for time, amount in written_back:
@@ -143,7 +144,7 @@ class Exposure(Totals):
 
 
 class WriteCache:
-    """An upper bound of the bytes in a disk's volatile cache: those written since the poll before its last flush."""
+    """An upper bound of the bytes in a disk's volatile cache: those written since the poll before the last flush."""
 
     def __init__(self, name: str) -> None:
         self._path = f"/sys/block/{name}/stat"
@@ -157,7 +158,7 @@ class WriteCache:
         words = proc.read_text(self._path).split()
         if len(words) <= FLUSHES_FIELD:
             return None
-        return int(words[WRITTEN_SECTORS_FIELD]) * SECTOR, int(words[FLUSHES_FIELD])
+        return int(words[WRITTEN_SECTORS_FIELD]) * SECTOR_BYTES, int(words[FLUSHES_FIELD])
 
     def poll(self) -> None:
         written_bytes, flushes = self._read() or (self._written, self._flushes)  # the disk may be unplugged
@@ -185,6 +186,6 @@ class WriteCaches:
         return sum(self.disks[name].unflushed_bytes for name in names if self.disks[name].is_volatile)
 
     def flushed_at(self, names: Iterable[str]) -> float:
-        """Return the time of the last flush of any of these disks; inf if no disk has a volatile cache to flush."""
+        """Return the time of the last flush of any of these disks, or inf if none of them has a volatile cache."""
         disks = [self.disks[name] for name in names]
         return max((disk.flushed_at for disk in disks if disk.is_volatile), default=inf)

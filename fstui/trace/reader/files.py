@@ -19,7 +19,7 @@ from fstui.trace.reader.waits import SyncedFile
 SEARCH_CPU_S = 0.05
 """CPU time per second for searching lists of open files. A database server may have thousands of open files."""
 SEARCH_INTERVAL_S = 5.0
-"""Time between two searches for a file that was not found or that its program may have renamed, as PostgreSQL does."""
+"""Time between two searches for the same file. A file may be found later, or be renamed, as PostgreSQL's log is."""
 MAX_NAMES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232
@@ -30,7 +30,7 @@ class FileLocation(NamedTuple):
     path: str | None = None
     """The path in the program's mount namespace."""
     device: int = 0
-    """Number (major << 20 | minor) of the filesystem's device; 0 if unknown."""
+    """Number of the filesystem's device (major << 20 | minor); 0 if unknown."""
 
 
 class FileLocations:
@@ -39,15 +39,15 @@ class FileLocations:
     def __init__(self) -> None:
         self._locations: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
         self._shared: dict[tuple[str, int, int], FileLocation] = {}
-        """By program name, device and inode: a server's processes share files, also when some of them have ended."""
+        """By program name, device and inode. The processes of a server share files, and some of them may have ended."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
         self._descriptors: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
-        """The descriptors of an open file, each with its fdinfo, by pid and inode."""
+        """By pid and inode: the descriptors of a file, each with its fdinfo."""
         self._mounts: dict[int, int] = {}
         self._search_until_s = 0.0
 
     def begin(self) -> None:
-        """Begin a second: read the mounts, and allow the search to take SEARCH_CPU_S."""
+        """Begin a second: read the mounts, and allow searches to take SEARCH_CPU_S."""
         self._descriptors.clear()
         self._mounts = device_numbers()
         self._search_until_s = time.thread_time() + SEARCH_CPU_S
@@ -56,7 +56,7 @@ class FileLocations:
                 cache.clear()
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
-        """Return where a file is, if that is known or can be found in the remaining time."""
+        """Return the location of a file, if it is known or can be found in the remaining time."""
         key, shared_key = (program, file), (program.name, file.device, file.inode)
         cached = self._locations.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
         now = time.monotonic()
@@ -88,14 +88,14 @@ class FileLocations:
         return FileLocation(path_of(program, fd), file.device or self._device_of(program, fdinfo(program, fd)))
 
     def _find_descriptor(self, program: TracedProcess, file: SyncedFile) -> str | None:
-        """Return the program's descriptor of the file: the descriptor of the call, or another with the same inode."""
+        """Return the program's descriptor of the file: that of the system call, or another with the same inode."""
         if file.fd >= 0 and (not file.inode or self._matches(program, fdinfo(program, str(file.fd)), file)):
             return str(file.fd)
         files = self._descriptors_by_inode(program).get(file.inode, ()) if file.inode else ()
         return next((fd for fd, info in files if self._matches(program, info, file)), None)
 
     def _descriptors_by_inode(self, program: TracedProcess) -> Mapping[int, list[tuple[str, dict[str, int]]]]:
-        """Return the descriptors of a program, with their fdinfo, by inode. List them at most once per second."""
+        """Return the descriptors of a program by inode, each with its fdinfo. Read them at most once per second."""
         files = self._descriptors.get(program.pid)
         if files is None:
             files = self._descriptors[program.pid] = defaultdict(list)
@@ -108,19 +108,19 @@ class FileLocations:
         return files
 
     def _matches(self, program: TracedProcess, info: dict[str, int], file: SyncedFile) -> bool:
-        """Compare inode and device without access to the filesystem: since Linux 5.14 fdinfo contains the inode."""
+        """Compare inode and device without accessing the filesystem. Since Linux 5.14, fdinfo contains the inode."""
         return info.get("ino") == file.inode and (not file.device or self._device_of(program, info) in (0, file.device))
 
     def _device_of(self, program: TracedProcess, info: dict[str, int]) -> int:
         """Return the device number of an open file's filesystem; 0 if it is unknown."""
         mount = info.get("mnt_id", 0)
-        if mount not in self._mounts:  # it is in the mount namespace of the program
+        if mount not in self._mounts:  # the mount is in the mount namespace of the program
             self._mounts.update(device_numbers(program.pid))
         return self._mounts.setdefault(mount, 0)
 
 
 def fdinfo(program: TracedProcess, fd: str) -> dict[str, int]:
-    """Return ``mnt_id`` and ``ino`` of an open file. Older kernels show only ``mnt_id``."""
+    """Return ``mnt_id`` and ``ino`` of an open file. Before Linux 5.14, there is no ``ino``."""
     fields = {}
     with contextlib.suppress(OSError, ValueError), open(f"/proc/{program.pid}/fdinfo/{fd}", "rb") as file:
         for line in file:
@@ -131,7 +131,7 @@ def fdinfo(program: TracedProcess, fd: str) -> dict[str, int]:
 
 
 def path_of(program: TracedProcess, fd: str) -> str | None:
-    """Return the path of an open file; None if it was closed, or is a pipe or a socket."""
+    """Return the path of an open file, or None if it was closed or has no path (a pipe or a socket)."""
     with contextlib.suppress(OSError):
         path = os.readlink(f"/proc/{program.pid}/fd/{fd}")
         return path if path.startswith("/") else None
@@ -139,7 +139,7 @@ def path_of(program: TracedProcess, fd: str) -> str | None:
 
 
 def backing_files() -> dict[tuple[int, int], str]:
-    """Return the backing files of loop devices, by device and inode: ``/srv/image (loop0)``.
+    """Return the backing files of loop devices, such as ``/srv/image (loop0)``, by their device and inode.
 
     A kernel worker syncs a backing file, so no program has a descriptor of it. The files themselves are not accessed.
     """
@@ -163,12 +163,12 @@ def loop_status(loop: str) -> tuple[int, int]:
 
 
 def device_numbers(pid: int | None = None) -> dict[int, int]:
-    """Return the device number of each mount by mount number, in the mount namespace of a process (None: this one)."""
+    """Return the device number of each mount by mount ID, in the mount namespace of a process (None: this process)."""
     return {mount.number: proc.device_number(mount.device) for mount in proc.mounts(pid)}
 
 
 def block_device(number: int) -> str | None:
-    """Return the kernel name of a filesystem's block device. The number of btrfs is anonymous, so find its mount."""
+    """Return the kernel name of a filesystem's block device. On btrfs, ``number`` is not that of the block device."""
     with contextlib.suppress(OSError):
         return os.path.basename(os.readlink(f"/sys/dev/block/{number >> 20}:{number & 0xFFFFF}"))
     source = next((mount.source for mount in proc.mounts() if proc.device_number(mount.device) == number), "")
@@ -178,7 +178,7 @@ def block_device(number: int) -> str | None:
 
 
 def request_devices(device: str) -> set[str]:
-    """Return the devices that receive requests: this device, the disk of a partition, or the members of dm and md."""
+    """Return the devices whose drivers get requests: this device, a partition's disk, or the members of dm or md."""
     path = os.path.realpath(f"/sys/class/block/{device}")
     if os.path.isdir(f"{path}/mq"):
         return {device}

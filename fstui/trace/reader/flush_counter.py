@@ -1,4 +1,4 @@
-"""Count for each step of a run how many flushes fstui, kernel threads and others requested at its devices."""
+"""Count for each step of a run how many flushes fstui, kernel threads and other processes requested at its devices."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from fstui.trace.reader.processes import KTHREADD, Lineage, Owner, family, in_ou
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
 
-ANNOUNCEMENT_DELAY_NS = 1_000_000_000
-"""A step is announced within this time after its start. If the buffered events exceed MAX_BUFFERED_BYTES, older
-ones are added up: they cannot belong to a step that is not announced yet."""
+MAX_BEGIN_DELAY_NS = 1_000_000_000
+"""``begin`` is called within this time after the start of a step. If the buffered events exceed MAX_BUFFERED_BYTES,
+those that are older are added up, because they cannot belong to a step for which ``begin`` is still to be called."""
 FIRST_READ_DELAY_S = 0.05
 """Time from the start of a step to the first read of the buffers."""
 MAX_BUFFERED_BYTES = 6 * MIB
 LOWEST_PRIORITY = 19
-"""Used while a step is measured, so that the measurement gets the CPU first."""
+"""Niceness of this process during a step, so that the measurement gets the CPU first."""
 MAX_FILTER_DEVICES = 128
 """Maximum number of devices in a filter, because the filter's text must fit into a page."""
 FLUSH_FILTER, WRITE_FILTER = 'rwbs ~ "*F*"', '(rwbs ~ "*F*" || rwbs ~ "*W*")'
-"""The kernel also matches bytes after the end of the string, so some other events pass the filter."""
+"""Some other events pass these filters, because the kernel also compares bytes after the end of the string."""
 REQUEST_EVENTS = ("block/block_rq_issue", "block/block_rq_complete")
-"""A sync causes four of these events at each device, which together cost about 2 µs. The event that counts the flush
-costs 0.6 µs (Linux 6.18 in a virtual machine)."""
+"""A sync causes four of these events at each device. Together they take about 2 µs. The event block_bio_queue, which
+counts the flush, takes 0.6 µs (Linux 6.18 in a virtual machine)."""
 MAX_BYTES_PER_S = 500_000
-"""About 8 000 events per second. If a step causes more, only its flushes are counted: recording its requests would slow
-the step down by up to 15 %."""
+"""About 8 000 events per second. If a step causes more, fstui counts its flushes but does not record its requests,
+because that would slow the step down by up to 15 %."""
 
 
 class TracedDevice(NamedTuple):
     name: str
     number: int
     """The kernel's number: major << 20 | minor."""
-    makes_requests: bool
+    receives_requests: bool
     """False for dm and md, which pass bios on to the devices below them."""
 
 
@@ -50,7 +50,7 @@ def find_device(name: str) -> TracedDevice | None:
 
 
 class DeviceSums:
-    """What happened at one device during a step."""
+    """The flushes, FUA writes and requests at one device during a step."""
 
     def __init__(self, device: TracedDevice) -> None:
         self.device = device
@@ -64,14 +64,14 @@ class DeviceSums:
         self._fua[owner] += bool(flags & FUA)
 
     def as_dict(self, lost_events: int, kernel_threads_known: bool, requests_known: bool) -> dict[str, Any]:
-        """Return the counts; None for each if events were lost. ``requests_known``: all requests were recorded."""
+        """Return the counts. If events were lost, each is None. ``requests_known``: all requests were recorded."""
         sums = {
             "asked_by_us": self._flushes["own"],
             "asked_by_kernel_threads": self._flushes["kernel_threads"] if kernel_threads_known else None,
             "asked_by_others": self._flushes["others"],
             "fua_writes": self._fua.total(),
             "fua_writes_by_us": self._fua["own"],
-            "requests": self.requests.flushes_issued if requests_known and self.device.makes_requests else None,
+            "requests": self.requests.flushes_issued if requests_known and self.device.receives_requests else None,
             "device_flush_ns": self.requests.flushes.as_dict() if requests_known else None,
             "device_write_ns": self.requests.writes.as_dict() if requests_known else None,
         }
@@ -82,14 +82,14 @@ class FlushCounter(EventRecording):
     """Record the block events of a run, and add them up for each step."""
 
     def __init__(self, name: str, own_pids: list[int], devices: list[TracedDevice]) -> None:
-        """``own_pids``: the processes that, with their descendants, count as fstui's own. Raises TracefsError."""
+        """``own_pids``: these processes and their descendants count as fstui's own. Raises TracefsError."""
         self._devices = devices
         self._sums: dict[int, DeviceSums] = {}
         self._step_start_ns: int | None = None
         self._added_until_ns = 0
         self._lost_before = 0
         self._is_incomplete = False
-        """Whether events of the step were added up before the step was announced."""
+        """Whether events of the step were added up before ``begin`` was called, and so are missing from its counts."""
         self._requests_recorded = True
         self._bytes_before_step = 0
         self._lineage = Lineage()
@@ -129,7 +129,8 @@ class FlushCounter(EventRecording):
         self._lineage.add("own", threads)
 
     def read(self) -> None:
-        """Empty the kernel's buffers. Stop recording requests if there are many. Add events up if many are buffered."""
+        """Empty the kernel's buffers. Stop recording requests if there are too many, and add up events if memory is
+        short."""
         now_ns = self.collect()
         if self._step_start_ns is not None:
             os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
@@ -137,7 +138,7 @@ class FlushCounter(EventRecording):
             if self.collected_bytes - self._bytes_before_step > MAX_BYTES_PER_S * max(elapsed_s, FIRST_READ_DELAY_S):
                 self._record_requests(False)
         if self.buffered_bytes > self._max_buffered_bytes:
-            self._add_events(time.monotonic_ns() - ANNOUNCEMENT_DELAY_NS)
+            self._add_events(time.monotonic_ns() - MAX_BEGIN_DELAY_NS)
 
     def begin(self, from_ns: int) -> None:
         self._sums = {device.number: DeviceSums(device) for device in self._devices}

@@ -1,4 +1,4 @@
-"""New directory entries that a power cut may undo, because the directory and the journal have not been written yet."""
+"""New directory entries that a power cut may undo, because neither the directory nor the journal was written yet."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from fstui.trace.reader.files import block_device
 from fstui.trace.reader.syncs import FileNumber
 
 _MIN_COMMIT_AGE_S = 1.5
-"""A journal commit that ends at least this long after a change includes the change. An earlier commit may have begun
-before the change."""
+"""A journal commit that ends at least this long after a change contains the change. A commit that ends earlier may have
+begun before the change."""
 _COMMIT_INTERVAL_S = 5.0
-"""Time until ext4 commits its journal, unless the filesystem is mounted with ``commit=``."""
+"""Time until ext4 commits its journal, unless the mount option ``commit`` sets another time."""
 
 
 class Journal(NamedTuple):
     """An ext4 journal (jbd2)."""
 
     file: str
-    """The journal's statistics in /proc."""
+    """The file in /proc with the statistics of the journal."""
     interval_s: float
     """The longest time between two commits."""
 
@@ -44,7 +44,7 @@ class NewNames:
         self.journal = journal_of(directory[0])
         self._commits = self.journal.commits() if self.journal else 0
         self._first_commit_s: float | None = None
-        """Age of the names when the first commit was seen."""
+        """Age of the names when fstui first saw a later commit."""
 
     def is_committed(self, now: float, commits: Mapping[Journal, int]) -> bool:
         """Return whether a commit of the journal has made the names durable.
@@ -63,7 +63,7 @@ class NewNames:
 
 
 def find_directory(pid: int, inode: int, candidates: Iterable[str]) -> str | None:
-    """Return the path of a directory; None unless it is one of ``candidates`` or the process's working directory."""
+    """Return the path of a directory if it is the process's working directory or one of ``candidates``, else None."""
     with contextlib.suppress(OSError):
         candidates = [os.readlink(f"/proc/{pid}/cwd"), *candidates]
     for path in candidates:
@@ -75,7 +75,7 @@ def find_directory(pid: int, inode: int, candidates: Iterable[str]) -> str | Non
 
 @cache
 def journal_of(number: int) -> Journal | None:
-    """Return the journal of the ext4 filesystem on a device; None if the device has no such journal."""
+    """Return the journal of the ext4 filesystem on a device, or None if there is no journal."""
     device = block_device(number)
     files = glob.glob(f"/proc/fs/jbd2/{glob.escape(device)}-*/info") if device else ()
     mounted = (mount for mount in proc.mounts() if proc.device_number(mount.device) == number)
@@ -86,7 +86,7 @@ def journal_of(number: int) -> Journal | None:
 
 @cache
 def writeback_age_s() -> float:
-    """Return the age at which the kernel writes dirty pages back by itself; infinite if it never does."""
+    """Return the age at which the kernel writes dirty pages back by itself, or infinity if it never does."""
     expire, interval = (
         int(proc.read_text(f"/proc/sys/vm/dirty_{name}_centisecs") or default)
         for name, default in (("expire", 3000), ("writeback", 500))

@@ -1,9 +1,9 @@
 """Count the bytes in the page cache of files that programs have open for writing, without changing anything.
 
 cachestat(2) requires a descriptor. pidfd_getfd(2) duplicates the program's descriptor. So no file is opened, and no
-lease is broken. The duplicate is closed at once, because it keeps a deleted file on the disk, a flock(2) held and a
-filesystem mounted. On filesystems with a flush method, such as NFS, SMB and FUSE, closing the duplicate would write the
-file back. So only the filesystems in ``COVERED``, which have no such method, are examined.
+lease is broken. The duplicate is closed at once: while it is open, a deleted file stays on the disk, a flock(2) is held
+and the filesystem cannot be unmounted. On filesystems whose close(2) writes the file back, such as NFS, SMB and FUSE,
+closing the duplicate would do so, too. So only the filesystems in ``COVERED`` are examined.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ COVERED = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nil
 IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs", "devpts", "proc", "sysfs", "cgroup2", "tracefs"})
 """A crash loses the files of these filesystems in any case, so they are not examined."""
 SCAN_CPU_S = 0.008
-"""CPU time per scan. Processes that are not reached in this time are examined in the next scan."""
+"""CPU time per scan. The processes for which it is too short are examined in the next scan."""
 QUIET_SCANS = 8
 """If a process writes nothing, all its descriptors are examined only in one of this many scans."""
 RECENT_NS = 20_000_000
-"""If a file was changed within this time, its next change may not change the modification time, because older kernels
-round that time down to a timer tick of at most 10 ms."""
+"""If a file was changed so recently, its next change may leave the modification time the same: older kernels round that
+time down to a timer tick of at most 10 ms."""
 PAGE = resource.getpagesize()
 _CACHESTAT = struct.Struct("=2Q5Q")
 """struct cachestat_range and, from byte 16, struct cachestat (uapi/linux/mman.h)."""
@@ -54,7 +54,7 @@ def dirty_and_writeback(fd: int) -> tuple[int, int]:
 
 
 class Opener:
-    """A process, and its descriptors at the last scan."""
+    """A process that may open files, and its descriptors at the last scan."""
 
     def __init__(self, pid: int, process: proc.Stat) -> None:
         self.pid, self.start_ticks, self.name = pid, process.start, process.name
@@ -67,7 +67,7 @@ class Opener:
 
     @property
     def topmost(self) -> Opener:
-        """This process, or the topmost of its ancestors with the same name, such as PostgreSQL's postmaster."""
+        """The topmost of the ancestors with the same name, such as PostgreSQL's postmaster, or this process itself."""
         parent = self.parent
         return parent.topmost if parent is not None and parent.in_scope and parent.name == self.name else self
 
@@ -83,7 +83,7 @@ class Opener:
             self.name = process.name
 
     def open_directory(self) -> int:
-        """Return a descriptor of /proc/PID/fd, which never shows a later process with that pid. Raises OSError."""
+        """Return a descriptor of /proc/PID/fd. It never leads to a later process with the same pid. Raises OSError."""
         if self.fd_directory < 0:
             self.fd_directory = os.open(f"/proc/{self.pid}/fd", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         return self.fd_directory
@@ -101,7 +101,7 @@ class Opener:
 
 class OpenFile:
     def __init__(self, key: tuple[int, int], device: int, path: str, fstype: str) -> None:
-        """``key``: st_dev (of the subvolume on btrfs) and inode. ``device``: the filesystem's number in events."""
+        """``key``: st_dev (on btrfs that of the subvolume) and inode. ``device``: the filesystem's number in events."""
         self.key, self.device, self.path, self.fstype = key, device, path, fstype
         self.openers: Counter[Opener] = Counter()
         self.is_direct = False
@@ -109,9 +109,9 @@ class OpenFile:
         self.is_deleted = False
         self.dirty_bytes = self.writeback_bytes = 0
         self.first_scan = self.last_scan = -1
-        """``first_scan``: -1 if a process that had been examined before opened the file later."""
+        """The first and the last scan that examined the file. The first is -1 if the file was opened between scans."""
         self.clean_mtime_ns = -1
-        """As long as the file has this modification time, it has no dirty pages."""
+        """As long as the file has this modification time, it has no dirty pages. -1: it may have some."""
 
     @property
     def unwritten_bytes(self) -> int:
@@ -128,17 +128,17 @@ class OpenFile:
 
 
 Descriptor = tuple[str, OpenFile | str | None]
-"""The link in /proc/PID/fd, and what it leads to: the file; the filesystem's type if that is not covered; an empty
-string if there is nothing to examine; or None if the descriptor is only for reading."""
+"""The link in /proc/PID/fd, and the file. Instead of the file: the filesystem's type if it is not in COVERED, an empty
+string if there is nothing to examine, or None if the descriptor is only for reading."""
 
 
 class Scope(NamedTuple):
-    """What to examine. None: everything."""
+    """Which files to examine."""
 
     pid: int | None = None
-    """Only this process and its descendants."""
+    """Only those of this process and its descendants; None: those of all processes."""
     device: int | None = None
-    """Only the filesystem on this device."""
+    """Only those of the filesystem with this device number; None: those of all filesystems."""
 
 
 EVERYTHING = Scope()
@@ -154,14 +154,14 @@ class OpenFiles:
         self.unreadable = 0
         """The number of processes that could not be examined in this round."""
         self.scans_per_round = 1.0
-        """How many scans it takes to examine every process once."""
+        """How many scans a round takes. In a round, each process is examined once."""
         self._scope = scope
         self._is_limited = os.geteuid() != 0  # root gets EACCES only from a process that is ending
         self._scan_number = 0
         self._waiting: list[Opener] = []
         """The processes that are still to be examined in this round."""
         self._mounts: dict[int, tuple[int, str]] = {}
-        """Device number and type of the filesystem by mount number, as read in scan ``_mounts_scan``."""
+        """By mount ID: device number and type of the filesystem, as read in scan ``_mounts_scan``."""
         self._mounts_scan = -1
         self._check_support()
         hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -182,12 +182,12 @@ class OpenFiles:
 
     @property
     def not_covered(self) -> dict[str, int]:
-        """The number of descriptors on filesystems that are not covered, by filesystem type."""
-        contents = (file for process in self.processes.values() for _, file in process.descriptors.values())
-        return Counter(content for content in contents if isinstance(content, str) and content)
+        """The number of descriptors on filesystems that are not in COVERED, by filesystem type."""
+        files = (file for process in self.processes.values() for _, file in process.descriptors.values())
+        return Counter(fstype for fstype in files if isinstance(fstype, str) and fstype)
 
     def scan(self) -> None:
-        """Examine the processes that are still waiting or, if there are none, all processes, for at most SCAN_CPU_S."""
+        """Examine the remaining processes of this round for SCAN_CPU_S. If there are none, begin a new round."""
         self._scan_number += 1
         until_s = time.thread_time() + SCAN_CPU_S
         if not self._waiting:
@@ -211,7 +211,7 @@ class OpenFiles:
         return [process for process in self.processes.values() if process.in_scope]
 
     def _add(self, pid: int) -> Opener | None:
-        """Return a process; None if it has ended. Add a new process, and its parent if that is new, too."""
+        """Return a process, or None if it has ended. Add the process and its parent if they are new."""
         opener = self.processes.get(pid)
         if opener is None and pid and (process := proc.stat(pid)):
             opener = self.processes[pid] = Opener(pid, process)
@@ -245,7 +245,7 @@ class OpenFiles:
                     descriptors.pop(name, None)
         except PermissionError as error:
             self.unreadable += self._is_limited or error.errno == errno.EPERM
-        except OSError as error:  # the process has ended, and another may have its pid in the next round
+        except OSError as error:  # the process has ended, and another process may have its pid in the next round
             self.unreadable += error.errno == errno.EMFILE
             self._forget(process.pid)
             return
@@ -292,12 +292,12 @@ class OpenFiles:
         return link, file
 
     def _classify(self, process: Opener, name: str, link: str) -> OpenFile | str | None:
-        """Return what a new descriptor leads to, as in ``Descriptor``. Raises OSError."""
+        """Return the file of a new descriptor, or what ``Descriptor`` has instead. Raises OSError."""
         if not link.startswith("/") or link.startswith("/memfd:"):
             return ""
         mount = proc.mount_id(name, process.pid, writable=True)
         number, fstype = self._mount(process, mount) if mount is not None else (0, "")
-        # read-only, or the list of mounts was incomplete because of an umount: look again in the next scan
+        # open only for reading, or the list of mounts was incomplete because of an umount: try again in the next scan
         if not fstype:
             return None
         if self._scope.device not in (None, number):
@@ -314,7 +314,7 @@ class OpenFiles:
             key = (status.st_rdev, 0) if fstype == "block device" else (status.st_dev, status.st_ino)
             file = self.files.get(key)
             if file is None:
-                if fstype == "block device":  # not the device of /dev
+                if fstype == "block device":  # use its own number, not that of the filesystem of /dev
                     number = os.major(key[0]) << 20 | os.minor(key[0])
                 file = self.files[key] = OpenFile(key, number, link, fstype)
                 file.first_scan = -1 if process.was_examined else self._scan_number
@@ -326,10 +326,10 @@ class OpenFiles:
             os.close(fd)
 
     def _mount(self, process: Opener, mount: int) -> tuple[int, str]:
-        """Return device number and type of the filesystem of a mount; the type is empty if there is no such mount."""
+        """Return device number and type of a mount's filesystem. The type is empty if there is no such mount."""
         if self._mounts_scan != self._scan_number:
             self._mounts, self._mounts_scan = _mounts(None), self._scan_number
-        if mount not in self._mounts:  # it is in the mount namespace of a container
+        if mount not in self._mounts:  # the mount is in the mount namespace of a container
             self._mounts = {mount: (0, ""), **_mounts(process.pid), **self._mounts}
         return self._mounts[mount]
 

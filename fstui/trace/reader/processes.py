@@ -1,7 +1,7 @@
 """Find the program of the thread in an event: fstui, the kernel, or another program.
 
-/proc lists the threads that exist now, and the kernel's fork events add those that start later. So fstui knows a thread
-even if it ended long before its events are read.
+/proc lists the threads that exist now, and the kernel's fork events add those that start later. So the program of a
+thread is known even if the thread ended long before its events are read.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from fstui.trace.reader.tracefs import TracefsError
 
 Owner = Literal["own", "kernel_threads", "others"]
 KTHREADD = 2
-"""The parent of every kernel thread."""
+"""Pid of the parent of every kernel thread."""
 OUTERMOST_NAMESPACE = "pid:[4026531836]"
-"""The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain its thread numbers."""
+"""The first pid namespace (kernel: PROC_PID_INIT_INO). Events always contain thread numbers of this namespace."""
 URING_WORKER = b"iou-wrk-"
-"""Start of the name of an io_uring worker. The number of the thread that it works for follows (kernel:
+"""Start of the name of an io_uring worker. The number of the thread for which it works follows (kernel:
 io_uring/io-wq.c)."""
 OOM_EVENT = "oom/oom_score_adj_update"
 KERNEL_THREAD = 0x00200000
@@ -31,7 +31,7 @@ MAX_PROGRAMS = 8192
 
 
 class Lineage:
-    """The owners of threads. A new thread has the owner of the thread that started it. Thread numbers are those of the
+    """The owners of threads. A new thread gets the owner of the thread that started it. Thread numbers are those of the
     outermost pid namespace."""
 
     def __init__(self) -> None:
@@ -44,15 +44,15 @@ class Lineage:
         return all(self._owners.get(thread) == "own" for thread in threads)
 
     def add_fork(self, parent: int, child: int) -> None:
-        """Give a new process or thread the owner of its parent. An earlier thread may have had the same number."""
+        """Give a new process or thread the owner of its parent."""
         owner = self._owners.get(parent)
-        if owner is None:
+        if owner is None:  # an earlier thread with the same number may have had an owner
             self._owners.pop(child, None)
         else:
             self._owners[child] = owner
 
     def owner(self, thread: int, comm: bytes = b"") -> Owner:
-        """Return the owner of a thread. ``comm``: its name, because io_uring workers start without a fork event."""
+        """Return the owner of a thread. ``comm``: its name. There is no fork event for io_uring workers."""
         owner = self._owners.get(thread)
         if owner is None and comm.startswith(URING_WORKER):
             number = comm.removeprefix(URING_WORKER).partition(b"\0")[0]
@@ -72,7 +72,7 @@ def family(roots: Collection[int]) -> list[int]:
 
 
 def in_family(pid: int, parents: Mapping[int, int], roots: Collection[int]) -> bool:
-    for _ in range(len(parents) + 1):  # limited, because parents that changed while /proc was read may form a loop
+    for _ in range(len(parents) + 1):  # parents that changed while /proc was read may form a loop
         if pid in roots:
             return True
         pid = parents.get(pid, 0)
@@ -89,8 +89,8 @@ def threads(pid: int) -> list[int]:
 def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
     """Return the numbers that these threads have in the outermost pid namespace. Raises TracefsError.
 
-    The numbers in a container are not those of the kernel's events. Writing a thread's oom_score_adj back unchanged has
-    no effect, but the kernel emits an event with the outermost number.
+    A container has other numbers than the kernel's events. Writing the same value to a thread's oom_score_adj has no
+    effect, but causes an event with the outermost number.
     """
     recording = EventRecording(name)
     try:
@@ -106,7 +106,7 @@ def outermost_numbers(name: str, threads: Iterable[int]) -> list[int]:
 
 
 def rewrite_oom_score(thread: int) -> bool:
-    """Write oom_score_adj back unchanged. Returns False if the thread has ended."""
+    """Write the current value to oom_score_adj. Returns False if the thread has ended."""
     with contextlib.suppress(OSError), open(f"/proc/{thread}/oom_score_adj", "r+", encoding="ascii") as file:
         value = file.read()
         file.seek(0)
@@ -126,7 +126,7 @@ class TracedProcess(NamedTuple):
 
 
 WORKERS = TracedProcess(2, 0, "kworker", is_kernel=True)
-"""Stands for all kernel workers, because the kernel gives any work to any of them."""
+"""All kernel workers count as this process, because the kernel gives any work to any of them."""
 
 
 def process_of(thread: int) -> TracedProcess | None:
@@ -141,15 +141,15 @@ def process_of(thread: int) -> TracedProcess | None:
 
 
 def cpu_delay_ns(thread: int) -> int | None:
-    """Return how long a thread has been runnable without running: the second number of schedstat."""
+    """Return how long a thread has waited for a CPU in total: the second number of schedstat."""
     words = proc.read_text(f"/proc/{thread}/schedstat").split()
     return int(words[1]) if len(words) > 1 else None
 
 
 def _process_of_ended_thread(thread: int, names: Mapping[str, str]) -> TracedProcess:
-    """Return the program of a thread that has ended. ``names``: the kernel's list of thread names, by thread number.
+    """Return the program of a thread that has ended; for an io_uring worker, the program for which it worked.
 
-    An io_uring worker belongs to the program for which it worked.
+    ``names``: the kernel's list of thread names, by thread number.
     """
     name = names.get(str(thread), "")
     number = name.removeprefix(URING_WORKER.decode())
@@ -161,20 +161,20 @@ def _process_of_ended_thread(thread: int, names: Mapping[str, str]) -> TracedPro
 class ProcessCache:
     def __init__(self, command_names: Callable[[], str]) -> None:
         self._command_names = command_names
-        self._known: dict[int, TracedProcess] = {}
+        self._processes: dict[int, TracedProcess] = {}
         self._delays: dict[int, int] = {}
 
     def find_processes(self, threads: Iterable[int]) -> dict[int, TracedProcess]:
-        """Return the program of each thread. A thread that was never seen alive is its own process."""
-        current = {thread: process_of(thread) for thread in threads}
-        if len(self._known) > MAX_PROGRAMS:
-            self._known.clear()
-        self._known.update({thread: program for thread, program in current.items() if program})
-        missing = [thread for thread in current if thread not in self._known]
+        """Return the process of each thread. If a thread ended before its process was read, it is its own process."""
+        running = {thread: process_of(thread) for thread in threads}
+        if len(self._processes) > MAX_PROGRAMS:
+            self._processes.clear()
+        self._processes.update({thread: process for thread, process in running.items() if process})
+        missing = [thread for thread in running if thread not in self._processes]
         if missing:
             names = dict(line.split(" ", 1) for line in self._command_names().splitlines() if " " in line)
-            self._known.update({thread: _process_of_ended_thread(thread, names) for thread in missing})
-        return {thread: self._known[thread] for thread in current}
+            self._processes.update({thread: _process_of_ended_thread(thread, names) for thread in missing})
+        return {thread: self._processes[thread] for thread in running}
 
     def cpu_delays(self, threads: Iterable[int]) -> dict[int, int]:
         """Return how long (ns) each thread has waited for a CPU since the previous call."""

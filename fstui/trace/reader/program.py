@@ -16,25 +16,25 @@ class Removable(Protocol):
     def remove(self) -> None: ...
 
 
-Traced = TypeVar("Traced", bound=Removable)
+Trace = TypeVar("Trace", bound=Removable)
 
 
-def serve(create: Callable[[dict[str, Any]], Traced], run: Callable[[Traced], None]) -> None:
-    """Start a trace by calling ``create`` with the settings from stdin, or print why that is impossible. Then call
+def serve(create: Callable[[dict[str, Any]], Trace], run: Callable[[Trace], None]) -> None:
+    """Call ``create`` with the settings from stdin. It starts a trace, or raises an error with the reason. Then call
     ``run``, which returns when stdin has closed. Finally remove the trace and its entry in the ledger."""
     ignore_signals()
-    gc.disable()  # these programs create few reference cycles, and the collector would scan many tuples
+    gc.disable()  # these programs create few reference cycles, and the garbage collector would scan many tuples
     settings = read_settings()
     with contextlib.suppress(BrokenPipeError):
         try:
-            traced = create(settings)
+            trace = create(settings)
         except (TracefsError, OSError) as problem:
             say(error=str(problem))
         else:
             try:
-                run(traced)
+                run(trace)
             finally:
-                traced.remove()
+                trace.remove()
     remove_entry(settings["entry"])
 
 

@@ -1,9 +1,9 @@
 """Program: record the kernel's trace during a run.
 
 stdin: a line of JSON with "name" (of the trace instance), "own" (pids of fstui), "devices" (kernel names) and "entry"
-(the instance's file in the ledger). Then a line {"own": […], "from_ns": …} when a step begins, and {"until_ns": …} when
-it has ended; times are those of CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
-{"devices": […]} for each step. When stdin closes, the instance and then its entry are removed.
+(the instance's file in the ledger). Then a line {"own": […], "from_ns": …} when a step has begun, and {"until_ns": …}
+when it has ended; times are those of CLOCK_MONOTONIC. stdout: {"ready": true} or {"error": "…"}, then a line
+{"devices": […]} for each step. When stdin closes, the program removes the instance and then its entry.
 
 ``remove`` is called by ``fstui.measure.children.call_helper``.
 """
@@ -23,7 +23,7 @@ from fstui.trace.reader.tracefs import PREFIX, Instance, TracefsError, find_trac
 
 MIN_READ_INTERVAL_S, MAX_READ_INTERVAL_S = 0.02, 1.0
 TARGET_FILL = 0.125
-"""Share of a CPU's buffer that should be filled at a read. A smaller share means more reads, and each read delays some
+"""How full a CPU's buffer should be at a read. With a smaller share there are more reads, and each read delays some
 operations."""
 
 
@@ -33,7 +33,7 @@ def create_counter(settings: dict[str, Any]) -> FlushCounter:
 
 
 def run(counter: FlushCounter) -> None:
-    """Read the buffers soon after the start of a step, and then about as often as they reach TARGET_FILL."""
+    """Read the buffers soon after the start of a step, and later about whenever they reach TARGET_FILL."""
     say(ready=True)
     interval_s = MAX_READ_INTERVAL_S
     while True:
@@ -54,7 +54,7 @@ def run(counter: FlushCounter) -> None:
 
 
 def remove(name: str) -> None:
-    """Remove a killed run's instances, whose names are NAME or NAME-SUFFIX. Raises OSError."""
+    """Remove the instances of a run that was killed. Their names are ``name`` or ``name``-SUFFIX. Raises OSError."""
     try:
         root = find_tracefs()
         for instance in os.listdir(f"{root}/instances"):

@@ -1,4 +1,4 @@
-"""Program: record counters every second and, as root, every ten seconds (a *window*) which programs waited.
+"""Program: record counters every second. As root, also record every ten seconds (a *window*) which programs waited.
 
 argv: a line of JSON:
 "directory", "max_bytes"  of the ring of files to write (fstui.state.ring)
@@ -48,19 +48,19 @@ PROCESS_SCAN_SHARE = 0.002
 MAX_DEVICES = 32  # in the record of a second
 MAX_ROWS = 24  # in the record of a window
 MAX_ROWS_PER_PROGRAM = 4  # rows of a program on one device
-MAX_WAITS = 20  # slow syncs listed for each row
+MAX_SLOW_SYNCS = 20  # for each row
 MAX_PROCESSES = 8  # in the record of a window
 MAX_DESCRIPTORS = 256  # descriptors of a process to examine
-MAX_CHECKS = 64  # of excluded threads per second
+MAX_CHECKS = 64  # excluded threads to check per second
 BUSY_SHARE = 0.8
 """The threads that are excluded account for this share of all syncs."""
 MIN_BYTES = 256 << 10
-"""A process that read and wrote less than this in a window is not recorded."""
+"""If a process read and wrote less in a window, it is not recorded."""
 MAX_RECORD_BYTES = 1 << 20
 WRITER_END_TIMEOUT_S = 5.0
 """Time for the child to write its last records."""
 HEADER_INTERVAL_S = 300.0
-"""Time between two headers. They are repeated, because the oldest files of the ring are removed."""
+"""Time between two headers. The header is repeated, because the oldest files of the ring are removed."""
 EXIT_REFUSED = 2
 """Exit status if recording could not start."""
 DISCARD_FIELDS = ("common_pid", "dev", "sector", "nr_sector", "rwbs")
@@ -83,19 +83,19 @@ class ExcludedThread(NamedTuple):
 
     checked_ns: int
     switches: int | None
-    """How many times the thread had blocked."""
+    """How many times the thread had blocked until then; None if it had ended."""
     file: SyncedFile
 
 
 class Trace(WaitRecording):
     """Record which programs wait for which files, and which programs send discards.
 
-    If there are many events, the threads with the most events are excluded until the window ends. They are checked
-    about once a second. If one of them is blocked, all threads are traced again.
+    If there are many events, the threads with the most syncs are excluded until the window ends. They are checked about
+    once a second. If one of them is blocked in a sync, all threads are traced again.
     """
 
     def __init__(self, name: str) -> None:
-        """Raises TracefsError, OSError. In this case no trace instance is left."""
+        """Raises TracefsError, OSError. In this case no trace instance remains."""
         self._call_names: dict[int, str] = {}
         """The name of the last sync system call of each thread."""
         self._discarded: Counter[tuple[int, int]] = Counter()
@@ -103,7 +103,7 @@ class Trace(WaitRecording):
         self.exclude_after_s = WINDOW_S
         """How long after the start of the next window to call ``exclude_busiest``."""
         self._began_s, self._traced_s = time.monotonic(), 0.0
-        """The start of the window and, if threads are excluded, how long all threads were traced in the window."""
+        """The start of the window, and how long all threads were traced in it before some were excluded."""
         self._bytes_before = self._lost = 0
         self._excluded: dict[int, ExcludedThread] = {}
         super().__init__(name, pid=None, device=None, calls=True)
@@ -140,7 +140,7 @@ class Trace(WaitRecording):
             self.exclude_busiest()
 
     def exclude_busiest(self) -> None:
-        """Exclude the threads that sync most. Before Linux 5.7 this is not possible, so stop tracing altogether."""
+        """Exclude the threads that sync most. Before Linux 5.7 this is not possible, so exclude all threads."""
         self.read()
         if not self._excluded:
             self._traced_s = time.monotonic() - self._began_s
@@ -161,7 +161,7 @@ class Trace(WaitRecording):
             threads = list(syncs)
         self.read()
         for thread in threads:
-            self.waits.forget(thread)  # the end of a running sync is not traced
+            self.waits.forget(thread)  # the end of its running sync will not be traced
             self._excluded[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
         self._bytes_before = self.collected_bytes
 
@@ -184,7 +184,7 @@ class Trace(WaitRecording):
         if blocked:
             self._include_all()
         for thread, (checked_ns, count, file) in blocked.items():
-            if switches(thread) == count:  # the sync has not ended yet, so its end will be traced
+            if switches(thread) == count:  # the sync has not ended until now, so its end will be traced
                 if file.fd >= 0:
                     self.waits.begin_call(checked_ns, thread, file.fd)
                 if file.inode:
@@ -249,7 +249,7 @@ def busiest_threads(syncs: Counter[int]) -> list[int]:
 
 
 def limit_rows(rows: Iterable[WaitRow]) -> list[WaitRow]:
-    """Merge rows until a program has at most MAX_ROWS_PER_PROGRAM for a device. Return them, longest wait first."""
+    """Merge rows until each program has at most MAX_ROWS_PER_PROGRAM per device. Return them, longest wait first."""
     groups: dict[tuple[str, bool, str | None], list[WaitRow]] = {}
     for row in sorted(rows, key=_waited_ns, reverse=True):
         group = groups.setdefault((row.key.name, row.key.is_kernel, row.device), [])
@@ -275,7 +275,7 @@ def _row_as_dict(row: WaitRow, anonymous: bool) -> JsonObject:
     mounts = () if row.request_devices else (*proc.mounts(pid), *proc.mounts())
     mount = next((mount for mount in mounts if number and proc.device_number(mount.device) == number), None)
     values = row.as_dict(None)
-    slow = sorted(sorted(row.slow_syncs, key=lambda wait: -wait[1])[:MAX_WAITS])
+    slow = sorted(sorted(row.slow_syncs, key=lambda wait: -wait[1])[:MAX_SLOW_SYNCS])
     fields = {
         "program": values["program"], "pid": values["pid"], "processes": values["processes"],
         "kernel": values["kernel"], "call": row.call, "file": "" if anonymous else values["file"],
@@ -296,7 +296,7 @@ def _row_as_dict(row: WaitRow, anonymous: bool) -> JsonObject:
 
 
 def device_at(path: str | None) -> str | None:
-    """Return the block device with this path. Only paths in /dev are accessed, because /dev is on no disk."""
+    """Return the block device with this path. Access only paths in /dev, because /dev is not on a disk."""
     if path and path.startswith("/dev/"):
         with contextlib.suppress(OSError):
             status = os.stat(path)
@@ -312,15 +312,15 @@ def switches(thread: int) -> int | None:
 
 
 def is_blocked(thread: int, file: SyncedFile) -> bool:
-    """Return whether a thread is blocked in a sync of a file. ``file.fd`` is set if a system call syncs it."""
-    if file.fd >= 0 and _SYNC_CALLS:
+    """Return whether a thread is blocked in a sync of a file."""
+    if file.fd >= 0 and _SYNC_CALLS:  # a system call syncs the file
         return proc.read_text(f"/proc/{thread}/syscall").partition(" ")[0] in _SYNC_CALLS
     process = proc.stat(thread)
     return process is not None and process.state == "D"
 
 
 def cgroup_of(pid: int) -> str:
-    """Return the path of the cgroup of a process, in the hierarchy that names its service or container."""
+    """Return the path of a process's cgroup, from the hierarchy in which the path names its service or container."""
     groups = proc.cgroups(proc.read_text(f"/proc/{pid}/cgroup"))
     paths = (groups.get(hierarchy, "/") for hierarchy in ("", "name=systemd", "blkio", "memory", "cpu"))
     return next((path for path in paths if path != "/"), "")
@@ -341,7 +341,7 @@ class HostCounters:
         self._disks, self._pressure = read_disks(), read_pressure()
 
     def changes_since_last_call(self) -> JsonObject:
-        """Return the changes of the counters since the last call. Devices without requests are omitted."""
+        """Return the changes of the counters since the last call. Omit devices without requests."""
         disks, pressure = read_disks(), read_pressure()
         devices: list[list[Any]] = []
         for name, now in disks.items():
@@ -367,7 +367,7 @@ class HostCounters:
 
 
 def read_pressure() -> list[int | None]:
-    """Return the µs of pressure since boot: cpu some; io some, full; memory some, full. None without PSI."""
+    """Return the pressure totals in µs: cpu some, io some and full, memory some and full. None: not reported."""
     totals: list[int | None] = []
     for name, kinds in (("cpu", 1), ("io", 2), ("memory", 2)):
         totals += proc.pressure_us(name)[:kinds] or [None] * kinds
@@ -375,7 +375,7 @@ def read_pressure() -> list[int | None]:
 
 
 class Processes:
-    """How much the processes read and write, except for the recorder's own processes."""
+    """How much each process reads and writes. The recorder's own processes are left out."""
 
     def __init__(self, own_pids: set[int]) -> None:
         self._own_pids = own_pids
@@ -383,7 +383,7 @@ class Processes:
         self._scan_cost_s, self._scanned_at_s = 0.0, 0.0
 
     def busiest_since_last_call(self) -> list[JsonObject] | None:
-        """Return the processes that read and wrote the most since the last call; None if that was too recent."""
+        """Return the processes that read and wrote the most since the last call; None if it is too early for a scan."""
         now_s = time.monotonic()
         if now_s - self._scanned_at_s < self._scan_cost_s / PROCESS_SCAN_SHARE:
             return None
@@ -405,7 +405,7 @@ class Processes:
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
             for read, written, pid in busiest[: 2 * MAX_PROCESSES]
-            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # these write for other processes
+            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # which writes for other processes
         ][:MAX_PROCESSES]  # fmt: skip
 
 
@@ -421,7 +421,7 @@ def written_devices(pid: int) -> list[str]:
 
 
 class RingWriter:
-    """The child that writes the records to the ring of files."""
+    """A child process that writes the records to the ring of files."""
 
     def __init__(self, directory: str, max_bytes: int) -> None:
         self._socket, child_socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -472,7 +472,7 @@ def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
                 say(f"records are being lost: {ring.trouble}")
             has_reported_loss = bool(ring.dropped_records)
         ring.close()
-        remove_entry(entry)  # None if the trace was not removed, or if the recorder was killed
+        remove_entry(entry)  # None if the trace still exists: it was not removed, or the recorder was killed
         status = 0
     finally:
         os._exit(status)
@@ -502,7 +502,7 @@ class Recorder:
         self._settings, self._writer, self._trace = settings, writer, trace
         self._counters = HostCounters()
         self._processes = Processes({os.getpid(), writer.pid})
-        self._processes.busiest_since_last_call()  # the next call returns the changes from now on
+        self._processes.busiest_since_last_call()  # so that the next call returns the changes from now on
         self._second_began_s = self._window_began_s = time.monotonic()
         self._header = {
             "version": settings["version"], "host": os.uname().nodename, "kernel": os.uname().release,
@@ -529,7 +529,7 @@ class Recorder:
         return 0
 
     def _end_second(self) -> bool:
-        """Write the records of a second. Return False if that is no longer possible."""
+        """Write the records of a second. Return False if the child that writes them has ended."""
         now_s = time.monotonic()
         elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
         if now_s - self._header_written_s >= HEADER_INTERVAL_S:
@@ -556,7 +556,7 @@ class Recorder:
 def run(settings: JsonObject) -> int:
     signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    # before the lock, which this child must not hold
+    # fork the child before taking the lock, because the child must not hold it
     writer = RingWriter(settings["directory"], settings["max_bytes"])
     if why_not := lock(settings["directory"]):
         say(why_not)
@@ -584,7 +584,7 @@ def run(settings: JsonObject) -> int:
 
 
 def main() -> None:
-    gc.disable()  # this program makes no reference cycles, and the collector would scan many tuples
+    gc.disable()  # this program makes no reference cycles, and the garbage collector would scan many tuples
     sys.exit(run(json.loads(sys.argv[1])))
 
 

@@ -1,4 +1,4 @@
-"""Record events in a tracefs instance, and return those of all CPUs sorted by time."""
+"""Record events in a tracefs instance, and return the events of all CPUs sorted by time."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from fstui.trace.reader.tracefs import CpuBuffer, Instance, TracefsError, find_t
 
 MARKER = "ftrace/print"
 """The event of text that is written to ``trace_marker``."""
-CLOCK_SLACK_NS = 1_000_000
+CLOCK_TOLERANCE_NS = 1_000_000
 PAGES_AT_ONCE = 32
-"""Pages that are decoded together. A page of 4 KiB becomes about 80 KiB of Python objects."""
-TIME = itemgetter(0)
+"""Maximum number of pages to decode together. A page of 4 KiB becomes about 80 KiB of Python objects."""
+event_time = itemgetter(0)
 
 
 class TracedEvent(NamedTuple):
@@ -43,7 +43,7 @@ class TracedEvent(NamedTuple):
 
 
 class PageStore:
-    """Pages of the buffer. They are decoded only when events are requested, because that takes 1 µs per event."""
+    """Pages of the buffer. Decoding takes 1 µs per event, so pages are decoded only when events are requested."""
 
     def __init__(self, layout: PageLayout, readers: Mapping[int, Reader]) -> None:
         self.bytes = 0
@@ -51,24 +51,24 @@ class PageStore:
         self._layout, self._readers = layout, readers
         self._pages: list[bytes] = []
         self._later_events: list[Event] = []
-        """Decoded events that are later than the last requested time."""
+        """Decoded events that are later than ``until_ns`` of the last call of ``events``."""
 
     def add(self, page: bytes) -> int:
-        """Keep a page. Return how many of its bytes are in use."""
+        """Store a page. Return how many bytes of it contain data."""
         data = page[: data_end(page, self._layout)]
         self._pages.append(data)
         self.bytes += len(data)
         return len(data)
 
     def events(self, until_ns: int) -> Iterator[Event]:
-        """Yield the events up to a time, sorted by time, and keep the later ones."""
+        """Yield the events until ``until_ns``, sorted by time. Keep later events."""
         pages = sorted(self._pages, key=page_time)
         count = bisect_right(pages, until_ns, key=page_time)
         due, self._pages = pages[:count], pages[count:]
         self.bytes = sum(map(len, self._pages))
         for begin in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, to yield ``_later_events``
             end = begin + PAGES_AT_ONCE
-            # no event of the following pages is earlier than the time at which the first of them begins
+            # pages[end:] contain no event that is earlier than the start of the first of them
             complete_ns = min(until_ns, page_time(due[end])) if end < len(due) else until_ns
             yield from self._decode(due[begin:end], complete_ns)
 
@@ -79,24 +79,24 @@ class PageStore:
                 events += decode(page, self._layout, self._readers)
             except GarbledPage:
                 self.garbled_pages += 1
-        events.sort(key=TIME)
-        count = bisect_right(events, until_ns, key=TIME)
+        events.sort(key=event_time)
+        count = bisect_right(events, until_ns, key=event_time)
         self._later_events = events[count:]
         return events[:count]
 
 
 class EventRecording:
     def __init__(self, name: str, enable: Callable[[], object] = lambda: None) -> None:
-        """Create the instance, then call ``enable``. Raises TracefsError, OSError; then nothing is left behind."""
+        """Create the instance, then call ``enable``. Raises TracefsError, OSError. In this case no instance remains."""
         self.name = name
         self.instance = Instance(find_tracefs(), name)
         self.instance.create()
         self.max_fill = 0.0
-        """How full the fullest CPU's buffer was at the last read, as a share."""
+        """How full the fullest buffer of a CPU was at the last read (0 to 1)."""
         self.collected_bytes = 0
         """Bytes of all events that were read so far."""
         self.handlers: dict[int, Callable[..., None]] = {}
-        """By event id: the function to call with the time and the fields of the event."""
+        """By event id: the function that ``read`` calls with the time and the fields of the event."""
         self._readers: dict[int, Reader] = {}
         try:
             self._layout = parse_page_layout(self.instance.read("events/header_page"))
@@ -110,7 +110,7 @@ class EventRecording:
             raise
 
     def _check_with_marker(self) -> int:
-        """Check that the buffer is readable and its clock is CLOCK_MONOTONIC, by writing a marker and reading it back.
+        """Write a marker to the buffer and read it back. Its time shows whether the clock is CLOCK_MONOTONIC.
 
         Returns the thread id in the event of the marker. Raises TracefsError.
         """
@@ -120,8 +120,8 @@ class EventRecording:
         self.instance.write("trace_marker", "fstui")
         after_ns = time.monotonic_ns()
         self.collect()
-        for time_ns, event_id, (thread,) in self.events(after_ns + CLOCK_SLACK_NS):
-            if event_id == marker_id and time_ns >= before_ns - CLOCK_SLACK_NS:
+        for time_ns, event_id, (thread,) in self.events(after_ns + CLOCK_TOLERANCE_NS):
+            if event_id == marker_id and time_ns >= before_ns - CLOCK_TOLERANCE_NS:
                 return int(thread)
         raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
 
@@ -152,7 +152,7 @@ class EventRecording:
         self.instance.write(f"events/{name}/enable", str(int(on)))
 
     def handle(self, event: TracedEvent, handler: Callable[..., None]) -> bool:
-        """Record an event; ``read`` will call the handler. Return False if this kernel lacks the event or a field."""
+        """Record an event. ``read`` will call the handler. Return False if this kernel lacks the event or a field."""
         try:
             self.handlers[self.enable(event)] = handler
         except TracefsError:
@@ -160,14 +160,14 @@ class EventRecording:
         return True
 
     def read(self) -> None:
-        """Read the events that happened so far, and call their handlers."""
+        """Read the events until now, and call their handlers."""
         handlers = self.handlers
         for time_ns, event_id, fields in self.events(self.collect()):
             if event_id in handlers:
                 handlers[event_id](time_ns, *fields)
 
     def collect(self) -> int:
-        """Read at most one bufferful per CPU. Returns the time (ns) up to which all events have been read."""
+        """Read each CPU's buffer, at most its capacity. Returns the time (ns) until which all events have been read."""
         began_ns = time.monotonic_ns()
         max_pages = self._capacity // self._layout.bytes + 1
         self.max_fill = 0.0
@@ -183,7 +183,7 @@ class EventRecording:
                 yield page
 
     def command_names(self) -> str:
-        """Return the kernel's list of recent threads: a line with the id and the name of each."""
+        """Return the kernel's list of recent threads: one line for each, with its id and its name."""
         return self.instance.read("../../saved_cmdlines")
 
     def lost(self) -> int:

@@ -1,4 +1,4 @@
-"""Which program waited for which file, and what the devices did, in one second or in all seconds of a watch."""
+"""Sums over one second or over a whole watch: which program waited for which file, and what the devices did."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.waits import SyncedFile
 
 MAX_ROWS = 1000
-MAX_SENT = 200
+MAX_SENT_ROWS = 200
 """Maximum number of rows to send, longest wait first. The parent reads lines of at most 256 KiB."""
 
 
 class WaitKey(NamedTuple):
-    """A file, and all programs of one name: a database server may consist of a hundred processes."""
+    """A file, and all programs with one name, because a database server may consist of a hundred processes."""
 
     name: str
     is_kernel: bool
@@ -31,7 +31,7 @@ class WaitRow:
         self.inodes: set[int] = set()
         self.device: str | None = None
         self.request_devices: frozenset[str] = frozenset()
-        """``device`` or the devices below it: those that receive requests."""
+        """The devices that receive requests: ``device`` itself, or devices below it."""
         self.durations = Durations()
         self.untimed_syncs = 0
         self.failures: Counter[int] = Counter()
@@ -40,7 +40,7 @@ class WaitRow:
         self.in_flight_ns: int | None = None
         self.call = ""
         self.slow_syncs: list[tuple[int, int, int]] = []
-        """Only in a recording: end time, duration and longest possible wait for a CPU of each slow sync, in ns."""
+        """Only in a recording. For each slow sync: end time, duration, and longest possible wait for a CPU, in ns."""
 
     def merge(self, later: WaitRow) -> None:
         self.path = later.path or self.path
@@ -58,7 +58,7 @@ class WaitRow:
         self.slow_syncs += later.slow_syncs
 
     def as_dict(self, device_ns: int | None) -> dict[str, Any]:
-        """``device_ns``: the devices' part of the mean time of a sync."""
+        """``device_ns``: how much of a sync's time the devices take on average."""
         return {
             "program": self.key.name,
             "pid": next(iter(self.pids)) if len(self.pids) == 1 else None,
@@ -124,7 +124,7 @@ class DeviceSpan:
         self.fua += later.fua
 
     @property
-    def busy_ns(self) -> int:
+    def wait_ns(self) -> int:
         """The sum of the times of all recorded requests for which a process waited."""
         return self.flushes.sum_ns + self.writes.sum_ns
 
@@ -146,7 +146,7 @@ class Span:
         """The part of ``elapsed_s`` in which the devices' requests were recorded."""
         self.lost = 0
         self.cpu_pressure_s: float | None = None
-        """For how long at least one process of this host waited for a CPU."""
+        """How long at least one process of this host waited for a CPU."""
         self.rows = WaitRows()
         self.devices: dict[str, DeviceSpan] = {}
         self.commits: dict[str, Durations] = {}
@@ -174,7 +174,7 @@ class Span:
             "looked_s": self.traced_s,
             "lost": self.lost,
             "cpu_pressure_s": self.cpu_pressure_s,
-            "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MAX_SENT]],
+            "waits": [row.as_dict(self._device_ns(row, syncs)) for row in rows[:MAX_SENT_ROWS]],
             "devices": [device.as_dict(name) for name, device in sorted(self.devices.items())],
             "commits": [
                 {"device": name, "count": row.count, "latency_ns": row.as_dict()} for name, row in self.commits.items()
@@ -189,7 +189,7 @@ class Span:
         return syncs
 
     def _device_ns(self, row: WaitRow, syncs: Mapping[str, int]) -> int | None:
-        """Return the devices' part of the mean time of a sync, in ns: the time of their requests divided by the syncs.
+        """Return how much of a sync's time the devices take on average: the time of their requests per sync, in ns.
 
         A request does not name its program, so the result is the same for all programs on these devices. It is at most
         the mean time of this row's syncs.
@@ -197,5 +197,5 @@ class Span:
         if not row.request_devices or not self.traced_s or not row.durations.count:
             return None
         scale = self.elapsed_s / self.traced_s  # requests may be recorded only part of the time
-        part = sum(self.device(name).busy_ns * scale / syncs[name] for name in row.request_devices if syncs[name])
-        return min(int(part), row.durations.sum_ns // row.durations.count)
+        device_ns = sum(self.device(name).wait_ns * scale / syncs[name] for name in row.request_devices if syncs[name])
+        return min(int(device_ns), row.durations.sum_ns // row.durations.count)

@@ -1,6 +1,6 @@
 """Record which files are synced, and which directories get new entries.
 
-Only events of filesystems are used: those of system calls would slow down every system call of every program.
+Only events of filesystems are used, because those of system calls would slow down all system calls of all programs.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from fstui.trace.reader.tracefs import TracefsError
 
 HANDLE_OF_DIRECTORY = 4
 """EXT4_HT_DIR (kernel: fs/ext4/ext4_jbd2.h): the type of a transaction that changes a directory."""
-MAX_PER_S = 2000
-"""If there are more syncs than this, their ends are not recorded for PAUSE_READS; likewise for new entries."""
+MAX_EVENTS_PER_READ = 2000
+"""If there are more syncs, their ends are not recorded during PAUSE_READS. The same applies to new entries."""
 PAUSE_READS = 10
-"""For how many reads, one per second, events are switched off."""
+"""The number of reads, one per second, for which events are switched off."""
 NAME_EVENTS = (
     "ext4/ext4_allocate_inode", "ext4/ext4_unlink_enter", "ext4/ext4_journal_start_inode", "xfs/xfs_create",
     "xfs/xfs_rename",
 )  # fmt: skip
 FileNumber = tuple[int, int]
 """Device number and inode. For btrfs the device is 0, because events of btrfs do not contain the device."""
-Running = tuple[FileNumber, int, bool]
+RunningSync = tuple[FileNumber, int, bool]
 """File and start (ns of CLOCK_MONOTONIC) of a running sync, and whether an event will report its end."""
 
 
 class EventSwitch:
-    """Switches events off for PAUSE_READS if there are too many."""
+    """Switches events off during PAUSE_READS if there are too many."""
 
     def __init__(self, *events: str) -> None:
         self.events = events
@@ -36,7 +36,7 @@ class EventSwitch:
 
     def adapt(self, recording: EventRecording, event_count: int) -> bool:
         """Switch the events off if there are too many, or on again. Return whether this call switched them off."""
-        self._reads_left = PAUSE_READS if event_count > MAX_PER_S else self._reads_left - 1
+        self._reads_left = PAUSE_READS if event_count > MAX_EVENTS_PER_READ else self._reads_left - 1
         was_on, self.is_on = self.is_on, self._reads_left <= 0
         if self.is_on != was_on:
             for name in self.events:
@@ -49,12 +49,12 @@ class Syncs(EventRecording):
     """The syncs and new entries according to the filesystems' events since the last ``clear``."""
 
     def __init__(self, name: str, device: int | None = None) -> None:
-        """``device``: record only the filesystem on it. Raises TracefsError, OSError; then nothing is left behind."""
+        """``device``: record only the filesystem with this device number. Raises TracefsError, OSError."""
         self.counts: dict[tuple[int, int, int], int] = {}
         """Syncs that began, by thread, device and inode."""
         self.ended_syncs: dict[FileNumber, tuple[int, int]] = {}
-        """Start and end (ns) of the last sync of each file that has ended."""
-        self.running_syncs: dict[int, Running] = {}
+        """Start and end (ns) of the last completed sync of each file."""
+        self.running_syncs: dict[int, RunningSync] = {}
         """The running sync of each thread."""
         self.new_entries: dict[tuple[int, FileNumber], tuple[int, int]] = {}
         """By thread and directory: the number of new entries, and the time of the last entry."""
@@ -81,14 +81,14 @@ class Syncs(EventRecording):
             raise TracefsError("this kernel has no trace event for filesystem syncs")
         for name in self._end_events.events:
             handle(TracedEvent(name, ("common_pid",), device_filter), self.end)
-        only_directories = " && ".join(filter(None, (device_filter, f"type == {HANDLE_OF_DIRECTORY}")))
+        directory_filter = " && ".join(filter(None, (device_filter, f"type == {HANDLE_OF_DIRECTORY}")))
         allocate_inode, unlink, start_transaction, create, rename = NAME_EVENTS
         self._has_names = any(
             [
                 handle(TracedEvent(allocate_inode, ("common_pid", "dev", "dir"), device_filter), self.add_entry),
                 handle(TracedEvent(unlink, ("common_pid", "parent"), device_filter), self._begin_unlink),
                 handle(
-                    TracedEvent(start_transaction, ("common_pid", "ino", "dev"), only_directories),
+                    TracedEvent(start_transaction, ("common_pid", "ino", "dev"), directory_filter),
                     self._change_directory,
                 ),
                 handle(TracedEvent(create, ("common_pid", "dev", "dp_ino"), device_filter), self.add_entry),
@@ -103,22 +103,22 @@ class Syncs(EventRecording):
             self.new_entries.clear()
         self._entry_count = 0
 
-    def begin(self, time_ns: int, thread: int, device: int, inode: int, has_end: bool = True) -> None:
+    def begin(self, time_ns: int, thread: int, device: int, inode: int, has_end_event: bool = True) -> None:
         """Begin a sync. This is called for every sync, so it avoids function calls."""
         file = device, inode
         previous = self.running_syncs.get(thread)
-        # a thread that begins a sync has ended its previous one
+        # if a thread begins a sync, its previous sync has ended
         if previous is not None and self.ended_syncs.get(previous[0], (0, 0))[0] < previous[1]:
             self.ended_syncs[previous[0]] = previous[1], time_ns
         key = thread, device, inode
         self.counts[key] = self.counts.get(key, 0) + 1
-        self.running_syncs[thread] = file, time_ns, has_end and self._end_events.is_on
+        self.running_syncs[thread] = file, time_ns, has_end_event and self._end_events.is_on
 
     def _begin_without_end(self, time_ns: int, thread: int, device: int, inode: int) -> None:
-        self.begin(time_ns, thread, device, inode, has_end=False)
+        self.begin(time_ns, thread, device, inode, has_end_event=False)
 
     def _begin_without_device(self, time_ns: int, thread: int, inode: int) -> None:
-        self.begin(time_ns, thread, 0, inode, has_end=False)
+        self.begin(time_ns, thread, 0, inode, has_end_event=False)
 
     def end(self, time_ns: int, thread: int) -> None:
         file, began_ns, _ = self.running_syncs.pop(thread, ((0, 0), 0, False))
@@ -135,7 +135,7 @@ class Syncs(EventRecording):
         self._unlinking[thread] = directory
 
     def _change_directory(self, time_ns: int, thread: int, directory: int, device: int) -> None:
-        """Count a rename or a link: a transaction that changes a directory without an unlink of the thread in it."""
+        """Count a rename or a link: a transaction that changes a directory in which the thread is not unlinking."""
         if self._unlinking.pop(thread, None) != directory:
             self.add_entry(time_ns, thread, device, directory)
 

@@ -1,8 +1,8 @@
 """Find tracefs, and create and remove instances in it.
 
-An instance has its own buffer and its own enabled events, so it does not disturb other tracing. ``rmdir`` removes an
-instance and disables its events. It fails with EBUSY while a process has a file of the instance open, so the instance
-of a running process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
+An instance has its own buffer and its own enabled events, so it does not disturb other tracing. ``rmdir`` disables the
+events of an instance and removes it. It fails with EBUSY while a process has a file of the instance open, so the
+instance of a running process cannot be removed by mistake (kernel: Documentation/trace/ftrace.rst).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ CLOEXEC = 1
 FSCONFIG_CMD_CREATE = 6
 KIB, MIB = 1 << 10, 1 << 20
 MIN_BYTES, MAX_BYTES, MAX_TOTAL_BYTES = 256 * KIB, 16 * MIB, 256 * MIB
-"""Smallest and largest buffer of one CPU, and largest total of all buffers. An event takes about 60 bytes, so 16 MiB
-hold 250 000 events."""
+"""Minimum and maximum size of one CPU's buffer, and maximum size of all buffers together. 16 MiB contain about 250 000
+events of about 60 bytes."""
 MEMORY_DIVISOR = 32
-"""The buffers together take at most the available memory divided by this."""
+"""All buffers together are at most as large as the available memory divided by this number."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -34,7 +34,7 @@ class TracefsError(Exception):
 
 
 def find_tracefs() -> str:
-    """Return a path to tracefs, mounted detached for this process if necessary. Raises TracefsError."""
+    """Return a path to tracefs. If it is not mounted, mount it without a mount point. Raises TracefsError."""
     if os.geteuid() != 0:
         raise TracefsError("only root may trace the kernel")
     mounted = mount_point()
@@ -53,7 +53,7 @@ def mount_point() -> str | None:
 
 
 def detached_mount() -> int:
-    """Mount tracefs without a mount point: fsopen(2), fsconfig(2), fsmount(2). Returns a descriptor of its root."""
+    """Mount tracefs without a mount point (fsmount(2)). Returns a descriptor of its root directory."""
     context = system_call(FSOPEN, b"tracefs", CLOEXEC)
     try:
         system_call(FSCONFIG, context, FSCONFIG_CMD_CREATE, None, None, 0)
@@ -72,7 +72,7 @@ def system_call(number: int, *arguments: Any) -> int:
 
 
 def likely_cause() -> str:
-    """Return in brackets why the kernel probably refused a request of root."""
+    """Return the likely reason, in brackets, why the kernel refused a request of root."""
     if "[confidentiality]" in proc.read_text("/sys/kernel/security/lockdown"):
         return " (kernel lockdown: confidentiality)"
     return " (a container, or a root without CAP_SYS_ADMIN?)"
@@ -84,7 +84,7 @@ class Instance:
         self.cpus: list[CpuBuffer] = []
 
     def create(self) -> None:
-        """Create the instance. Raises TracefsError; then nothing is left behind."""
+        """Create the instance. Raises TracefsError."""
         try:
             os.mkdir(self.path)
         except OSError as error:
@@ -96,7 +96,7 @@ class Instance:
             for cpu in self.cpus:
                 os.close(cpu.fd)
             self.cpus = []
-            with contextlib.suppress(TracefsError):  # if rmdir fails, the instance at least records nothing more
+            with contextlib.suppress(TracefsError):  # if rmdir fails, the instance at least records no more events
                 self.write("tracing_on", "0")
         os.rmdir(self.path)
 
@@ -105,7 +105,7 @@ class Instance:
             return file.read()
 
     def write(self, name: str, value: str) -> None:
-        """Write to a file of the instance. Raises TracefsError, which names the file."""
+        """Write to a file of the instance. Raises TracefsError with the name of the file."""
         try:
             with open(f"{self.path}/{name}", "w", encoding="ascii") as file:
                 file.write(value)
@@ -113,7 +113,7 @@ class Instance:
             raise TracefsError(f"the kernel's trace refuses {value!r} in {name}: {error.strerror}") from error
 
     def open_buffers(self) -> int:
-        """Set up the buffers and open them. Returns the size of one in bytes. Raises TracefsError."""
+        """Set up the buffers of all CPUs and open them. Returns the size of each in bytes. Raises TracefsError."""
         names = sorted(os.listdir(f"{self.path}/per_cpu"))
         size = bytes_per_cpu(len(names), proc.meminfo().get("MemAvailable", 0))
         self.write("buffer_size_kb", str(size // KIB))
@@ -143,7 +143,7 @@ def lost_events(stats: str) -> int:
     return sum(int(counts.get(name, 0)) for name in ("overrun", "commit overrun", "dropped events"))
 
 
-def bytes_per_cpu(cpus: int, available: int) -> int:
-    """Return the buffer size of one CPU. ``available``: free memory in bytes."""
-    share = min(available // MEMORY_DIVISOR, MAX_TOTAL_BYTES) // cpus
-    return max(MIN_BYTES, min(share, MAX_BYTES))
+def bytes_per_cpu(cpus: int, available_bytes: int) -> int:
+    """Return the buffer size of one CPU. ``available_bytes``: the available memory."""
+    share_bytes = min(available_bytes // MEMORY_DIVISOR, MAX_TOTAL_BYTES) // cpus
+    return max(MIN_BYTES, min(share_bytes, MAX_BYTES))

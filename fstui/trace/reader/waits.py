@@ -1,8 +1,8 @@
 """Find out from events which threads wait for syncs, of which files, and for how long.
 
 The events of a filesystem also show syncs without a sync system call: those of O_DSYNC writes and of io_uring. XFS and
-btrfs have no event for the end of a sync, so the duration of the sync is that of the system call. A sync without such a
-call has no known duration.
+btrfs have no event for the end of a sync, so the duration of the system call is used. Without a system call, the
+duration is not known.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from fstui.trace.reader.durations import Durations
 
-NO_FILE = (0, 0, 0)
+UNKNOWN_FILE = (0, 0, 0)
 _WITH_FILE, _WITHOUT_FILE = ("fsync", "fdatasync", "syncfs", "sync_file_range"), ("msync", "sync")
 FUA_WRITES = 'rwbs ~ "WF*"'
-"""Filter for FUA writes. An O_DSYNC write becomes a FUA write on a device with FUA; no filesystem event shows it."""
+"""Filter for FUA writes. On a device with FUA, an O_DSYNC write becomes one, and no filesystem event shows it."""
 EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "begin_call": {
         **{f"syscalls/sys_enter_{name}": ("common_pid", "fd") for name in _WITH_FILE},
@@ -41,17 +41,17 @@ EVENTS: dict[str, dict[str, tuple[str, ...]]] = {
     "begin_fua_write": {"block/block_bio_queue": ("common_pid", "dev", "sector")},
     "end_fua_write": {"block/block_bio_complete": ("dev", "sector")},
 }
-"""By method of ``SyncWaits``: the events that call the method, and the fields that are the method's arguments."""
-FREQUENT = tuple(f"syscalls/sys_{end}_{name}" for end in ("enter", "exit") for name in ("fsync", "fdatasync"))
+"""By method of ``SyncWaits``: the events that call the method, and the fields that become the method's arguments."""
+FREQUENT_EVENTS = tuple(f"syscalls/sys_{end}_{name}" for end in ("enter", "exit") for name in ("fsync", "fdatasync"))
 """Half of all events. They are not needed if the filesystem has events for the start and the end of a sync."""
-SLOW_NS = 100_000_000
-MAX_SLOW = 1000
+SLOW_SYNC_NS = 100_000_000
+MAX_SLOW_SYNCS = 1000
 Key = tuple[int, int, int, int]
-"""Thread, device, inode and descriptor. A plain tuple, because there are many."""
+"""Thread, device, inode and descriptor. A plain tuple, because there are many keys."""
 
 
 class SyncedFile(NamedTuple):
-    """The file of a sync. System calls have a descriptor; the events of a filesystem have device and inode."""
+    """The file of a sync. System calls show its descriptor, and the events of a filesystem its device and inode."""
 
     device: int = 0
     inode: int = 0
@@ -67,11 +67,11 @@ class SyncWaits:
         self.failures: Counter[tuple[int, int, int, int, int]] = Counter()
         """By thread, device, inode, descriptor and errno."""
         self.slow_syncs: list[tuple[int, int, Key]] = []
-        """Syncs that took at least SLOW_NS: end time, duration, and key in ``durations``."""
+        """Syncs that took at least SLOW_SYNC_NS: end time, duration, and key in ``durations``."""
         self._calls: dict[int, tuple[int, int]] = {}
         """Start time and descriptor of the running system call of each thread."""
         self._files: dict[int, tuple[int, int, int]] = {}
-        """Device, inode and start time of the first file that a filesystem syncs for each thread."""
+        """Device, inode and start time of the file that a filesystem is syncing for each thread."""
         self._fua_writes: dict[tuple[int, int], tuple[int, int]] = {}
         """Start time and thread of each FUA write in flight, by device and sector."""
 
@@ -83,11 +83,11 @@ class SyncWaits:
         call = self._calls.pop(thread, None)
         if call is not None:
             began_ns, fd = call
-            device, inode, _ = self._files.pop(thread, NO_FILE)
+            device, inode, _ = self._files.pop(thread, UNKNOWN_FILE)
             self._add(time_ns, (thread, device, inode, fd), time_ns - began_ns, result)
 
     def begin_sync(self, time_ns: int, thread: int, device: int, inode: int) -> None:
-        """Begin the sync of a file. If a system call syncs several files, only the first is kept."""
+        """Begin the sync of a file. If a system call syncs several files, keep only the first."""
         if thread not in self._calls or thread not in self._files:
             self._files[thread] = (device, inode, time_ns)
 
@@ -109,7 +109,7 @@ class SyncWaits:
         self.begin_sync_without_end(time_ns, thread, 0, inode)
 
     def begin_fua_write(self, time_ns: int, thread: int, device: int, sector: int) -> None:
-        """Begin a FUA write that is not part of a sync."""
+        """Begin a FUA write, unless it is part of a sync."""
         if thread not in self._calls and thread not in self._files:
             self._fua_writes[device, sector] = (time_ns, thread)
 
@@ -123,7 +123,7 @@ class SyncWaits:
         if durations is None:
             durations = self.durations[key] = Durations()
         durations.add(max(0, duration_ns))
-        if duration_ns >= SLOW_NS and len(self.slow_syncs) < MAX_SLOW:
+        if duration_ns >= SLOW_SYNC_NS and len(self.slow_syncs) < MAX_SLOW_SYNCS:
             self.slow_syncs.append((time_ns, duration_ns, key))
         if result < 0:
             self.failures[*key, -result] += 1
@@ -131,7 +131,7 @@ class SyncWaits:
     def in_flight(self) -> Iterator[tuple[int, SyncedFile, int]]:
         """Yield thread, file and start (ns) of each sync that has not ended."""
         for thread, (began_ns, fd) in self._calls.items():
-            yield thread, SyncedFile(*self._files.get(thread, NO_FILE)[:2], fd), began_ns
+            yield thread, SyncedFile(*self._files.get(thread, UNKNOWN_FILE)[:2], fd), began_ns
         for thread, (device, inode, began_ns) in self._files.items():
             if thread not in self._calls:
                 yield thread, SyncedFile(device, inode), began_ns

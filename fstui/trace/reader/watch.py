@@ -1,7 +1,7 @@
 """Program: report which programs wait for which files, and what the devices below do, without writing anything.
 
 stdin: a line of JSON:
-"name"    of the trace instances; "entry": their file in the ledger
+"name"    of the first trace instance; "entry": the file in the ledger for both instances
 "pid"     null, or only this process and its descendants
 "device"  null, or only the filesystem with this device number (major << 20 | minor)
 "calls"   whether to record fsync and fdatasync calls, not only the events of filesystems
@@ -26,7 +26,7 @@ from fstui.trace.reader.program import serve
 from fstui.trace.reader.recording import EventRecording, TracedEvent
 from fstui.trace.reader.spans import MAX_ROWS, Span, WaitKey, WaitRow, WaitRows
 from fstui.trace.reader.tracefs import PREFIX, TracefsError
-from fstui.trace.reader.waits import EVENTS, FREQUENT, FUA_WRITES, SyncedFile, SyncWaits
+from fstui.trace.reader.waits import EVENTS, FREQUENT_EVENTS, FUA_WRITES, SyncedFile, SyncWaits
 
 INTERVAL_S = 1.0
 IN_CONTAINER = "in a container, process ids differ from those in the kernel's trace events"
@@ -43,28 +43,28 @@ class WaitRecording(EventRecording):
     """Records which programs wait for syncs of which files."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Start recording. Raises TracefsError, OSError; then nothing is left behind."""
+        """Start recording. Raises TracefsError, OSError. In this case no trace instance remains."""
         if not in_outermost_namespace():
             raise TracefsError(IN_CONTAINER)
         self._pid, self._device, self._calls = pid, device, calls
         self._lineage: Lineage | None = None
         self.waits = SyncWaits()
         self.cpu_delays: dict[int, int] = {}
-        """How long (ns) each thread waited for a CPU in the last second."""
+        """How long (ns) each thread waited for a CPU since the previous call of ``add_waits``."""
         self._locations = FileLocations()
         self._process_cache = ProcessCache(self.command_names)
         self._processes: dict[int, TracedProcess] = {}
         self._rows = WaitRows()
-        self._row_of_thread: dict[tuple[int, SyncedFile], WaitRow] = {}
+        self._row_of_sync: dict[tuple[int, SyncedFile], WaitRow] = {}
         super().__init__(name, self._enable)
 
     def _enable(self) -> None:
-        only_device = f"dev == {self._device}" if self._device is not None else ""
+        device_filter = f"dev == {self._device}" if self._device is not None else ""
         for handler, events in EVENTS.items():
             for name, fields in events.items():
-                if self._calls or name not in FREQUENT:
+                if self._calls or name not in FREQUENT_EVENTS:
                     # FUA writes are not filtered by device here, but in _new_row
-                    filter_ = FUA_WRITES if name.startswith("block/") else only_device if "dev" in fields else ""
+                    filter_ = FUA_WRITES if name.startswith("block/") else device_filter if "dev" in fields else ""
                     self.handle(TracedEvent(name, fields, filter_), getattr(self.waits, handler))
         if not self.handlers:
             raise TracefsError("this kernel has no trace event for sync calls or for filesystem syncs")
@@ -72,7 +72,7 @@ class WaitRecording(EventRecording):
             self._follow(self._pid)
 
     def _follow(self, pid: int) -> None:
-        """Follow the process and its descendants, including those that end quickly."""
+        """Count only this process and its descendants, including those that end quickly."""
         self._lineage = lineage = Lineage()
         if not self.handle(FORK, lambda _, parent, child: lineage.add_fork(parent, child)):
             raise TracefsError("this kernel has no trace event for new processes")
@@ -83,10 +83,10 @@ class WaitRecording(EventRecording):
         self._locations.begin()
         waits = self.waits
         self._processes = programs = self._process_cache.find_processes(waits.threads())
-        self._rows, self._row_of_thread = span.rows, {}
+        self._rows, self._row_of_sync = span.rows, {}
         self.cpu_delays = self._process_cache.cpu_delays(programs)
         delays = dict(self.cpu_delays)
-        # the longest waits first, because the time for finding paths is limited
+        # find the paths of the longest waits first, because the time for finding paths is limited
         for (thread, *file), durations in sorted(waits.durations.items(), key=lambda wait: -wait[1].sum_ns):
             row = self.row(thread, SyncedFile(*file))
             row.durations.merge(durations)
@@ -106,19 +106,19 @@ class WaitRecording(EventRecording):
                 waits.forget(thread)
 
     def row(self, thread: int, file: SyncedFile) -> WaitRow:
-        """Return this second's row for a thread and a file. Rows of unwanted threads and files are not in the span."""
-        row = self._row_of_thread.get((thread, file))
+        """Return this second's row for a thread and a file. The row of an unwanted thread or file is not in a span."""
+        row = self._row_of_sync.get((thread, file))
         if row is None:
-            row = self._row_of_thread[thread, file] = self._new_row(thread, file)
+            row = self._row_of_sync[thread, file] = self._new_row(thread, file)
         return row
 
     def _new_row(self, thread: int, file: SyncedFile) -> WaitRow:
         program = self._processes[thread]
         path, device = self._locations.locate(program, file)
-        located = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
-        # keep inodes apart while there is room, because a later second may find their paths
+        row_file = SyncedFile(device, file.inode, -1) if file.inode else SyncedFile(device, 0, file.fd)
+        # up to MAX_ROWS, give each inode its own row, because its path may be found in a later second
         has_own_row = path or (file.inode and len(self._rows.rows) < MAX_ROWS)
-        key = WaitKey(program.name, program.is_kernel, located if has_own_row else SyncedFile(device))
+        key = WaitKey(program.name, program.is_kernel, row_file if has_own_row else SyncedFile(device))
         is_fua_write = not file.inode and file.fd < 0
         is_unwanted = (
             (program.is_kernel and is_fua_write)  # no program waits for it
@@ -137,21 +137,21 @@ class WaitRecording(EventRecording):
 
 
 class WatchSession(WaitRecording):
-    """Two instances: one for waits, and one for the requests of devices, which is paused if there are too many."""
+    """Two trace instances: one for waits, and one for the devices' requests, which is paused if there are too many."""
 
     def __init__(self, name: str, *, pid: int | None, device: int | None, calls: bool) -> None:
-        """Raises TracefsError, OSError; then nothing is left behind."""
+        """Raises TracefsError, OSError. In this case no trace instance remains."""
         self.total = Span()
         self._commits: dict[int, Durations] = {}
         self._committing: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
-        """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. Each
-        open file description returns it once, from its next fsync."""
+        """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. The
+        next fsync of each open file description returns it once."""
         self._counters = read_counters()
         self._lost = 0
         self._share = 1.0
         super().__init__(name, pid=pid, device=device, calls=calls)
-        self._since = time.monotonic()
+        self._second_began_s = time.monotonic()
         self._pressure_us = proc.pressure_us("cpu")[:1]
 
     def _enable(self) -> None:
@@ -178,9 +178,10 @@ class WatchSession(WaitRecording):
             error[1] += 1
 
     def begin_second(self) -> float:
-        """Return the part of the second in which to trace devices. If below 1, the caller must pause them after it."""
+        """Return the share of this second in which to record the devices' requests. If it is less than 1, the caller
+        must call ``pause_devices`` after that time."""
         self._share = self._devices.share
-        self._devices.switch(on=True)  # they may still be paused from the last second
+        self._devices.switch(on=True)  # it may still be paused since the last second
         return self._share
 
     def pause_devices(self) -> None:
@@ -188,9 +189,9 @@ class WatchSession(WaitRecording):
 
     def end_second(self) -> dict[str, Any]:
         self.read()
-        now = time.monotonic()
+        now_s = time.monotonic()
         span = Span()
-        span.elapsed_s, self._since = now - self._since, now
+        span.elapsed_s, self._second_began_s = now_s - self._second_began_s, now_s
         span.traced_s = span.elapsed_s * self._share
         before_us, self._pressure_us = self._pressure_us, proc.pressure_us("cpu")[:1]
         for before, after in zip(before_us, self._pressure_us, strict=False):  # none without PSI
@@ -220,7 +221,7 @@ class WatchSession(WaitRecording):
                 device.flushes, device.writes, device.fua = requests.flushes, requests.writes, requests.fua_issued
 
     def errors(self) -> list[dict[str, Any]]:
-        """Return the writes that failed in the background, and how many times the error was returned."""
+        """Return the writes that failed in the background, and how many times an fsync returned the error."""
         return [
             {"device": block_device(device), "inode": inode, "errno": errno, "told": times}
             for (device, inode), (errno, times) in self._errors.items()

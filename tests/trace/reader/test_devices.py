@@ -8,7 +8,7 @@ from fstui.trace.reader.devices import FLUSH_FIRST, FUA, WRITE, request_flags
 from fstui.trace.reader.durations import Durations
 from fstui.trace.reader.flush_counter import DeviceSums, TracedDevice
 
-DISK = TracedDevice("sda", 8 << 20, makes_requests=True)
+DISK = TracedDevice("sda", 8 << 20, receives_requests=True)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_lost_event_makes_all_counts_unknown() -> None:
 
 
 def test_devices_that_pass_bios_on_have_no_requests() -> None:
-    sums = DeviceSums(TracedDevice("dm-0", 253 << 20, makes_requests=False))
+    sums = DeviceSums(TracedDevice("dm-0", 253 << 20, receives_requests=False))
     assert sums.as_dict(lost_events=0, kernel_threads_known=False, requests_known=True)["requests"] is None
     assert (
         sums.as_dict(lost_events=0, kernel_threads_known=False, requests_known=True)["asked_by_kernel_threads"] is None

@@ -90,7 +90,7 @@ def test_the_second_after_a_pause_is_recorded(tmp_path: Path) -> None:
 
 
 def test_a_watch_that_cannot_start_leaves_no_instance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.trace.reader.devices.WAITED_FOR_FILTER", "no filter")
+    monkeypatch.setattr("fstui.trace.reader.devices.SYNC_REQUEST_FILTER", "no filter")
     with pytest.raises(TracefsError):
         WatchSession(f"fstui-broken-{os.getpid()}", pid=None, device=None, calls=True)
     instances = Path(tracefs.find_tracefs(), "instances")
