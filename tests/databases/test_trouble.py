@@ -315,7 +315,7 @@ def test_server_without_access_to_the_directory_names_its_user(workshop: Path) -
         done = headless.call(*words, within=without_capability)
         step = decode_run(done.stdout).steps[-1]
         assert (done.returncode, step.status) == (1, "failed")
-        assert step.error and "name a directory that this user can reach" in step.error.message
+        assert step.error and "choose a directory that this user can reach" in step.error.message
         assert is_gone(closed)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.probes.files import SLOTS, Blocks, offsets
-from fstui.measure.probes.writers import HAND_OVER_NS
+from fstui.measure.probes.writers import SEND_INTERVAL_NS
 from fstui.state.workspace import HeldDirectory
 from tests.measure.probes.driving import Driven
 from tests.real import without_calls
@@ -155,8 +155,8 @@ def test_paced_operations_never_begin_early(tmp_path: Path) -> None:
 def test_paced_operations_share_a_frame(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.5, ops_per_s=5000.0, sync="none") as probe:
         done = probe.measure().fields
-    hand_overs = (done["end_ns"] - done["start_ns"]) // HAND_OVER_NS + 1
-    assert len(probe.samples) <= hand_overs + probe.ops // SLOTS
+    sends = (done["end_ns"] - done["start_ns"]) // SEND_INTERVAL_NS + 1
+    assert len(probe.samples) <= sends + probe.ops // SLOTS
 
 
 def test_paced_operation_is_sent_before_the_next_one(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_write_of_nothing_without_an_error_ends_the_step(tmp_path: Path) -> None
     with Driven(tmp_path, under=(sys.executable, without_calls.__file__, "pwrite64")) as probe:
         said = probe.until("error", "ready").fields
     assert (said["call"], said["errno"]) == ("pwrite", None)
-    assert said["message"] == "only 0 of 1048576 bytes at once, and no error"
+    assert said["message"] == "the kernel wrote only 0 of 1048576 bytes, and reported no error"
     assert list(tmp_path.iterdir()) == []
 
 

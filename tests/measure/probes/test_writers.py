@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import HAND_OVER_NS, MAX_PENDING, Batch, Shared, WriteLoop
+from fstui.measure.probes.writers import MAX_PENDING, SEND_INTERVAL_NS, Batch, Shared, WriteLoop
 from fstui.measure.wire.frames import Decoder, Frame
 from fstui.measure.wire.stdio import CallError
 
@@ -16,13 +16,13 @@ BATCH_NS = 5_000_000
 
 
 class Played(WriteLoop):
-    """A writer whose batches take 5 ms each. It notes when it handed its samples over."""
+    """A writer whose batches take 5 ms each. It records when it sends its samples."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, frames_per_batch: int) -> None:
         super().__init__({"seconds": 1, "writers": 1}, Shared(1), 0)
         self._frames = [b""] * frames_per_batch
         self._now_ns = 0
-        self.handed_over_ns: list[int] = []
+        self.sent_ns: list[int] = []
         monkeypatch.setattr(writers, "clock", lambda: self._now_ns)
 
     def batch_function(self) -> Batch:
@@ -34,22 +34,22 @@ class Played(WriteLoop):
         self.pending += self._frames
         return self._now_ns
 
-    def hand_over(self) -> None:
+    def send_samples(self) -> None:
         self.pending = []
-        self.handed_over_ns.append(self._now_ns)
+        self.sent_ns.append(self._now_ns)
 
 
-def test_samples_are_handed_over_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_are_sent_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played(monkeypatch, frames_per_batch=1)
     played.run()
-    assert played.handed_over_ns[:4] == [HAND_OVER_NS * number for number in (1, 2, 3, 4)]
+    assert played.sent_ns[:4] == [SEND_INTERVAL_NS * number for number in (1, 2, 3, 4)]
 
 
-def test_many_samples_are_handed_over_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_samples_are_sent_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     played = Played(monkeypatch, frames_per_batch=MAX_PENDING // 4)
     played.run()
-    assert played.handed_over_ns[0] == 4 * BATCH_NS
-    assert len(played.handed_over_ns) == 1_000_000_000 // (4 * BATCH_NS) + 1  # and once at the end
+    assert played.sent_ns[0] == 4 * BATCH_NS
+    assert len(played.sent_ns) == 1_000_000_000 // (4 * BATCH_NS) + 1  # and once at the end
 
 
 class SecondOfThree(WriteLoop):

@@ -74,7 +74,7 @@ def test_filesystem_that_stops_gives_cannot_tell(call: str, number: int) -> None
 
 
 def test_short_write_is_a_note() -> None:
-    short = Failure(call="pwrite", errno=None, message="only 4096 of 16384 bytes at once, and no error")
+    short = Failure(call="pwrite", errno=None, message="the kernel wrote only 4096 of 16384 bytes")
     found = finding(verdict(None, step(status="failed", changes={"error": short})), "sync-error")
     assert "pwrite wrote only a part after" in found.sentence
     assert "error" not in found.title
