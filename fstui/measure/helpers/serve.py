@@ -56,7 +56,7 @@ def make_child_ended_fd() -> int:
     return read_fd
 
 
-class Keeper:
+class ServerKeeper:
     def __init__(self, request: dict[str, Any]) -> None:
         self.request = request
         self.name: str = request["name"]
@@ -134,11 +134,11 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: None)
     with contextlib.suppress(HungUp):
-        run_keeper(Keeper(json.loads(next_line())))
+        keep_server(ServerKeeper(json.loads(next_line())))
     sys.exit(0)
 
 
-def run_keeper(keeper: Keeper) -> None:
+def keep_server(keeper: ServerKeeper) -> None:
     with contextlib.suppress(BrokenPipeError, HungUp):
         try:
             keeper.create_data_directory()

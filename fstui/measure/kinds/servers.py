@@ -14,7 +14,7 @@ from fstui.model.settings import OpenFlag
 
 ServerName = Literal["mariadb", "mysql", "postgresql"]
 Driver = Literal["mysql", "pgsql"]
-OFF = frozenset({"off", "0", "no", "false"})
+OFF_VALUES = frozenset({"off", "0", "no", "false"})
 _SBIN = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec", "/usr/local/mysql/bin")
 
 
@@ -32,7 +32,7 @@ class Risk(NamedTuple):
         """Return whether the variable has a lossy value; False if it is not in ``variables``."""
         if self.variable not in variables:
             return False
-        if self.only_with and variables.get(self.only_with, "off").lower() in OFF:
+        if self.only_with and variables.get(self.only_with, "off").lower() in OFF_VALUES:
             return False
         value = variables[self.variable].lower()
         return value not in self.safe if self.safe else value in self.lossy
@@ -129,7 +129,7 @@ POSTGRESQL = ServerKind(
     durability_variables=("fsync", "synchronous_commit"),
     method_variables=("wal_sync_method", "full_page_writes"),
     # https://www.postgresql.org/docs/current/wal-async-commit.html
-    risks=(Risk("fsync", lossy=OFF), Risk("synchronous_commit", lossy=OFF)),
+    risks=(Risk("fsync", lossy=OFF_VALUES), Risk("synchronous_commit", lossy=OFF_VALUES)),
     max_log_bytes=1280 << 20,
     version_arguments=("--version",),
     login_term="service",
@@ -215,7 +215,7 @@ class Server(Base, frozen=True, kw_only=True):
     @property
     def logs_for_replicas(self) -> bool:
         """Whether replicas may repeat what the step does: true for an existing server with a binary log."""
-        return self.existing and self.variables.get("log_bin", "off").lower() not in OFF
+        return self.existing and self.variables.get("log_bin", "off").lower() not in OFF_VALUES
 
     @property
     def durability(self) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ DSYNC_OPENS = 24
 """How many times a file is opened with O_DSYNC."""
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
-CALLS = {
+CALL_NAMES = {
     "x86_64": {
         1: "write", 18: "pwrite64", 20: "writev", 26: "msync", 74: "fsync", 75: "fdatasync", 162: "sync", 306: "syncfs",
     },
@@ -115,7 +115,7 @@ def blocking_call(pid: int) -> str | None:
     number = read_text(f"{pid}/syscall").split(" ", 1)[0]
     if not number.lstrip("-").isdigit():
         return None
-    return CALLS.get(os.uname().machine, {}).get(int(number), f"system call {number}")
+    return CALL_NAMES.get(os.uname().machine, {}).get(int(number), f"system call {number}")
 
 
 def open_in_proc(name: str) -> int | None:

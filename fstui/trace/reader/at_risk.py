@@ -22,7 +22,7 @@ from fstui import proc
 from fstui.measure.wire.stdio import say
 from fstui.trace.reader.exposure import DatedBytes, Exposure, Totals, WriteCaches
 from fstui.trace.reader.files import block_device, request_devices
-from fstui.trace.reader.new_names import NewNames, find_directory, writeback_age_s
+from fstui.trace.reader.new_entries import NewEntries, find_directory, writeback_age_s
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.processes import ProcessCache, TracedProcess, in_outermost_namespace
 from fstui.trace.reader.program import serve
@@ -37,7 +37,7 @@ MIN_SYNCS = 3
 """A file with fewer syncs is not reported as the file that a program syncs most."""
 MAX_PROGRAMS = 1000
 """If there are more programs, those with nothing at risk are forgotten."""
-MAX_NAMES = 500
+MAX_NEW_ENTRIES = 500
 MAX_SEARCHES = 20
 """Maximum number of directories whose paths are searched for per second."""
 THREAD_CACHE_LIFETIME_S = 10.0
@@ -85,7 +85,7 @@ class AtRiskTracker:
         self._rows: dict[OpenFile, FileRow] = {}
         self._programs: dict[tuple[int, int], ProgramRow] = {}
         """By pid and start time of the program's first process."""
-        self._new_names: list[tuple[ProgramRow, NewNames]] = []
+        self._new_entries: list[tuple[ProgramRow, NewEntries]] = []
         self._directory_paths: dict[FileNumber, str | None] = {}
         """The path of each directory with new names; None if the path was not found."""
         self._process_cache = ProcessCache(syncs.command_names if syncs else str)
@@ -211,15 +211,16 @@ class AtRiskTracker:
                 candidates = {os.path.dirname(file.path) for file in self._rows if file.device == directory[0]}
                 self._directory_paths[directory] = find_directory(self._threads[thread].pid, directory[1], candidates)
             path = self._directory_paths.get(directory)
-            self._new_names.append((program, NewNames(directory, path, count, self._now)))
-        commits = {journal: journal.commits() for journal in {new.journal for _, new in self._new_names} if journal}
-        self._new_names = [
-            (program, new)
-            for program, new in self._new_names[-MAX_NAMES:]
-            if syncs.ended_syncs.get(new.directory, (0, 0))[0] / 1e9 < new.created_at
-            and not new.is_committed(self._now, commits)
+            self._new_entries.append((program, NewEntries(directory, path, count, self._now)))
+        journals = {entries.journal for _, entries in self._new_entries}
+        commits = {journal: journal.commits() for journal in journals if journal}
+        self._new_entries = [
+            (program, entries)
+            for program, entries in self._new_entries[-MAX_NEW_ENTRIES:]
+            if syncs.ended_syncs.get(entries.directory, (0, 0))[0] / 1e9 < entries.created_at
+            and not entries.is_committed(self._now, commits)
         ]
-        if len(self._directory_paths) > MAX_NAMES:
+        if len(self._directory_paths) > MAX_NEW_ENTRIES:
             self._directory_paths.clear()
 
     def _program_of_thread(self, thread: int) -> ProgramRow | None:
@@ -238,7 +239,7 @@ class AtRiskTracker:
                 del self._rows[file]
         if len(self._programs) > MAX_PROGRAMS:
             active = {program for row in self._rows.values() for program in row.programs}
-            active |= {program for program, _ in self._new_names}
+            active |= {program for program, _ in self._new_entries}
             self._programs = {key: program for key, program in self._programs.items() if program in active}
 
     def _as_dict(self) -> dict[str, Any]:
@@ -249,9 +250,9 @@ class AtRiskTracker:
         for program, file_rows in rows.items():
             oldest = min(filter(None, (row.oldest for row in file_rows)), default=None)
             program.update_maxima(self._now, sum(row.total for row in file_rows), oldest)
-        names: dict[ProgramRow, list[NewNames]] = defaultdict(list)
-        for program, new in self._new_names:
-            names[program].append(new)
+        names: dict[ProgramRow, list[NewEntries]] = defaultdict(list)
+        for program, entries in self._new_entries:
+            names[program].append(entries)
         file_rows = [row for row in self._rows.values() if row.most_bytes or row.syncs]
         file_rows.sort(key=lambda row: (-row.total, -row.most_bytes, -row.syncs))
         programs = [
@@ -263,7 +264,7 @@ class AtRiskTracker:
             "elapsed_s": self._now - self._start,
             "programs": [self._program_as_dict(row, rows[row], names[row]) for row in programs[:MAX_ROWS]],
             "files": [self._file_as_dict(row) for row in file_rows[:MAX_ROWS]],
-            "names": self._new_names_as_dicts(),
+            "names": self._new_entries_as_dicts(),
             "devices": [
                 {"device": name, "volatile": disk.is_volatile, "not_flushed_bytes": disk.unflushed_bytes}
                 for name, disk in self._caches.disks.items()
@@ -271,7 +272,7 @@ class AtRiskTracker:
             **self._limits_as_dict(),
         }
 
-    def _program_as_dict(self, program: ProgramRow, rows: list[FileRow], names: list[NewNames]) -> dict[str, Any]:
+    def _program_as_dict(self, program: ProgramRow, rows: list[FileRow], names: list[NewEntries]) -> dict[str, Any]:
         log = max(rows, key=lambda row: row.syncs, default=None)
         # writes with O_DIRECT are not counted, so the amount at risk in such a file is not known
         log = log if log and log.syncs >= MIN_SYNCS and not log.file.is_direct else None
@@ -283,8 +284,8 @@ class AtRiskTracker:
             "shared_files": sum(row.total > 0 and len(row.programs) > 1 for row in rows),
             "log": log.file.path if log else None,
             "log_bytes": log.total if log else 0,
-            "names": sum(new.count for new in names),
-            "oldest_name_s": max((self._now - new.created_at for new in names), default=None),
+            "names": sum(entries.count for entries in names),
+            "oldest_name_s": max((self._now - entries.created_at for entries in names), default=None),
             "direct_files": sum(program.direct_files.values()),
             "direct_bytes": self._caches.unflushed_bytes(direct),
             **self._amounts_as_dict(program, rows),
@@ -311,19 +312,19 @@ class AtRiskTracker:
             **totals.as_dict(traced=self._syncs is not None),
         }
 
-    def _new_names_as_dicts(self) -> list[dict[str, Any]]:
+    def _new_entries_as_dicts(self) -> list[dict[str, Any]]:
         """Return a row for each program and directory. Directories with an unknown path share one row."""
-        groups: dict[tuple[ProgramRow, int, str | None], list[NewNames]] = defaultdict(list)
-        for program, new in self._new_names:
-            groups[program, new.directory[0], new.path].append(new)
+        groups: dict[tuple[ProgramRow, int, str | None], list[NewEntries]] = defaultdict(list)
+        for program, entries in self._new_entries:
+            groups[program, entries.directory[0], entries.path].append(entries)
         rows: list[dict[str, Any]] = [
             {
                 "program": f"{program.name} ({program.pid})",
                 "directory": path,
-                "directories": len({new.directory for new in names}),
+                "directories": len({entries.directory for entries in names}),
                 "device": device_name(device),
-                "count": sum(new.count for new in names),
-                "oldest_s": max(self._now - new.created_at for new in names),
+                "count": sum(entries.count for entries in names),
+                "oldest_s": max(self._now - entries.created_at for entries in names),
             }
             for (program, device, path), names in groups.items()
         ]
@@ -343,7 +344,9 @@ class AtRiskTracker:
             "not_covered": self._open_files.not_covered,
             "unreadable": self._open_files.unreadable,
             "seconds_per_round": self._open_files.scans_per_round,
-            "names_recorded": bool(self._syncs and self._syncs.names_recorded) and len(self._new_names) < MAX_NAMES,
+            "names_recorded": self._syncs is not None
+            and self._syncs.names_recorded
+            and len(self._new_entries) < MAX_NEW_ENTRIES,
         }
 
     def remove(self) -> None:

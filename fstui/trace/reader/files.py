@@ -20,7 +20,7 @@ SEARCH_CPU_S = 0.05
 """CPU time per second for searching lists of open files. A database server may have thousands of open files."""
 SEARCH_INTERVAL_S = 5.0
 """Time between two searches for the same file. A file may be found later, or be renamed, as PostgreSQL's log is."""
-MAX_NAMES = 4096
+MAX_CACHED_FILES = 4096
 LOOP_GET_STATUS64 = 0x4C05
 STATUS_BYTES = 232
 """Size of struct loop_info64, whose first fields are the backing file's device and inode (uapi/linux/loop.h)."""
@@ -52,7 +52,7 @@ class FileLocations:
         self._mounts = device_numbers()
         self._search_until_s = time.thread_time() + SEARCH_CPU_S
         for cache in (self._locations, self._shared, self._searched_at):
-            if len(cache) > MAX_NAMES:
+            if len(cache) > MAX_CACHED_FILES:
                 cache.clear()
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:

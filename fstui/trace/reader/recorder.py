@@ -165,7 +165,7 @@ class Trace(WaitRecording):
             self._excluded[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
         self._bytes_before = self.collected_bytes
 
-    def _include_all(self) -> None:
+    def _trace_all_threads(self) -> None:
         if self._excluded:
             with contextlib.suppress(TracefsError):
                 self.instance.write("set_event_notrace_pid", "")
@@ -182,7 +182,7 @@ class Trace(WaitRecording):
             del self._excluded[thread]  # move the thread to the end of the queue
             self._excluded[thread] = ExcludedThread(time.monotonic_ns(), count, last_check.file)
         if blocked:
-            self._include_all()
+            self._trace_all_threads()
         for thread, (checked_ns, count, file) in blocked.items():
             if switches(thread) == count:  # the sync has not ended until now, so its end will be traced
                 if file.fd >= 0:
@@ -222,7 +222,7 @@ class Trace(WaitRecording):
         if not self._excluded:
             self.exclude_after_s = WINDOW_S
         self._bytes_before, self._began_s = self.collected_bytes, time.monotonic()
-        self._include_all()
+        self._trace_all_threads()
         return result
 
     def _discards(self) -> Iterator[JsonObject]:
@@ -405,7 +405,7 @@ class Processes:
                 "cgroup": cgroup_of(pid), "devices": written_devices(pid),
             }
             for read, written, pid in busiest[: 2 * MAX_PROCESSES]
-            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # which writes for other processes
+            if (process := proc.stat(pid)) and not process.flags & KERNEL_THREAD  # kernel threads write for others
         ][:MAX_PROCESSES]  # fmt: skip
 
 
@@ -457,7 +457,7 @@ class RingWriter:
 
 
 def write_ring(records: socket.socket, directory: str, max_bytes: int) -> None:
-    """Write the records that arrive until the socket is closed, and end this process."""
+    """Write the records that arrive until the socket is closed. Then end this process."""
     status = 1
     try:
         ring = Ring(Path(directory), max_bytes)

@@ -68,7 +68,7 @@ class PageStore:
         self.bytes = sum(map(len, self._pages))
         for begin in range(0, max(1, len(due)), PAGES_AT_ONCE):  # once even without pages, to yield ``_later_events``
             end = begin + PAGES_AT_ONCE
-            # pages[end:] contain no event that is earlier than the start of the first of them
+            # no event in due[end:] is earlier than the start of its first page
             complete_ns = min(until_ns, page_time(due[end])) if end < len(due) else until_ns
             yield from self._decode(due[begin:end], complete_ns)
 

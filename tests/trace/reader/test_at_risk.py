@@ -8,7 +8,7 @@ import pytest
 from fstui import proc
 from fstui.trace.reader import at_risk
 from fstui.trace.reader.exposure import DatedBytes, Exposure, WriteCaches
-from fstui.trace.reader.new_names import Journal, NewNames, writeback_age_s
+from fstui.trace.reader.new_entries import Journal, NewEntries, writeback_age_s
 from fstui.trace.reader.open_files import EVERYTHING, CachestatError, Opener, OpenFile, OpenFiles, Scope
 from fstui.trace.reader.processes import process_of
 from fstui.trace.reader.syncs import EventSwitch, Syncs
@@ -174,8 +174,8 @@ def test_a_later_commit_of_the_journal_makes_names_durable(
     info = tmp_path / "info"
     info.write_text("7 transactions (7 requested), each up to 2048 blocks\n")
     journal = Journal(str(info), 5.0)
-    monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: journal)
-    names = NewNames(FILE, None, 1, 100.0)
+    monkeypatch.setattr("fstui.trace.reader.new_entries.journal_of", lambda _: journal)
+    names = NewEntries(FILE, None, 1, 100.0)
     info.write_text(f"{7 + done} transactions (7 requested), each up to 2048 blocks\n")
     commits = {journal: journal.commits()}
     assert names.is_committed(100.0 + age_s, commits) == is_committed
@@ -189,10 +189,10 @@ def test_names_stay_at_risk_if_the_kernel_never_writes_back(
 ) -> None:
     answers = {"/proc/sys/vm/dirty_expire_centisecs": "3000\n", "/proc/sys/vm/dirty_writeback_centisecs": interval}
     monkeypatch.setattr("fstui.proc.read_text", answers.__getitem__)
-    monkeypatch.setattr("fstui.trace.reader.new_names.journal_of", lambda _: None)
-    monkeypatch.setattr("fstui.trace.reader.new_names.writeback_age_s", writeback_age_s.__wrapped__)
+    monkeypatch.setattr("fstui.trace.reader.new_entries.journal_of", lambda _: None)
+    monkeypatch.setattr("fstui.trace.reader.new_entries.writeback_age_s", writeback_age_s.__wrapped__)
     assert writeback_age_s.__wrapped__() == expected_s
-    names = NewNames(FILE, None, 1, 100.0)
+    names = NewEntries(FILE, None, 1, 100.0)
     assert names.is_committed(100.0 + 36.0, {}) == (expected_s < 36)
 
 

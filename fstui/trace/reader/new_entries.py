@@ -36,7 +36,7 @@ class Journal(NamedTuple):
         return int(match[0]) if match else 0
 
 
-class NewNames:
+class NewEntries:
     """The names that a program created in a directory in one second."""
 
     def __init__(self, directory: FileNumber, path: str | None, count: int, created_at: float) -> None:
