@@ -200,7 +200,7 @@ def _request_ns(device: WatchedDevice) -> float | None:
 def conclude_from_proc(watched: WatchCounts, why_untraced: str) -> WatchConclusion:
     """Return the conclusion from counters in /proc. ``why_untraced``: why there is no trace."""
     busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
-    sentence = f"fstui cannot see who waits: {why_untraced}."
+    sentence = f"fstui cannot see which program waits: {why_untraced}."
     if busiest is not None and busiest.flushes:
         duration = ""
         if busiest.flush_ms is not None:

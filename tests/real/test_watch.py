@@ -156,7 +156,7 @@ def test_without_root_it_reports_what_proc_shows(workshop: Path) -> None:
     assert report.total.waits == ()
     (device,) = (one for one in report.total.devices if one.device == storage.device)
     assert device.flushes is not None and device.flushes >= SYNCS
-    assert report.sentence.startswith("fstui cannot see who waits: only root may trace the kernel.")
+    assert report.sentence.startswith("fstui cannot see which program waits: only root may trace the kernel.")
 
 
 def test_pid_namespace_of_a_container_is_reported_without_names() -> None:
@@ -168,7 +168,7 @@ def test_pid_namespace_of_a_container_is_reported_without_names() -> None:
     report = report_of(json.loads(done.stdout))
     assert report.untraced and "in a container" in report.untraced
     assert report.total.waits == ()
-    assert report.sentence.startswith("fstui cannot see who waits:")
+    assert report.sentence.startswith("fstui cannot see which program waits:")
 
 
 def test_time_limit_ends_it_with_text_and_one_document(workshop: Path) -> None:

@@ -172,7 +172,7 @@ def test_without_a_trace_the_counters_are_reported() -> None:
     found = conclude_from_proc(seen, "only root may trace the kernel")
     assert found.culprit == "unknown"
     assert found.sentence == (
-        "fstui cannot see who waits: only root may trace the kernel. sda did 50.0 flushes/s of 2.0 ms each. "
+        "fstui cannot see which program waits: only root may trace the kernel. sda did 50.0 flushes/s of 2.0 ms each. "
         "mariadbd (50) wrote most, 1.0 MiB/s."
     )
     assert "No device that counts flushes" in conclude_from_proc(watched(), "why").sentence

@@ -139,9 +139,8 @@ def read_text(name: str) -> str:
 def count_left_dirty(path: str, calls: Mapping[str, Sync], raw: Sync | None) -> dict[str, tuple[int, int]]:
     """Return for each call how many syncs were checked, and how many of them left the written page dirty.
 
-    ``path``: a file to create. ``raw``: the system call fdatasync without libc's wrapper. A sync is not counted if
-    ``raw`` also leaves the page dirty (tmpfs, some journal modes). It is not counted either if the page was clean
-    before the sync (FUSE, a mount that syncs each write).
+    ``path``: a file to create. ``raw``: fdatasync without libc's wrapper. A sync is not counted if ``raw`` also leaves
+    the page dirty (tmpfs, some journal modes), or if the page was clean before (FUSE, a mount that syncs each write).
     """
     counts: dict[str, tuple[int, int]] = {}
     if raw is None:

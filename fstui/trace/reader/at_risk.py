@@ -336,6 +336,7 @@ class AtRiskTracker:
             return {"unsupported": self._unsupported, "lost": lost}
         covers_all = self._scope == EVERYTHING and not self._open_files.unreadable
         counted = sum(file.unwritten_bytes for file in self._open_files.files.values())
+        has_names = bool(self._syncs and self._syncs.names_recorded)
         memory = proc.meminfo()
         unwritten = memory.get("Dirty", 0) + memory.get("Writeback", 0)
         return {
@@ -344,9 +345,7 @@ class AtRiskTracker:
             "not_covered": self._open_files.not_covered,
             "unreadable": self._open_files.unreadable,
             "seconds_per_round": self._open_files.scans_per_round,
-            "names_recorded": self._syncs is not None
-            and self._syncs.names_recorded
-            and len(self._new_entries) < MAX_NEW_ENTRIES,
+            "names_recorded": has_names and len(self._new_entries) < MAX_NEW_ENTRIES,
         }
 
     def remove(self) -> None:

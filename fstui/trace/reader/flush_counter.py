@@ -129,8 +129,7 @@ class FlushCounter(EventRecording):
         self._lineage.add("own", threads)
 
     def read(self) -> None:
-        """Empty the kernel's buffers. Stop recording requests if there are too many, and add up events if memory is
-        short."""
+        """Empty the kernel's buffers. Stop recording requests if there are many. Add events up if many are buffered."""
         now_ns = self.collect()
         if self._step_start_ns is not None:
             os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
