@@ -128,7 +128,7 @@ def read_all(path: Path) -> list[LoadedRun]:
 
 
 def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:
-    """Return summaries of saved runs, newest first, also of unreadable ones. Raises Unfinished after ``limit_s``."""
+    """Return a summary of each saved run, newest first. Raises Unfinished after ``limit_s``."""
     notes, saved_files, running_ids = user_data.notes(), _files(), ledger.live_run_ids()
     files = read_outlines(saved_files[:max_count], saved_files, limit_s)
     return [_summary(file, notes.get(_id(file.path), ""), running_ids) for file in files]
@@ -218,8 +218,8 @@ def _summary(outline_file: OutlineFile, note: str, running_ids: Collection[str])
 
 
 def _files() -> list[Path]:
-    """Return the files of saved runs, newest first, and then the files with other names. So the first file is the
-    newest run."""
+    """Return the files of saved runs, newest first, and then all files with other names. So ``last`` is a saved run if
+    there is one."""
     try:
         files = [path for path in paths.runs_dir().iterdir() if path.suffix == ".json" and path.name[0] != "."]
     except OSError:
