@@ -260,5 +260,5 @@ def _progress(pid: int) -> tuple[str, ...]:
         return ()
     system_calls = proc.read_text(f"/proc/{pid}/io")
     runnable_at = str(time.monotonic_ns()) if process.state == "R" else ""
-    of_children = (text for child in proc.children(pid) for text in _progress(child))
-    return runnable_at, str(process.cpu_ticks), system_calls, *of_children
+    child_texts = (text for child in proc.children(pid) for text in _progress(child))
+    return runnable_at, str(process.cpu_ticks), system_calls, *child_texts

@@ -60,7 +60,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 class LoadedRun(NamedTuple):
     run: Run
     altered: bool
-    """The document does not match its digest."""
 
 
 def save(run: Run) -> Path:

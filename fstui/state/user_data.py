@@ -22,15 +22,15 @@ T = TypeVar("T")
 
 
 class _File(Generic[T]):
-    def __init__(self, name: str, kind: type[T], empty: T) -> None:
-        self._name, self._kind, self._empty = name, kind, empty
+    def __init__(self, name: str, kind: type[T], default: T) -> None:
+        self._name, self._kind, self._default = name, kind, default
 
     def read(self) -> T:
         try:
             data, _ = files.read_regular(paths.state_dir() / self._name)
             return msgspec.json.decode(data, type=self._kind)
         except (OSError, Refused, msgspec.DecodeError, UnicodeDecodeError):
-            return self._empty
+            return self._default
 
     def write(self, value: T) -> None:
         """Write the value with one line per field, for people who read the file."""

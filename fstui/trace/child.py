@@ -45,7 +45,6 @@ class Untraceable(Exception):  # noqa: N818  an expected outcome, not a fault
 
 class FinalReport(NamedTuple):
     total: WatchCounts
-    """The counts of the whole watch."""
     lost_writes: tuple[LostWrite, ...]
 
 

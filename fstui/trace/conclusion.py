@@ -79,41 +79,41 @@ class WaitingProgram(NamedTuple):
         return self.waited_ns / max(1, self.timed_syncs)
 
 
-def conclude(watched: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchConclusion:
+def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchConclusion:
     """Return the conclusion from a trace. ``filesystems``: those of this host, to find the disks below loop devices."""
-    programs = _programs([row for row in watched.waits if not row.kernel])
+    programs = _programs([row for row in counts.waits if not row.kernel])
     if not programs:
-        who = "only kernel threads" if watched.waits else "none"
-        return WatchConclusion("nobody", f"No program waits: in {watched.elapsed_s:.1f} s, {who} requested a sync.")
-    stuck = max((row for row in watched.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
+        who = "only kernel threads" if counts.waits else "none"
+        return WatchConclusion("nobody", f"No program waits: in {counts.elapsed_s:.1f} s, {who} requested a sync.")
+    stuck = max((row for row in counts.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_SYNC_NS:
         waited = duration_ns(stuck.in_flight_ns)
         return WatchConclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
     program = max(programs, key=lambda row: row.waited_ns)
-    per_s = program.syncs / watched.elapsed_s
-    share = program.waited_ns / 1e9 / watched.elapsed_s
+    per_s = program.syncs / counts.elapsed_s
+    share = program.waited_ns / 1e9 / counts.elapsed_s
     if share < MIN_WAIT_SHARE:
-        min_wait_ns = MIN_WAIT_SHARE * watched.elapsed_s * 1e9
-        has_waiting_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in watched.waits)
+        min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
+        has_waiting_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in counts.waits)
         lead = "Only kernel threads wait long: of the programs," if has_waiting_kernel else "No program waits long:"
         sentence = (
             f"{lead} {program.who} waits most, {percent(share, 1)} of its time, for {rate(per_s)} syncs/s of "
             f"{duration_ns(program.mean_ns)} each."
         )
         return WatchConclusion("nobody", sentence)
-    disk = _disk_of(program, watched, filesystems)
-    if not disk.time_ns and (untraced := _why_untimed(program, watched)):
+    disk = _disk_of(program, counts, filesystems)
+    if not disk.time_ns and (untraced := _why_untimed(program, counts)):
         waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync on average ({program.where})"
         return WatchConclusion("unknown", f"{waits}. {untraced}")
-    return _conclude_from_times(program, per_s, share, watched, disk)
+    return _conclude_from_times(program, per_s, share, counts, disk)
 
 
-def _why_untimed(program: WaitingProgram, watched: WatchCounts) -> str:
+def _why_untimed(program: WaitingProgram, counts: WatchCounts) -> str:
     """Return why the times of the program's device are not known. Return nothing if the device received no request."""
-    if watched.traced_s < watched.elapsed_s:
+    if counts.traced_s < counts.elapsed_s:
         return "The devices had too many requests to trace them all, so their times are not known."
     own_device = program.worst_row.device
-    flushes = sum(device.flushes or 0 for device in watched.devices if device.device == own_device)
+    flushes = sum(device.flushes or 0 for device in counts.devices if device.device == own_device)
     if flushes:
         return (
             f"{own_device} counted {counted(flushes, 'flush')}, but the trace has none, so their times are not known."
@@ -122,7 +122,7 @@ def _why_untimed(program: WaitingProgram, watched: WatchCounts) -> str:
 
 
 def _conclude_from_times(
-    program: WaitingProgram, per_s: float, share: float, watched: WatchCounts, disk: AwaitedDisk
+    program: WaitingProgram, per_s: float, share: float, counts: WatchCounts, disk: AwaitedDisk
 ) -> WatchConclusion:
     who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
     if program.mean_ns <= QUICK_SYNC_NS:
@@ -146,29 +146,29 @@ def _conclude_from_times(
             "cpu", f"The CPU is busy: {waits}. Up to {percent(cpu_share)} of that time may be a wait for a CPU."
         )
     # no row shows whether the kernel threads that serve the sync waited for a CPU
-    if _pressure(watched) >= HIGH_CPU_PRESSURE:
-        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(watched, cpu_share)}")
+    if _pressure(counts) >= HIGH_CPU_PRESSURE:
+        return WatchConclusion("unknown", f"The cause is not certain: {waits}. {_cpu_shortage(counts, cpu_share)}")
     slow = "A layer above the disk is slow" if disk.upper else "The filesystem is slow"
-    commits = _commits(program.worst_row.device, watched.commits, watched.elapsed_s)
+    commits = _commits(program.worst_row.device, counts.commits, counts.elapsed_s)
     return WatchConclusion("filesystem", f"{slow}: {waits}{commits}.")
 
 
-def _pressure(watched: WatchCounts) -> float:
-    return (watched.cpu_pressure_s or 0.0) / watched.elapsed_s if watched.elapsed_s else 0.0
+def _pressure(counts: WatchCounts) -> float:
+    return (counts.cpu_pressure_s or 0.0) / counts.elapsed_s if counts.elapsed_s else 0.0
 
 
-def _cpu_shortage(watched: WatchCounts, cpu_share: float) -> str:
+def _cpu_shortage(counts: WatchCounts, cpu_share: float) -> str:
     return (
         f"On average, at most {percent(cpu_share)} of the time in these syncs is a wait for a CPU. Some process "
-        f"waited for a CPU for {percent(_pressure(watched))} of the time, so the kernel threads that serve the sync "
+        f"waited for a CPU for {percent(_pressure(counts))} of the time, so the kernel threads that serve the sync "
         "may have waited as well."
     )
 
 
-def _disk_of(program: WaitingProgram, watched: WatchCounts, filesystems: Sequence[Target]) -> AwaitedDisk:
+def _disk_of(program: WaitingProgram, counts: WatchCounts, filesystems: Sequence[Target]) -> AwaitedDisk:
     """Return the device for which a sync waits: the device of the file, or the slowest disk below a loop device."""
     top = program.worst_row.device
-    counters = {device.device: device for device in watched.devices}
+    counters = {device.device: device for device in counts.devices}
     own_disk = AwaitedDisk(top or "its device", program.device_ns)
     disks_below = [
         AwaitedDisk(node.id, time_ns, own_disk)
@@ -197,20 +197,20 @@ def _request_ns(device: WatchedDevice) -> float | None:
     return sum(means) if means else None
 
 
-def conclude_from_proc(watched: WatchCounts, why_untraced: str) -> WatchConclusion:
+def conclude_from_proc(counts: WatchCounts, why_untraced: str) -> WatchConclusion:
     """Return the conclusion from counters in /proc. ``why_untraced``: why there is no trace."""
-    busiest = max(watched.devices, key=lambda device: device.flushes or 0, default=None)
+    busiest = max(counts.devices, key=lambda device: device.flushes or 0, default=None)
     sentence = f"fstui cannot see which program waits: {why_untraced}."
     if busiest is not None and busiest.flushes:
         duration = ""
         if busiest.flush_ms is not None:
             duration = f" of {duration_ns(busiest.flush_ms * 1e6 / busiest.flushes)} each"
-        sentence += f" {busiest.device} did {rate(busiest.flushes / watched.elapsed_s)} flushes/s{duration}."
+        sentence += f" {busiest.device} did {rate(busiest.flushes / counts.elapsed_s)} flushes/s{duration}."
     else:
         sentence += " No device that counts flushes received one."
-    if watched.writers:
-        writer = watched.writers[0]
-        sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / watched.elapsed_s)}/s."
+    if counts.writers:
+        writer = counts.writers[0]
+        sentence += f" {writer.name} ({writer.pid}) wrote most, {size(writer.written_bytes / counts.elapsed_s)}/s."
     return WatchConclusion("unknown", sentence)
 
 
@@ -257,13 +257,13 @@ def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: f
     )
 
 
-def storage_verdicts(watched: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> StorageVerdicts:
+def storage_verdicts(counts: WatchCounts, inventory: Inventory, targets: Sequence[Target]) -> StorageVerdicts:
     """Judge whether the storage is durable and whether it is slow. ``targets``: the filesystems that were watched."""
-    devices = {row.device for row in watched.waits}
+    devices = {row.device for row in counts.waits}
     # only the devices of the filesystem itself, because a disk below its loop device belongs to another filesystem
     synced_targets = [target for target in targets if target.stack and devices.intersection(target.stack[0].below)]
     judged_targets = synced_targets or (targets if len(targets) == 1 else [])
-    return StorageVerdicts(_durability(inventory, judged_targets), _speed(watched, synced_targets))
+    return StorageVerdicts(_durability(inventory, judged_targets), _speed(counts, synced_targets))
 
 
 def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
@@ -277,11 +277,11 @@ def _durability(inventory: Inventory, targets: Sequence[Target]) -> str:
     return f"Is it durable? {subject} shows no defect. A watch writes nothing: 'fstui check' tests the storage."
 
 
-def _speed(watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
-    longest = max((row for row in watched.waits if not row.kernel), key=_longest_ns, default=None)
+def _speed(counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
+    longest = max((row for row in counts.waits if not row.kernel), key=_longest_ns, default=None)
     if longest is not None and _longest_ns(longest) >= STALL_NS:
-        return _describe_stall(longest, watched, synced_targets)
-    flush_times = _flush_times(watched, synced_targets)
+        return _describe_stall(longest, counts, synced_targets)
+    flush_times = _flush_times(counts, synced_targets)
     if not flush_times:
         sentence = f"No device whose kind is known completed {MIN_FLUSHES} flushes, so nothing is compared."
         return Speed(title="no reference to compare with", sentence=sentence)
@@ -290,7 +290,7 @@ def _speed(watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     return _compare_with_class(mount, name, times, media)
 
 
-def _describe_stall(row: FileWaits, watched: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
+def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequence[Target]) -> Speed:
     longest = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         sentence = (
@@ -299,7 +299,7 @@ def _describe_stall(row: FileWaits, watched: WatchCounts, synced_targets: Sequen
         )
         return Speed(title="this host was short of CPU", sentence=sentence)
     cpu_share = row.cpu_ns / max(1, row.waited_ns)
-    shortage = f" {_cpu_shortage(watched, cpu_share)}" if _pressure(watched) >= HIGH_CPU_PRESSURE else ""
+    shortage = f" {_cpu_shortage(counts, cpu_share)}" if _pressure(counts) >= HIGH_CPU_PRESSURE else ""
     mounts = (f"on {target.mount_point}, " for target in synced_targets if row.device in target.stack[0].below)
     device = f" On average, the device needed {duration_ns(row.device_ns)} per sync." if row.device_ns else ""
     return Speed(
@@ -327,14 +327,14 @@ def _compare_with_class(mount: str, name: str, times: DeviceTimes, media: frozen
 
 
 def _flush_times(
-    watched: WatchCounts, synced_targets: Sequence[Target]
+    counts: WatchCounts, synced_targets: Sequence[Target]
 ) -> list[tuple[str, DeviceTimes, frozenset[MediumClass]]]:
     """Return name, flush times and medium of each device whose medium is known and that has enough flushes."""
     media = {node.id: node.medium.class_ for target in synced_targets for node in target.stack if node.medium}
     known_media = {name: frozenset[MediumClass]({class_}) for name, class_ in media.items() if class_ != "unknown"}
     return [
         (device.device, device.flush_ns, known_media[device.device])
-        for device in watched.devices
+        for device in counts.devices
         if device.device in known_media and device.flush_ns is not None and (device.flushes or 0) >= MIN_FLUSHES
     ]
 

@@ -43,7 +43,7 @@ REMOVAL_TIMEOUT_S = 8.0
 STOPPED_ERRNOS = frozenset({errno.EIO, errno.EROFS, errno.EUCLEAN, errno.ESHUTDOWN, errno.ENODEV, errno.ENXIO})
 """Errors of a filesystem that has stopped. A retry does not help."""
 STATX_DIOALIGN, STATX_WRITE_ATOMIC = 0x2000, 0x10000
-GETFLAGS, GETFLAGS_POWERPC = 0x80086601, 0x40086601
+FS_IOC_GETFLAGS, FS_IOC_GETFLAGS_POWERPC = 0x80086601, 0x40086601
 FLAGS = {"S": 0x8, "C": 0x800000}
 """Bits of file flags by letter of lsattr(1). S (FS_SYNC_FL): every write is synced. C (FS_NOCOW_FL): btrfs overwrites
 the file in place, without checksums. A new file inherits both flags from its directory."""
@@ -244,7 +244,7 @@ def file_flags(fd: int) -> str:
     """Return the file's flags (ioctl_iflags(2)) as letters of FLAGS."""
     flags = bytearray(8)
     try:
-        fcntl.ioctl(fd, GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else GETFLAGS, flags)
+        fcntl.ioctl(fd, FS_IOC_GETFLAGS_POWERPC if os.uname().machine.startswith("ppc") else FS_IOC_GETFLAGS, flags)
     except OSError:
         return ""
     bits = int.from_bytes(flags[:4], sys.byteorder)

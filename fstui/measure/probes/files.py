@@ -22,7 +22,7 @@ CHUNK_BYTES = 1 << 20
 CHUNKS_PER_S = 4
 """Chunks written per second while a file is filled at a limited rate."""
 POLL_INTERVAL_NS = 50_000_000
-PAGE = os.sysconf("SC_PAGE_SIZE")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TIMEOUT_NS = 30_000_000_000
 MAX_NS_PER_BYTE = 1000
 """1 MB/s. Filling a file is given up if it would take TIMEOUT_NS longer than at this rate."""
@@ -54,7 +54,7 @@ def create_file(settings: dict[str, Any]) -> None:
         if settings["offsets"] != "append":
             fill(fd, size, settings["prefill"], settings.get("fill_bytes_per_s"))
         checked_call("fsync", os.fsync, fd)
-        if settings.get("block_bytes", PAGE) % PAGE == 0:
+        if settings.get("block_bytes", PAGE_BYTES) % PAGE_BYTES == 0:
             with contextlib.suppress(OSError):  # this is only a hint to the kernel
                 os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         sync_directory()
@@ -84,7 +84,8 @@ def fill(fd: int, size: int, prefill: str, bytes_per_s: int | None = None) -> No
         checked_call("fallocate", os.posix_fallocate, fd, 0, size)
     elif prefill == "written":
         written_bytes, start_ns = 0, clock()
-        chunk_bytes = CHUNK_BYTES if bytes_per_s is None else max(PAGE, min(CHUNK_BYTES, bytes_per_s // CHUNKS_PER_S))
+        limit_bytes = CHUNK_BYTES if bytes_per_s is None else bytes_per_s // CHUNKS_PER_S
+        chunk_bytes = max(PAGE_BYTES, min(CHUNK_BYTES, limit_bytes))
         while written_bytes < size:
             if bytes_per_s is None:
                 give_up_if_slow(written_bytes, size, clock() - start_ns)

@@ -15,7 +15,7 @@ from fstui.measure.probes.files import SLOTS, Blocks
 from fstui.measure.probes.writers import Batch, BlockWriter, Shared, main
 from fstui.measure.wire.stdio import CallError, checked_call, clock
 
-PAGE = mmap.PAGESIZE
+PAGE_BYTES = mmap.PAGESIZE
 
 
 class MappedWriter(BlockWriter):
@@ -40,7 +40,7 @@ class MappedWriter(BlockWriter):
             for block, offset in blocks:
                 mapping[offset : offset + size] = block
                 add_end(read_clock())
-                page_offset = offset % PAGE
+                page_offset = offset % PAGE_BYTES
                 msync(offset - page_offset, page_offset + size)  # msync requires a page-aligned address
                 now = read_clock()
                 add_end(now)

@@ -18,7 +18,7 @@ from fstui.measure.probes.sync_path import read_text
 from fstui.measure.probes.writers import ENDED, STARTED, Batch, Shared, WriteLoop, main
 from fstui.measure.wire.stdio import CallError, clock, exit_if_stopped, send
 
-ERRNO = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
+ERRNO_BY_NAME = {"SQLITE_FULL": errno.ENOSPC, "SQLITE_CANTOPEN": errno.EACCES, "SQLITE_READONLY": errno.EROFS}
 CREATE_CALL = "create the database"
 FILES = ("", "-journal", "-wal", "-shm")
 
@@ -31,7 +31,7 @@ class SqliteError(CallError):
         # not CallError.__init__, which requires an OSError
         Exception.__init__(self, f"{error} ({name})" if name else str(error))
         self.call = "fsync" if name.endswith(("_FSYNC", "_DIR_FSYNC")) else call
-        self.errno = errno.EIO if name.startswith("SQLITE_IOERR") else ERRNO.get(name)
+        self.errno = errno.EIO if name.startswith("SQLITE_IOERR") else ERRNO_BY_NAME.get(name)
 
 
 class Committer(WriteLoop):

@@ -21,7 +21,6 @@ from typing import Any
 from fstui.proc import io_cgroup, mapped_files, stubs_syncs
 
 DSYNC_OPENS = 24
-"""How many times a file is opened with O_DSYNC."""
 FDATASYNC = {"x86_64": 75, "aarch64": 83, "riscv64": 83, "ppc64le": 148, "s390x": 148, "armv7l": 148, "i686": 148}
 """System call numbers of fdatasync, from the kernel's syscall tables."""
 CALL_NAMES = {

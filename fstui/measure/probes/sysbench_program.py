@@ -170,7 +170,7 @@ def parse_report(text: list[str]) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def latency_ms(figures: Mapping[str, float]) -> dict[str, float]:
-    return {name: figures[printed] for name, printed in _LATENCY_MS.items() if printed in figures}
+    return {name: figures[report_name] for name, report_name in _LATENCY_MS.items() if report_name in figures}
 
 
 def parse_histogram(text: list[str]) -> list[tuple[float, int]]:

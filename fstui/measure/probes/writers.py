@@ -38,7 +38,7 @@ POLL_INTERVAL_NS = 125_000_000
 """Time between two checks of the stop flag and of the waits for a CPU. A divisor of SEND_INTERVAL_NS."""
 SEND_INTERVAL_NS = 250_000_000
 """Time after which pending samples are sent. Sending wakes the engine, which may delay the next operation."""
-MAX_PENDING = 128
+MAX_PENDING_FRAMES = 128
 """Maximum number of unsent frames of all writers together: half of the capacity of the pipe."""
 SLOW_STEP_OPS = 50
 SLOW_STEP_EXTRA_NS = 5_000_000_000
@@ -132,8 +132,8 @@ class WriteLoop(ABC):
         self.duration_ns = int(settings["seconds"] * 1e9)
         self.min_ops = -(-SLOW_STEP_OPS // settings["writers"])
         self.max_ops = sys.maxsize
-        self.max_pending = MAX_PENDING // settings["writers"]
-        self.pending: list[bytes] = []
+        self.max_pending_frames = MAX_PENDING_FRAMES // settings["writers"]
+        self.pending_frames: list[bytes] = []
         self.paused_readings: list[int] = []
         """Unsent clock readings of operations with pauses between them."""
         self.ops = self.started_ns = self.delayed_ns = 0
@@ -166,11 +166,11 @@ class WriteLoop(ABC):
                     next_check_ns = min(next_check_ns, self.started_ns + self.duration_ns)
                 while now < next_check_ns and self.ops < self.max_ops and not self.shared.stop_requested:
                     now = batch(next_check_ns, self.max_ops - self.ops)
-                    if len(self.pending) >= self.max_pending:
+                    if len(self.pending_frames) >= self.max_pending_frames:
                         break
                 self.state[ENDED] = now
                 starvation.update()
-                if now - sent_ns >= SEND_INTERVAL_NS or len(self.pending) >= self.max_pending:
+                if now - sent_ns >= SEND_INTERVAL_NS or len(self.pending_frames) >= self.max_pending_frames:
                     self.send_samples()
                     sent_ns = now
                 now = clock()
@@ -195,7 +195,7 @@ class WriteLoop(ABC):
         """Record consecutive operations. ``part_ends_ns``: the end of each part of each operation."""
         self.ops += len(part_ends_ns) // self.parts
         # encode now, because the numbers would not stay in the processor's cache until they are sent
-        self.pending += frames.encode_samples(self.number, self.parts, start_ns, part_ends_ns)
+        self.pending_frames += frames.encode_samples(self.number, self.parts, start_ns, part_ends_ns)
 
     def record_after_pause(self, start_ns: int, part_ends_ns: list[int]) -> None:
         """Record an operation after a pause. Send it later with others, because each frame wakes the engine."""
@@ -204,9 +204,9 @@ class WriteLoop(ABC):
 
     def send_samples(self) -> None:
         """Send all pending samples. The time in which the pipe was full counts as delay."""
-        pending = [*self.pending, *frames.encode_samples_with_pauses(self.number, self.parts, self.paused_readings)]
-        self.pending, self.paused_readings = [], []
-        for frame in pending:
+        self.pending_frames += frames.encode_samples_with_pauses(self.number, self.parts, self.paused_readings)
+        pending_frames, self.pending_frames, self.paused_readings = self.pending_frames, [], []
+        for frame in pending_frames:
             self.delayed_ns += write_frame(frame)
         self.send_figures()
 

@@ -164,22 +164,22 @@ class CommandLines:
     """The engine's commands on stdin: ``go`` and ``stop``. A closed stdin also means stop."""
 
     def __init__(self) -> None:
-        self._received: list[str] = []
-        self._closed = False
+        self._commands: list[str] = []
+        self._is_closed = False
 
     @property
     def stop_requested(self) -> bool:
-        return self._closed or "stop" in self._received
+        return self._is_closed or "stop" in self._commands
 
     def wait_for(self, command: str) -> bool:
         """Wait for the command. Return False if ``stop`` or the end of stdin arrives instead."""
-        while command not in self._received and not self.stop_requested:
+        while command not in self._commands and not self.stop_requested:
             self._read()
-        return command in self._received and not self.stop_requested
+        return command in self._commands and not self.stop_requested
 
     def wait_for_end(self) -> None:
         """Wait until the engine closes stdin. It has then read the devices' counters, so files may be removed."""
-        while not self._closed:
+        while not self._is_closed:
             self._read()
 
     def wait_until_closed(self, fd: int, timeout_s: float) -> bool:
@@ -188,16 +188,16 @@ class CommandLines:
 
     def wait_until_readable(self, fd: int, timeout_s: float) -> bool:
         """Wait until ``fd`` has data or was closed, or until a command arrives. Return whether ``fd`` can be read."""
-        readable, _, _ = select.select([fd] if self._closed else [fd, 0], [], [], timeout_s)
+        readable, _, _ = select.select([fd] if self._is_closed else [fd, 0], [], [], timeout_s)
         if 0 in readable:
             self._read()
         return fd in readable
 
     def poll(self) -> None:
-        if not self._closed and is_stopped():
+        if not self._is_closed and is_stopped():
             self._read()
 
     def _read(self) -> None:
         data = os.read(0, 4096)
-        self._closed = not data
-        self._received += data.decode().split()
+        self._is_closed = not data
+        self._commands += data.decode().split()

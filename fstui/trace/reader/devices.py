@@ -46,17 +46,17 @@ class Requests:
     def __init__(self) -> None:
         self.flushes, self.writes = Durations(), Durations()
         self.flushes_issued = self.fua_issued = 0
-        self._flushing: deque[int] = deque(maxlen=MAX_IN_FLIGHT)
-        self._writing: dict[int, int] = {}
+        self._flush_starts_ns: deque[int] = deque(maxlen=MAX_IN_FLIGHT)
+        self._write_starts_ns: dict[int, int] = {}
 
     def add_issued(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         flags = request_flags(rwbs)
         self.fua_issued += bool(flags & FUA)
         if flags & FLUSH_FIRST:
             self.flushes_issued += 1
-            self._flushing.append(time_ns)
-        elif flags & WRITE and len(self._writing) < MAX_IN_FLIGHT:
-            self._writing[sector] = time_ns
+            self._flush_starts_ns.append(time_ns)
+        elif flags & WRITE and len(self._write_starts_ns) < MAX_IN_FLIGHT:
+            self._write_starts_ns[sector] = time_ns
 
     def add_completed(self, time_ns: int, sector: int, rwbs: bytes) -> None:
         """Record that the device completed a request.
@@ -65,10 +65,10 @@ class Requests:
         be wrong, but the sum of all times is correct.
         """
         flags = request_flags(rwbs)
-        if flags & FLUSH_FIRST and self._flushing:
-            self.flushes.add(time_ns - self._flushing.popleft())
-        elif flags & WRITE and sector in self._writing:
-            self.writes.add(time_ns - self._writing.pop(sector))
+        if flags & FLUSH_FIRST and self._flush_starts_ns:
+            self.flushes.add(time_ns - self._flush_starts_ns.popleft())
+        elif flags & WRITE and sector in self._write_starts_ns:
+            self.writes.add(time_ns - self._write_starts_ns.pop(sector))
 
     def drain(self) -> Requests:
         """Return the requests since the last call, and reset the counts. Keep the requests in flight."""
@@ -78,8 +78,8 @@ class Requests:
         return requests
 
     def forget_in_flight(self) -> None:
-        self._flushing.clear()
-        self._writing.clear()
+        self._flush_starts_ns.clear()
+        self._write_starts_ns.clear()
 
 
 class DiskCounters(NamedTuple):

@@ -152,7 +152,7 @@ class WriteCache:
         self.unflushed_bytes = 0
         """Bytes written since the last flush, or since the start."""
         self.flushed_at = 0.0
-        self._written, self._flushes = self._read() or (0, 0)
+        self._written_bytes, self._flushes = self._read() or (0, 0)
 
     def _read(self) -> tuple[int, int] | None:
         words = proc.read_text(self._path).split()
@@ -161,11 +161,11 @@ class WriteCache:
         return int(words[WRITTEN_SECTORS_FIELD]) * SECTOR_BYTES, int(words[FLUSHES_FIELD])
 
     def poll(self) -> None:
-        written_bytes, flushes = self._read() or (self._written, self._flushes)  # the disk may be unplugged
+        written_bytes, flushes = self._read() or (self._written_bytes, self._flushes)  # the disk may be unplugged
         if flushes > self._flushes:
             self.unflushed_bytes, self.flushed_at = 0, monotonic()
-        self.unflushed_bytes += written_bytes - self._written
-        self._written, self._flushes = written_bytes, flushes
+        self.unflushed_bytes += written_bytes - self._written_bytes
+        self._written_bytes, self._flushes = written_bytes, flushes
 
 
 class WriteCaches:

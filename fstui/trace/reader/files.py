@@ -38,7 +38,7 @@ class FileLocations:
 
     def __init__(self) -> None:
         self._locations: dict[tuple[TracedProcess, SyncedFile], FileLocation] = {}
-        self._shared: dict[tuple[str, int, int], FileLocation] = {}
+        self._shared_locations: dict[tuple[str, int, int], FileLocation] = {}
         """By program name, device and inode. The processes of a server share files, and some of them may have ended."""
         self._searched_at: dict[tuple[TracedProcess, SyncedFile], float] = {}
         self._descriptors: dict[int, dict[int, list[tuple[str, dict[str, int]]]]] = {}
@@ -51,14 +51,14 @@ class FileLocations:
         self._descriptors.clear()
         self._mounts = device_numbers()
         self._search_until_s = time.thread_time() + SEARCH_CPU_S
-        for cache in (self._locations, self._shared, self._searched_at):
+        for cache in (self._locations, self._shared_locations, self._searched_at):
             if len(cache) > MAX_CACHED_FILES:
                 cache.clear()
 
     def locate(self, program: TracedProcess, file: SyncedFile) -> FileLocation:
         """Return the location of a file, if it is known or can be found in the remaining time."""
         key, shared_key = (program, file), (program.name, file.device, file.inode)
-        cached = self._locations.get(key) or self._shared.get(shared_key) or FileLocation(None, file.device)
+        cached = self._locations.get(key) or self._shared_locations.get(shared_key) or FileLocation(None, file.device)
         now = time.monotonic()
         if self._is_time_up or now - self._searched_at.get(key, -SEARCH_INTERVAL_S) < SEARCH_INTERVAL_S:
             return cached
@@ -72,7 +72,7 @@ class FileLocations:
         if file.inode:
             self._locations[key] = location
             if file.device:
-                self._shared[shared_key] = location
+                self._shared_locations[shared_key] = location
         return location
 
     @property

@@ -36,7 +36,7 @@ QUIET_SCANS = 8
 RECENT_NS = 20_000_000
 """If a file was changed so recently, its next change may leave the modification time the same: older kernels round that
 time down to a timer tick of at most 10 ms."""
-PAGE = resource.getpagesize()
+PAGE_BYTES = resource.getpagesize()
 _CACHESTAT = struct.Struct("=2Q5Q")
 """struct cachestat_range and, from byte 16, struct cachestat (uapi/linux/mman.h)."""
 _cachestat_buffer = ctypes.create_string_buffer(_CACHESTAT.size)
@@ -50,7 +50,7 @@ def dirty_and_writeback(fd: int) -> tuple[int, int]:
     """Return the bytes of a file's dirty pages, and of its pages that are being written. Raises OSError."""
     system_call(CACHESTAT, fd, ctypes.byref(_cachestat_buffer), ctypes.byref(_cachestat_buffer, 16), 0)
     _, _, _, dirty, writeback, _, _ = _CACHESTAT.unpack_from(_cachestat_buffer)
-    return dirty * PAGE, writeback * PAGE
+    return dirty * PAGE_BYTES, writeback * PAGE_BYTES
 
 
 class Opener:
@@ -158,7 +158,7 @@ class OpenFiles:
         self._scope = scope
         self._is_limited = os.geteuid() != 0  # root gets EACCES only from a process that is ending
         self._scan_number = 0
-        self._waiting: list[Opener] = []
+        self._remaining_processes: list[Opener] = []
         """The processes that are still to be examined in this round."""
         self._mounts: dict[int, tuple[int, str]] = {}
         """By mount ID: device number and type of the filesystem, as read in scan ``_mounts_scan``."""
@@ -190,14 +190,14 @@ class OpenFiles:
         """Examine the remaining processes of this round for SCAN_CPU_S. If there are none, begin a new round."""
         self._scan_number += 1
         until_s = time.thread_time() + SCAN_CPU_S
-        if not self._waiting:
-            self._waiting = self._find_processes()
-        total = len(self._waiting)
-        while self._waiting:
-            self._examine_process(self._waiting.pop())
-            if time.thread_time() > until_s and self._waiting:
+        if not self._remaining_processes:
+            self._remaining_processes = self._find_processes()
+        total = len(self._remaining_processes)
+        while self._remaining_processes:
+            self._examine_process(self._remaining_processes.pop())
+            if time.thread_time() > until_s and self._remaining_processes:
                 break
-        examined = total - len(self._waiting)
+        examined = total - len(self._remaining_processes)
         self.scans_per_round = max(1.0, total / examined) if examined else 1.0
 
     def _find_processes(self) -> list[Opener]:

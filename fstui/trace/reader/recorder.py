@@ -98,14 +98,14 @@ class Trace(WaitRecording):
         """Raises TracefsError, OSError. In this case no trace instance remains."""
         self._call_names: dict[int, str] = {}
         """The name of the last sync system call of each thread."""
-        self._discarded: Counter[tuple[int, int]] = Counter()
+        self._discarded_bytes: Counter[tuple[int, int]] = Counter()
         """Bytes by thread and device number."""
         self.exclude_after_s = WINDOW_S
         """How long after the start of the next window to call ``exclude_busiest``."""
         self._began_s, self._traced_s = time.monotonic(), 0.0
         """The start of the window, and how long all threads were traced in it before some were excluded."""
-        self._bytes_before = self._lost = 0
-        self._excluded: dict[int, ExcludedThread] = {}
+        self._bytes_before = self._lost_before = 0
+        self._excluded_threads: dict[int, ExcludedThread] = {}
         super().__init__(name, pid=None, device=None, calls=True)
 
     def _enable(self) -> None:
@@ -127,7 +127,7 @@ class Trace(WaitRecording):
     def _add_bio(self, time_ns: int, thread: int, device: int, *bio: Any) -> None:
         sector, sectors, rwbs = bio
         if rwbs[:1] == b"D":
-            self._discarded[thread, device] += sectors * 512
+            self._discarded_bytes[thread, device] += sectors * 512
         elif rwbs[:2] == b"WF":
             self.waits.begin_fua_write(time_ns, thread, device, sector)
 
@@ -135,26 +135,26 @@ class Trace(WaitRecording):
         """Exclude more threads if there are too many events."""
         self._check_excluded()
         self.collect()
-        limit = MAX_TRACED_BYTES // 2 if self._excluded else MAX_TRACED_BYTES
+        limit = MAX_TRACED_BYTES // 2 if self._excluded_threads else MAX_TRACED_BYTES
         if self.collected_bytes - self._bytes_before >= limit:
             self.exclude_busiest()
 
     def exclude_busiest(self) -> None:
         """Exclude the threads that sync most. Before Linux 5.7 this is not possible, so exclude all threads."""
         self.read()
-        if not self._excluded:
+        if not self._excluded_threads:
             self._traced_s = time.monotonic() - self._began_s
             collected_bytes = self.collected_bytes - self._bytes_before
             self.exclude_after_s = max(MIN_TRACED_S, MAX_TRACED_BYTES * self._traced_s / max(collected_bytes, 1))
         syncs: Counter[int] = Counter()
         files: dict[int, SyncedFile] = {}
         for (thread, *file), durations in self.waits.durations.items():
-            if thread not in self._excluded:
+            if thread not in self._excluded_threads:
                 syncs[thread] += durations.count
                 files[thread] = SyncedFile(*file)
         threads = busiest_threads(syncs)
         try:
-            numbers = " ".join(map(str, [*self._excluded, *threads]))
+            numbers = " ".join(map(str, [*self._excluded_threads, *threads]))
             self.instance.write("set_event_notrace_pid", numbers)
         except TracefsError:
             self.instance.write("tracing_on", "0")
@@ -162,25 +162,25 @@ class Trace(WaitRecording):
         self.read()
         for thread in threads:
             self.waits.forget(thread)  # the end of its running sync will not be traced
-            self._excluded[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
+            self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), switches(thread), files[thread])
         self._bytes_before = self.collected_bytes
 
     def _trace_all_threads(self) -> None:
-        if self._excluded:
+        if self._excluded_threads:
             with contextlib.suppress(TracefsError):
                 self.instance.write("set_event_notrace_pid", "")
             self.instance.write("tracing_on", "1")
-        self._excluded.clear()
+        self._excluded_threads.clear()
 
     def _check_excluded(self) -> None:
         """Trace all threads again if an excluded thread has been blocked in a sync since the last check."""
         blocked = {}
-        for thread, last_check in list(islice(self._excluded.items(), MAX_CHECKS)):
+        for thread, last_check in list(islice(self._excluded_threads.items(), MAX_CHECKS)):
             count = switches(thread)
             if count == last_check.switches and is_blocked(thread, last_check.file):
                 blocked[thread] = last_check
-            del self._excluded[thread]  # move the thread to the end of the queue
-            self._excluded[thread] = ExcludedThread(time.monotonic_ns(), count, last_check.file)
+            del self._excluded_threads[thread]  # move the thread to the end of the queue
+            self._excluded_threads[thread] = ExcludedThread(time.monotonic_ns(), count, last_check.file)
         if blocked:
             self._trace_all_threads()
         for thread, (checked_ns, count, file) in blocked.items():
@@ -193,7 +193,7 @@ class Trace(WaitRecording):
     def end_window(self, elapsed_s: float, anonymous: bool) -> JsonObject:
         self.read()
         waits = self.waits
-        lost_events, self._lost = self.lost() - self._lost, self.lost()
+        lost_events, self._lost_before = self.lost() - self._lost_before, self.lost()
         if lost_events:  # the ends of these syncs may be among the lost events
             for thread, _, _ in list(waits.in_flight()):
                 waits.forget(thread)
@@ -212,14 +212,14 @@ class Trace(WaitRecording):
             if row.durations.count or row.untimed_syncs or row.in_flight_ns
         ]
         result = {
-            "traced_s": round(min(self._traced_s, elapsed_s) if self._excluded else elapsed_s, 2),
+            "traced_s": round(min(self._traced_s, elapsed_s) if self._excluded_threads else elapsed_s, 2),
             "lost": lost_events,
             "waits": [_row_as_dict(row, anonymous) for row in rows[:MAX_ROWS]],
             "discards": list(self._discards()),
         }
         waits.clear()
         self._call_names.clear()
-        if not self._excluded:
+        if not self._excluded_threads:
             self.exclude_after_s = WINDOW_S
         self._bytes_before, self._began_s = self.collected_bytes, time.monotonic()
         self._trace_all_threads()
@@ -227,13 +227,13 @@ class Trace(WaitRecording):
 
     def _discards(self) -> Iterator[JsonObject]:
         """Yield the programs that discarded the most bytes. All programs of one name count as one."""
-        programs = self._process_cache.find_processes({thread for thread, _ in self._discarded})
+        programs = self._process_cache.find_processes({thread for thread, _ in self._discarded_bytes})
         sums: Counter[tuple[str, str]] = Counter()
-        for (thread, number), size in self._discarded.items():
+        for (thread, number), size in self._discarded_bytes.items():
             sums[programs[thread].name, block_device(number) or "?"] += size
         for (program, device), size in sums.most_common(MAX_PROCESSES):
             yield {"program": program, "device": device, "bytes": size}
-        self._discarded.clear()
+        self._discarded_bytes.clear()
 
 
 def busiest_threads(syncs: Counter[int]) -> list[int]:
@@ -431,20 +431,21 @@ class RingWriter:
             write_ring(child_socket, directory, max_bytes)
         child_socket.close()
         self._socket.setblocking(False)
-        self._dropped = 0
+        self._dropped_records = 0
 
     def write(self, record: JsonObject) -> bool:
         """Send a record to the child. Return False if the child has ended."""
-        if self._dropped:
-            record = {**record, "dropped": self._dropped, "trouble": "the writer was too slow, or a record too long"}
+        if self._dropped_records:
+            trouble = "the writer was too slow, or a record too long"
+            record = {**record, "dropped": self._dropped_records, "trouble": trouble}
         try:
             self._socket.send(json.dumps(record, separators=(",", ":")).encode())
         except ConnectionError:
             return False
         except OSError:  # the socket is full, or the record is too long
-            self._dropped += 1
+            self._dropped_records += 1
         else:
-            self._dropped = 0
+            self._dropped_records = 0
         return True
 
     def close(self, entry: str | None) -> None:
@@ -554,7 +555,8 @@ class Recorder:
 
 
 def run(settings: JsonObject) -> int:
-    signals = {s for s in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is not signal.SIG_IGN}
+    candidates = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    signals = {number for number in candidates if signal.getsignal(number) is not signal.SIG_IGN}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     # fork the child before taking the lock, because the child must not hold it
     writer = RingWriter(settings["directory"], settings["max_bytes"])

@@ -35,7 +35,7 @@ COMMIT_ENDED = TracedEvent("jbd2/jbd2_end_commit", ("dev",))
 ERROR_SET = TracedEvent("filemap/filemap_set_wb_err", ("i_ino", "s_dev", "errseq"))
 ERROR_RETURNED = TracedEvent("filemap/file_check_and_advance_wb_err", ("i_ino", "s_dev"))
 FORK = TracedEvent("sched/sched_process_fork", ("parent_pid", "child_pid"))
-ERRNO = 0xFFF
+ERRNO_MASK = 0xFFF
 """Mask of the errno in an errseq (kernel: lib/errseq.c)."""
 
 
@@ -143,12 +143,12 @@ class WatchSession(WaitRecording):
         """Raises TracefsError, OSError. In this case no trace instance remains."""
         self.total = Span()
         self._commits: dict[int, Durations] = {}
-        self._committing: dict[int, int] = {}
+        self._commit_starts_ns: dict[int, int] = {}
         self._errors: dict[tuple[int, int], list[int]] = {}
         """Writes that failed in the background, by device and inode: the errno, and how many fsyncs returned it. The
         next fsync of each open file description returns it once."""
         self._counters = read_counters()
-        self._lost = 0
+        self._lost_before = 0
         self._share = 1.0
         super().__init__(name, pid=pid, device=device, calls=calls)
         self._second_began_s = time.monotonic()
@@ -163,15 +163,15 @@ class WatchSession(WaitRecording):
         self._devices = DeviceRecording(f"{self.name}-devices")
 
     def _commit_began(self, time_ns: int, device: int) -> None:
-        self._committing[device] = time_ns
+        self._commit_starts_ns[device] = time_ns
 
     def _commit_ended(self, time_ns: int, device: int) -> None:
-        began_ns = self._committing.pop(device, None)
+        began_ns = self._commit_starts_ns.pop(device, None)
         if began_ns is not None:
             self._commits.setdefault(device, Durations()).add(time_ns - began_ns)
 
     def _error_set(self, _: int, inode: int, device: int, errseq: int) -> None:
-        self._errors[device, inode] = [errseq & ERRNO, 0]
+        self._errors[device, inode] = [errseq & ERRNO_MASK, 0]
 
     def _error_returned(self, _: int, inode: int, device: int) -> None:
         if error := self._errors.get((device, inode)):
@@ -197,7 +197,7 @@ class WatchSession(WaitRecording):
         for before, after in zip(before_us, self._pressure_us, strict=False):  # none without PSI
             span.cpu_pressure_s = (after - before) / 1e6
         lost = self.lost() + self._devices.lost()
-        span.lost, self._lost = lost - self._lost, lost
+        span.lost, self._lost_before = lost - self._lost_before, lost
         self.add_waits(span)
         self.waits.clear()
         self._add_devices(span)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fstui.measure.probes import writers
-from fstui.measure.probes.writers import MAX_PENDING, SEND_INTERVAL_NS, Batch, Shared, WriteLoop
+from fstui.measure.probes.writers import MAX_PENDING_FRAMES, SEND_INTERVAL_NS, Batch, Shared, WriteLoop
 from fstui.measure.wire.frames import Decoder, Frame
 from fstui.measure.wire.stdio import CallError
 
@@ -31,11 +31,11 @@ class Played(WriteLoop):
     def _batch(self, until_ns: int, remaining_ops: int) -> int:
         self._now_ns += BATCH_NS
         self.ops += 1
-        self.pending += self._frames
+        self.pending_frames += self._frames
         return self._now_ns
 
     def send_samples(self) -> None:
-        self.pending = []
+        self.pending_frames = []
         self.sent_ns.append(self._now_ns)
 
 
@@ -46,7 +46,7 @@ def test_samples_are_sent_four_times_a_second(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_many_samples_are_sent_before_the_pipe_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    played = Played(monkeypatch, frames_per_batch=MAX_PENDING // 4)
+    played = Played(monkeypatch, frames_per_batch=MAX_PENDING_FRAMES // 4)
     played.run()
     assert played.sent_ns[0] == 4 * BATCH_NS
     assert len(played.sent_ns) == 1_000_000_000 // (4 * BATCH_NS) + 1  # and once at the end

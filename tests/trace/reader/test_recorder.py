@@ -105,11 +105,11 @@ def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
 def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.get_native_id()
     exclude(trace, thread)
-    monkeypatch.setattr(recorder, "switches", lambda _: trace._excluded[thread].switches if trace._excluded else 7)
+    monkeypatch.setattr(recorder, "switches", lambda _: trace._excluded_threads[thread].switches if trace._excluded_threads else 7)
     monkeypatch.setattr(recorder, "is_blocked", lambda _, file: file == FILE)
-    trace._excluded[thread] = trace._excluded[thread]._replace(switches=7)
+    trace._excluded_threads[thread] = trace._excluded_threads[thread]._replace(switches=7)
     trace.limit_events()
-    assert not trace._excluded
+    assert not trace._excluded_threads
     assert (thread, FILE) in {(open_, file) for open_, file, _ in trace.waits.in_flight()}
 
 
@@ -119,7 +119,7 @@ def exclude(trace: Trace, thread: int) -> None:
         trace.waits._add(time.monotonic_ns(), (thread, *FILE), 1000, 0)
     trace.waits.begin_call(time.monotonic_ns(), thread, FILE.fd)
     trace.exclude_busiest()
-    assert thread in trace._excluded
+    assert thread in trace._excluded_threads
 
 
 @pytest.mark.root
