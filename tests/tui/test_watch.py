@@ -112,7 +112,9 @@ async def test_no_waiting_program_is_reported() -> None:
 
 async def test_without_a_trace_the_writers_are_shown() -> None:
     refused = WatchStarted(host=Host(), untraced="only root may trace the kernel")
-    async with watching(refused, WatchedSecond(second=SECOND, sentence="fstui cannot see which program waits.")) as pilot:
+    async with watching(
+        refused, WatchedSecond(second=SECOND, sentence="fstui cannot see which program waits.")
+    ) as pilot:
         lines = shown(pilot.app)
         assert lines.count("   not traced by the kernel: only root may trace the kernel") == 1
         assert any(line.startswith("   rsyslogd (700)") for line in lines)

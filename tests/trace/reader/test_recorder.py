@@ -105,7 +105,9 @@ def test_a_call_of_a_thread_that_is_left_out_is_no_wait(trace: Trace) -> None:
 def test_a_thread_that_is_left_out_and_blocked_is_traced(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     thread = threading.get_native_id()
     exclude(trace, thread)
-    monkeypatch.setattr(recorder, "switches", lambda _: trace._excluded_threads[thread].switches if trace._excluded_threads else 7)
+    monkeypatch.setattr(
+        recorder, "switches", lambda _: trace._excluded_threads[thread].switches if trace._excluded_threads else 7
+    )
     monkeypatch.setattr(recorder, "is_blocked", lambda _, file: file == FILE)
     trace._excluded_threads[thread] = trace._excluded_threads[thread]._replace(switches=7)
     trace.limit_events()
