@@ -1,4 +1,4 @@
-"""How a rule is declared, as a function that takes a case and yields conclusions."""
+"""Declare a rule as a function that takes a case and yields conclusions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     judge: Callable[[Case], Iterable[Conclusion | Finding]]
     """A rule that reports under several names yields findings instead of conclusions."""
     order: int
-    opens_sentence: bool
+    precedes_verdict: bool
 
     def __call__(self, case: Case) -> Iterator[Finding]:
         for result in self.judge(case):
@@ -44,15 +44,15 @@ class Rule(NamedTuple):
 
 
 def rule(
-    *, order: int = DEFAULT_ORDER, opens_sentence: bool = False
+    *, order: int = DEFAULT_ORDER, precedes_verdict: bool = False
 ) -> Callable[[Callable[[Case], Iterable[Conclusion | Finding]]], Rule]:
     """Declare a rule with the name of its function.
 
     ``order``: among findings of equal weight about one question, those of the rule with the lower order come first.
-    ``opens_sentence``: the sentences of the rule's notes come before the sentence of the verdict.
+    ``precedes_verdict``: the sentences of the rule's notes come before the sentence of the verdict.
     """
 
     def declare(judge: Callable[[Case], Iterable[Conclusion | Finding]]) -> Rule:
-        return Rule(judge.__name__.replace("_", "-"), judge, order, opens_sentence)
+        return Rule(judge.__name__.replace("_", "-"), judge, order, precedes_verdict)
 
     return declare

@@ -15,14 +15,15 @@ from fstui.model.storage import Node
 
 class DefectOutcome(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     values: tuple[str, ...] = ()
+    """The values of the reading that select this outcome."""
     verdict: Verdict | None = None
     confidence: Confidence
     low_unless_verified: bool = False
     """Confidence is low unless each of the lowest devices was seen to act on flushes or is known to be safe."""
     title: str
     sentence: str
-    missing: Mapping[str, str] = {}
-    """Fallback texts, by placeholder, for readings that the layer lacks."""
+    fallbacks: Mapping[str, str] = {}
+    """Texts for readings that the layer lacks, by placeholder."""
     next: tuple[str, ...]
 
 
@@ -30,7 +31,7 @@ class Defect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     name: str
     kinds: tuple[str, ...] = ()
     reading: str | None = None
-    """The reading whose value selects the outcome."""
+    """The name of the reading whose value selects the outcome."""
     condition: str | None = None
     """A key of ``facts.configuration.CONDITIONS``, if more than one reading decides."""
     page: str
@@ -45,7 +46,7 @@ class Hit(NamedTuple):
     layer: Node
     evidence: tuple[str, ...]
     replacements: Mapping[str, str] = {}
-    """Further texts for the placeholders in the sentences."""
+    """Further texts, by placeholder."""
     steps: tuple[str, ...] = ()
 
 

@@ -21,7 +21,7 @@ Operation = Literal["log", "append", "append-fsync", "overwrite", "direct"]
 
 
 class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a product does on storage when it commits, and the threshold that its documentation or source states."""
+    """The I/O of a product when it commits, and the thresholds that its documentation or source states."""
 
     name: str
     does: str
@@ -29,7 +29,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     syncs_per_commit: int = 1
     p99_ms: float | None = None
     longest_ms: float | None = None
-    beyond: str = ""
+    consequence: str = ""
     """What the product does if a sync takes longer than ``longest_ms``."""
     least_per_s: float | None = None
     recommended_per_s: float | None = None
@@ -37,7 +37,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def defines_fast_enough(self) -> bool:
-        """Whether a threshold defines what is fast enough, not only what is too slow."""
+        """Whether a threshold states what is fast enough, not only what is too slow."""
         return self.p99_ms is not None or self.least_per_s is not None
 
     @property
@@ -51,7 +51,8 @@ def products() -> tuple[Product, ...]:
 
 
 def product_fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product whose operation was measured, if syncs work and fstui set no rate limit."""
+    """Yield the answer for each product whose operation was measured. Yield none if syncs are broken or fstui limited
+    the rate."""
     if case.configuration.breaks_sync or case.evidence.rate_limit:
         return
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
@@ -76,7 +77,7 @@ def add_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
 
 
 def _operation(write_step: WriteStep) -> Operation | None:
-    """Return the operation that the step measured; None if no product has this operation, or it had too few syncs."""
+    """Return the operation that the step measured. None if no product has it, or if the step had too few syncs."""
     if not write_step.writes_at_full_speed or write_step.syncs < MIN_SYNCS:
         return None
     operations = _OPERATIONS.items()
@@ -149,7 +150,7 @@ def _limits(product: Product, sync: Latency, per_s: float) -> Iterator[_Limit]:
         name, ns = ("longest", sync.max) if sync.p99 is None else ("p99", sync.p99)
         yield _Limit(f"p99 < {product.p99_ms:g} ms", f"{name} {duration_ns(ns)}", *_compare(ns, product.p99_ms))
     if product.longest_ms is not None:
-        required = f"each < {product.longest_ms / 1000:g} s, else {product.beyond}"
+        required = f"each < {product.longest_ms / 1000:g} s, else {product.consequence}"
         yield _Limit(required, f"longest {duration_ns(sync.max)}", *_compare(sync.max, product.longest_ms))
     if product.least_per_s is not None:
         least = product.least_per_s

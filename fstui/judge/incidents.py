@@ -1,4 +1,4 @@
-"""Find in a recording when programs waited unusually long, and why: pure functions of its records."""
+"""Find when programs waited unusually long, and why. All functions depend only on the records of a recording."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ MIN_WINDOWS = 6
 MIN_WAIT_SHARE, MIN_SYNC_MS = 0.2, 5.0
 """A slowdown counts only if syncs take at least this share of a program's time, and at least this long each."""
 SLOW_FACTOR, MIN_SLOW_MS = 5.0, 5.0
-"""A device became slow if its writes took this many times longer than at other times, and at least this long."""
+"""A device became slow if its writes took this many times as long as at other times, and at least this long."""
 SLOW_DEVICE_MS, SLOW_DEVICE_S = 50.0, 2.0
-"""A device that no traced program waited for is reported if its writes took this long for this time."""
+"""A device for which no program waited is reported if its writes took this many ms, for this many seconds."""
 MAX_GAP_S = 10.0
-"""Waits for one place belong to one incident if they are at most this far apart."""
+"""Waits for the same devices belong to one incident if they are at most this far apart."""
 COMPLETION_DELAY_S = 0.5
-"""A request is counted when it is complete, which may be in the second after a wait."""
+"""A request is counted when it is complete. This may be so much later than the end of the wait."""
 WRITEBACK_DELAY_S = 30.0
-"""The kernel keeps written data in memory for about this time, and writes it to the device later."""
-MUCH_BYTES_PER_S = 4 << 20
+"""The kernel keeps written data in memory for about this time before it writes the data to the device."""
+MIN_CAUSE_BYTES_PER_S = 4 << 20
+"""If a device transferred less than this, the transfers did not slow it down."""
 MIN_CAUSE_SHARE = 0.3
 """A program counts as the cause if it did at least this share of the device's work, or if it waited for at least this
 share of the time that the affected program waited."""
-MANY_SYNCS_PER_S = 10
-SYNC_RATE_FACTOR = 2.0
-"""A program may be the cause only if its syncs became this many times more frequent."""
+MIN_CAUSE_SYNCS_PER_S, SYNC_RATE_FACTOR = 10, 2.0
+"""Syncs of another program may be the cause if there are this many, and this many times as many as before."""
 MEMORY_WAIT_SHARE = 0.2
 """Memory is the cause if processes waited for memory in at least this share of the time."""
 CPU_WAIT_SHARE = 0.9
-"""If the device seems slow, lack of CPU is the cause only if waiting for a CPU took this share of the wait. A program
-that lacks CPU time also submits its requests late, so that the device seems slow."""
+"""If the device seems slow, a lack of CPU is the cause only if the program had no CPU for this share of the wait. Such
+a program also submits its requests late, so the device seems slow."""
 MINUTE_S = 60.0
 MIN_WAITED_S = 0.5
 """An incident whose waits add up to less time is not reported."""
@@ -47,12 +47,13 @@ CPU, IO, IO_FULL, MEMORY, MEMORY_FULL = range(5)
 """Indexes of ``Second.pressure_ms``."""
 MAX_BUCKETS = 60
 _LAST_ROW_MARGIN_S = 0.001
+"""A time this close before the end of the timeline is in its last row."""
 _ROW_WIDTHS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400)
 WRITE_LIMITS = ("wbps", "wiops", "write_bps", "write_iops")
 
 
 class Slowdown(NamedTuple):
-    """An unusually long wait of one program, or without ``wait``, a time in which a device was slow."""
+    """An unusually long wait of one program. If ``wait`` is None: a period in which a device was slow."""
 
     start: float
     end: float
@@ -63,7 +64,7 @@ class Slowdown(NamedTuple):
 
 
 class _Latency(NamedTuple):
-    """Latency of a device's writes in several seconds: the median, and that of the worst second."""
+    """The latency of a device's writes over several seconds: the median second and the worst second."""
 
     median_ms: float
     worst_ms: float
@@ -73,9 +74,9 @@ class Records(NamedTuple):
     seconds: list[Second]
     windows: list[Window]
     typical_write_ms: dict[str, float]
-    """By device: the median of its write latency over all seconds."""
+    """By device: the median of its write latencies in all seconds."""
     typical_sync_us: dict[tuple[str, str], float]
-    """By program and device: the median over all windows of a window's median sync time."""
+    """By program and device: the median of the median sync times of all windows."""
 
 
 def collect_records(records: Iterable[Record]) -> Records:
@@ -132,9 +133,9 @@ def _waited_s(group: Sequence[Slowdown]) -> float:
 
 
 def _long_waits(records: Records) -> Iterator[Slowdown]:
-    """Yield the stalls, and the windows in which all syncs of a program took far longer than in most others."""
-    # A wait in progress is in every window until it ends, longer each time. Yield it only once: as the stall with which
-    # it ends, or else as it was in its last window.
+    """Yield the stalls, and the windows in which the syncs of a program took far longer than in most windows."""
+    # A wait in progress is in every window until it ends, longer each time. Yield it only once: as a stall when it
+    # ends, or as it was in its last window.
     in_progress: dict[tuple[str, int, str], Slowdown] = {}
     for window in records.windows:
         previous, in_progress = in_progress, {}
@@ -193,7 +194,7 @@ class IncidentFacts:
         minute_before = [window for window in records.windows if start - MINUTE_S < window.at <= start]
         before_s = sum(window.elapsed_s for window in minute_before)
         self.usual_syncs_per_s: dict[str, float] = defaultdict(float)
-        """By program, if it also synced in the minute before."""
+        """By program: its syncs per second in the minute before the incident."""
         for window in minute_before:
             for wait in window.waits:
                 self.usual_syncs_per_s[wait.program] += wait.syncs / before_s
@@ -203,8 +204,8 @@ class IncidentFacts:
         self.longest_s = max((wait.longest_so_far_ms for wait in waits), default=0) / 1000
         """The longest single wait of that program for that file."""
         self.main_wait = waits[-1] if waits else None
-        """The last wait of the program and file that waited longest. Programs that also synced in the minute before
-        take precedence, because a new program may be the cause."""
+        """The last wait of the program that waited longest for one file. Programs that also synced in the minute before
+        take precedence, because a program that just started may be the cause."""
         self.devices = frozenset(self.main_wait.below if self.main_wait else slowdowns[0].place)
         self.seconds = [second for second in records.seconds if any(_overlap(second, slow) for slow in slowdowns)]
         self.elapsed_s = sum(second.elapsed_s for second in self.seconds) or 1.0
@@ -213,7 +214,7 @@ class IncidentFacts:
         until_end = [window for window in records.windows if window.at - window.elapsed_s < end]
         self.windows = [window for window in until_end if window.at > start]
         self.writing_windows = [window for window in until_end if window.at > start - WRITEBACK_DELAY_S]
-        """``windows`` and earlier windows, because the kernel writes data to the device after a program wrote it."""
+        """``windows`` and earlier ones, because the kernel writes data to the device up to WRITEBACK_DELAY_S later."""
         self.waits = [wait for window in self.windows for wait in window.waits if not wait.kernel]
         self.own_waits = [wait for wait in self.waits if self.main_wait and wait.program == self.main_wait.program]
         self.memory_share = pressure(self.seconds, MEMORY)
@@ -221,6 +222,7 @@ class IncidentFacts:
         typical_ms = records.typical_write_ms
         rise = {name: latency.median_ms / max(typical_ms.get(name, 1.0), 0.1) for name, latency in latencies.items()}
         self.device = max(rise, key=lambda name: rise[name], default="")
+        """The device whose write latency rose most. The three latencies below are those of this device."""
         slowest = latencies.get(self.device)
         self.median_ms = slowest.median_ms if slowest else None
         self.worst_ms = slowest.worst_ms if slowest else None
@@ -295,7 +297,7 @@ def _overlap(second: Second, slowdown: Slowdown) -> bool:
 
 
 def _latency(seconds: Sequence[Second], device: str) -> _Latency | None:
-    """Return the latency of the device's writes, which is at least the time in which it completed nothing."""
+    """Return the latency of the device's writes, at least the time in which it completed none; None if unknown."""
     samples = [(second, counters) for second in seconds for counters in second.devices if counters.device == device]
     stuck_ms = sum(second.elapsed_s * 1000 for second, counters in samples if counters.stuck)
     latencies_ms = [ms for _, counters in samples if (ms := counters.ms_per_write) is not None]
@@ -356,7 +358,7 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
     processes = _transfers(facts.writing_windows)
     writers = [process for process in processes if facts.devices.intersection(process.devices)]
     writer = max(writers, key=lambda process: process.written, default=None)
-    if writer and _is_much(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
+    if writer and _may_be_cause(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
         is_itself = writer.program == own
         who = f"{own} itself" if is_itself else _label(writer)
         clause = f"{_latency_rose(facts)} while {who} wrote {_per_s(writer.written, writer, facts)}"
@@ -364,17 +366,17 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
     reader = max(
         (process for process in processes if process.program != own), key=lambda process: process.read, default=None
     )
-    if reader and _is_much(facts, reader.read, sum(counters.read_kib for counters in facts.counters)):
+    if reader and _may_be_cause(facts, reader.read, sum(counters.read_kib for counters in facts.counters)):
         clause = f"{_latency_rose(facts)} while {_label(reader)} read {_per_s(reader.read, reader, facts)}"
         return Explanation("reader", clause, reader)
     return None
 
 
-def _is_much(facts: IncidentFacts, program_bytes: int, device_kib: int) -> bool:
+def _may_be_cause(facts: IncidentFacts, program_bytes: int, device_kib: int) -> bool:
     """Return whether the device transferred many bytes, and the program a large share of them."""
     device_bytes = device_kib * 1024
-    least_bytes = max(MUCH_BYTES_PER_S * facts.elapsed_s, 1)
-    return device_bytes >= least_bytes and program_bytes >= MIN_CAUSE_SHARE * device_bytes
+    min_bytes = max(MIN_CAUSE_BYTES_PER_S * facts.elapsed_s, 1)
+    return device_bytes >= min_bytes and program_bytes >= MIN_CAUSE_SHARE * device_bytes
 
 
 def _discards(facts: IncidentFacts) -> Explanation | None:
@@ -393,7 +395,7 @@ def _discards(facts: IncidentFacts) -> Explanation | None:
 
 
 def _per_s(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
-    """Return the rate in the windows that recorded the process, which are those in which it transferred much."""
+    """Return the rate of a process in the windows that recorded it. A window records only processes with much I/O."""
     active_s = sum(
         window.elapsed_s
         for window in facts.writing_windows
@@ -420,7 +422,7 @@ def _other_syncs(facts: IncidentFacts) -> Explanation | None:
         if program != own
         and syncs[program] / windows_s >= SYNC_RATE_FACTOR * facts.usual_syncs_per_s.get(program, 0.0)
         and (
-            syncs[program] >= max(MANY_SYNCS_PER_S * windows_s, syncs[own])
+            syncs[program] >= max(MIN_CAUSE_SYNCS_PER_S * windows_s, syncs[own])
             # a new program may sync rarely because its own syncs are slow
             or (program not in facts.usual_syncs_per_s and waited_ms[program] >= MIN_CAUSE_SHARE * waited_ms[own])
         )
@@ -497,8 +499,8 @@ def longest_wait(windows: Iterable[Window]) -> RecordedWait | None:
 def buckets(records: Records, start: float, end: float, width_s: float | None = None, device: str = "") -> list[Bucket]:
     """Return the rows of a timeline.
 
-    ``width_s``: per row; None for the smallest with at most MAX_BUCKETS rows. ``device``: of all rows; empty for the
-    device whose requests took longest in each row.
+    ``width_s``: the seconds in a row; None for the smallest width with at most MAX_BUCKETS rows. ``device``: the device
+    that all rows describe. If it is empty, each row describes the device whose writes took longest.
     """
     fitting_s = (width for width in _ROW_WIDTHS_S if (end - start) / width <= MAX_BUCKETS)
     width = width_s or next(fitting_s, _ROW_WIDTHS_S[-1])
@@ -506,7 +508,7 @@ def buckets(records: Records, start: float, end: float, width_s: float | None = 
     windows: dict[int, list[Window]] = defaultdict(list)
 
     def row_of(record: Record) -> int:
-        """Return the index of the row; -1 if the record is outside."""
+        """Return the index of the row; -1 if the record is outside the timeline."""
         middle_s = record.at - record.elapsed_s / 2 - start
         if isinstance(record, Window) and start < record.at < end + record.elapsed_s:
             # a window that is partly outside belongs to the nearest row, because the sentence also reports its waits

@@ -65,13 +65,13 @@ class PublishedClass(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """The measured rate of one operation, and the references to compare it with."""
+    """The measured rate of one operation, and the references with which it is compared."""
 
     operation: Operation
     per_s: float
     block_bytes: int
     media: frozenset[MediumClass]
-    """The classes of the published references. If the medium is not known: empty, which means all classes."""
+    """The classes of the published references; empty if the medium is not known, which means all classes."""
     published: tuple[Reference, ...]
     """The published references, slowest first."""
     own: tuple[Reference, ...] = ()
@@ -108,9 +108,9 @@ def published(operation: Operation | None, media: Iterable[MediumClass] = ()) ->
 
 
 def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
-    """Return the published class of these media; None if one is unknown, or if there are too few references in all."""
+    """Return the published class of these media. None if a medium is unknown, or if there are too few references."""
     classes = comparable(media)
-    references = [reference for reference in _durable() if reference.medium in classes]
+    references = [reference for reference in _durable_references() if reference.medium in classes]
     if len(references) < MIN_PUBLISHED:
         return None
     names = ", ".join(filter(None, [media_names(classes - _ROTATING), "rotating disks" * bool(classes & _ROTATING)]))
@@ -119,17 +119,18 @@ def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
 
 
 @cache
-def typical() -> tuple[tuple[str, float], ...]:
+def typical_rates() -> tuple[tuple[str, float], ...]:
     """Return the median published rate of durable writes for the common kinds of disks, slowest first."""
     kinds = (
         ("rotating disks", _ROTATING),
         ("SSDs without power-loss protection", {"ssd"}),
         ("SSDs with power-loss protection", {"ssd-plp"}),
     )
-    return tuple((name, median(row.per_s for row in _durable() if row.medium in media)) for name, media in kinds)
+    durable = _durable_references()
+    return tuple((name, median(row.per_s for row in durable if row.medium in media)) for name, media in kinds)
 
 
-def _durable() -> tuple[Reference, ...]:
+def _durable_references() -> tuple[Reference, ...]:
     return tuple(reference for reference in library() if reference.operation not in NEVER_SYNCED)
 
 
@@ -139,14 +140,14 @@ def media_names(media: Iterable[str]) -> str:
 
 
 def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
-    """Return the comparable classes; none if a class is unknown. Rotating disks of any speed are comparable."""
+    """Return the classes that can be compared with these; none if one is unknown. Any rotating disks are comparable."""
     if not media or "unknown" in media:
         return frozenset()
     return media | _ROTATING if media & _ROTATING else media
 
 
 def operation_of(settings: SyncWrites) -> Operation | None:
-    """Return the library's name of the operation with these settings; None if it has no published rate."""
+    """Return the name that the library uses for an operation with these settings; None if it has no such operation."""
     if settings.sync_every != 1 or settings.ops_per_s:
         return None
     if settings.prefill != "written":
@@ -168,8 +169,10 @@ def rates(case: Case) -> dict[Operation, tuple[int, float]]:
 
 
 def find_placements(run: Run) -> tuple[Placement, ...]:
-    """Place the run's rates among the references. Operations with the most references of the user's own come first,
-    then those with the most published ones. Unsynced O_DIRECT comes last.
+    """Return a placement for each measured operation that has references.
+
+    Operations with more references of the user's own come first, then those with more published references. Unsynced
+    O_DIRECT comes last.
 
     Return nothing if fstui limited the rate, or if the syncs may not be durable and so may be faster than any disk.
     """
@@ -203,7 +206,7 @@ def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
 
 
 def applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
-    """Return the references for the same classes of medium. If a class is unknown, the models must match as well."""
+    """Return the references for the same media as those of the case. If a medium is unknown, the models must match."""
     media, models = _media(case), _models(case)
     same_media = (reference for reference in references if reference.media == media)
     if comparable(case.commit_media):
@@ -212,7 +215,7 @@ def applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnRefer
 
 
 def make_references(name: str, runs: Sequence[Run]) -> tuple[OwnReference, ...]:
-    """Create one reference per operation, block size and kind of storage. Raises Refused for an unsuitable run."""
+    """Create one reference per operation, block size, medium and model. Raises Refused for an unsuitable run."""
     rates_by_key: dict[_ReferenceKey, list[float]] = defaultdict(list)
     for run in runs:
         if reason := why_unsuitable(run):

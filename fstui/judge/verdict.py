@@ -1,4 +1,4 @@
-"""The verdict of a run, from its findings. If no rule could judge the run, a note says what is established."""
+"""The verdict of a run, from its findings. If no rule could judge the run, a note says what is known."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ARRAY = (
 )
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
 _FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
-"""If findings have one of these verdicts, the first in this order decides; otherwise the most confident finding."""
+"""A finding with one of these verdicts decides, in this order. If there is none, the most confident finding decides."""
 _Reason = tuple[str, str, tuple[str, ...]]
 """Why no rule could judge the run: title, sentence, next steps."""
 
@@ -51,25 +51,25 @@ def judge(evidence: Evidence) -> Judgement:
     unordered = (finding for rule in rules for finding in rule(case))
     findings = sort_findings(replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered)
     decisive = decisive_finding(findings)
-    first_notes = [finding for finding in findings if finding.rule in _opening_rules() and finding.verdict is None]
-    opening = " ".join(finding.sentence for finding in first_notes)
+    first_notes = [finding for finding in findings if finding.rule in _preceding_rules() and finding.verdict is None]
+    introduction = " ".join(finding.sentence for finding in first_notes)
     verdict: Verdict = (decisive and decisive.verdict) or "cannot-tell"
-    why = decisive or _undecided(evidence, case)
+    basis = decisive or _undecided(case)
     fits = tuple(product_fits(case))
     answer = speed(case, verdict)
     answer = replace(answer, next=_safe_next(evidence, answer.next))
     return Judgement(
         verdict=verdict,
-        confidence=why.confidence,
-        sentence=f"{opening} {why.sentence}".strip(),
-        findings=findings if decisive or not case.steps.all else (*findings, why),
+        confidence=basis.confidence,
+        sentence=f"{introduction} {basis.sentence}".strip(),
+        findings=findings if decisive or not case.steps.all else (*findings, basis),
         speed=add_products(answer, fits),
         fit=fits,
     )
 
 
 def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
-    """Replace the names of a simulated disk in commands to paste, because a real disk may have the same names."""
+    """Remove the names of a simulated disk from the commands in the steps: a real disk may have the same names."""
     target = evidence.target
     if target is None or target.simulated is None:
         return steps
@@ -77,7 +77,7 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
     real = [re.sub(rf"/dev/(?:{names})\b", "DEVICE", step.replace(target.mount_point, "DIR")) for step in steps]
     on_simulated = [step for step in real if "simulated" in step]
     on_real = [step for step in real if "simulated" not in step]
-    if on_real:  # the first step only: it may be shown alone, and the others follow it
+    if on_real:  # only the first step, because the others are shown after it
         first = on_real[0]
         on_real[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
     return (*on_simulated, *on_real)
@@ -109,19 +109,19 @@ def _order(finding: Finding) -> tuple[bool, bool, int, int]:
     is_note = finding.verdict is None
     return (
         is_note,
-        finding.scope == "step" or (is_note and finding.rule not in _opening_rules()),
+        finding.scope == "step" or (is_note and finding.rule not in _preceding_rules()),
         VERDICTS.index(finding.verdict) if finding.verdict else len(VERDICTS),
         _CONFIDENCE.index(finding.confidence),
     )
 
 
-def _opening_rules() -> frozenset[str]:
-    return frozenset(rule.name for rule in all_rules() if rule.opens_sentence)
+def _preceding_rules() -> frozenset[str]:
+    return frozenset(rule.name for rule in all_rules() if rule.precedes_verdict)
 
 
-def _undecided(evidence: Evidence, case: Case) -> Finding:
+def _undecided(case: Case) -> Finding:
     title, sentence, steps = _reason(case)
-    next_steps = _safe_next(evidence, steps)
+    next_steps = _safe_next(case.evidence, steps)
     return Finding(
         rule=UNDECIDED, verdict=None, confidence="low", scope="storage", title=title, sentence=sentence, next=next_steps
     )

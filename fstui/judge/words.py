@@ -1,4 +1,4 @@
-"""Parts of the sentences that the rules write."""
+"""Texts that occur in the sentences of several rules."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def check_health(drive: Node) -> str:
     return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{shows}"
 
 
-def capitalize(words: str) -> str:
-    """Capitalise only the first letter, because a sentence may contain names."""
-    return words[:1].upper() + words[1:]
+def capitalize(text: str) -> str:
+    """Capitalise only the first letter, because the text may contain names."""
+    return text[:1].upper() + text[1:]
 
 
 def command(text: str) -> str:
@@ -158,7 +158,7 @@ def medium(node: Node) -> str:
 
 
 def host_advice(host: Host) -> tuple[str, ...]:
-    """Return what to check on the host of a guest, or nothing on real hardware."""
+    """Return what to check on the host of a guest; nothing on real hardware."""
     if not host.virtualization:
         return ()
     if host.cloud:
@@ -168,12 +168,12 @@ def host_advice(host: Host) -> tuple[str, ...]:
 
 
 def provider_advice(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """Return whom to ask what the services that provide these devices do with a flush."""
+    """Return how to find out what the services that provide these devices do with a flush."""
     services = (platforms.service(node.kind, node.name, node.model) for node in nodes)
     return tuple(dict.fromkeys(service.ask for service in services if service))
 
 
-def durable_commits(lossy: Sequence[str]) -> str:
+def durable_commits_advice(lossy: Sequence[str]) -> str:
     settings = " ".join(lossy)
     if "innodb" in settings or "sync_binlog" in settings:
         return f"Set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1. {_MANAGED}"

@@ -41,7 +41,7 @@ class Case:
 
     @property
     def commits_are_safe(self) -> bool:
-        """Whether the devices that a sync waits for lose nothing in a power cut, by their model or the declaration."""
+        """Whether, by model or declaration, no device that a sync waits for loses data in a power cut."""
         return bool(self.stack.commit_devices) and all(map(is_safe_drive, self.stack.commit_devices))
 
     @cached_property

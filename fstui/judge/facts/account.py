@@ -1,9 +1,9 @@
 """The flush account of one step at one level of the stack: flushes and bytes, expected and counted.
 
-Other processes only add flushes, so too few flushes are too few even if other processes also wrote. Enough flushes
-prove that none was dropped only if no other process wrote. Another process is assumed to have written if flushes or
-bytes exceed the expected number by more than 5 %, or if the idle device's rate of flushes, sampled for a second before
-the run and between steps, would account for more than 5 % of the syncs.
+Other processes only add flushes, so a shortage is real even if other processes also wrote. Enough flushes prove that
+none was dropped only if no other process wrote. Another process is assumed to have written in two cases: if flushes or
+bytes exceed the expected number by more than 5 %, or if the device's flush rate while fstui is idle is more than 5 % of
+the sync rate. The idle rate is sampled for a second before the run, and between steps.
 
 At the topmost level, the kernel's trace attributes flushes to processes (see ``traced``). If fstui requested as many
 flushes as expected, they arrived. If fstui requested too few, flushes of other processes do not make up for them.
@@ -32,12 +32,13 @@ few bytes arrived."""
 ENOUGH_SHARE = 0.9
 """A number below this share of the expected one is too small."""
 MISSING_TOLERANCE = 0.002
-"""If the expected number is exact, this share of the flushes may be missing, or the flushes of one sync, whichever is
-more. In over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE`` would
-overlook a library that drops every twelfth or twentieth sync."""
+"""If the expected number is exact, or at least 1, the flushes of this share of the syncs may be missing, and always
+those of one sync. In over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE``
+would overlook a library that drops every twelfth or twentieth sync."""
 SURPLUS_TOLERANCE = 0.05
 """A surplus of more than this share of the expected number came from another process."""
 _COMMIT_INTERVAL_S, _COMMIT_FLUSHES, COMMIT_BYTES = 5, 2, 65536
+"""The filesystem commits its own journal every 5 s. Such a commit adds up to 2 flushes and 64 KiB."""
 
 
 class Arrival(NamedTuple):
@@ -124,7 +125,7 @@ class FlushAccount(NamedTuple):
         return self.counted.low / self.syncs if self.counted and self.syncs else 0.0
 
     @property
-    def most_per_sync(self) -> float:
+    def max_per_sync(self) -> float:
         """Flushes per sync at the best member; 0 if not counted."""
         return self.counted.high / self.syncs if self.counted and self.syncs else 0.0
 
@@ -148,12 +149,12 @@ class FlushAccount(NamedTuple):
 
     @property
     def others_flush_often(self) -> bool:
-        """Whether other processes, at the rate of the idle device, send flushes at more than 5 % of the sync rate."""
+        """Whether the flush rate of other processes while fstui was idle is more than 5 % of the sync rate."""
         return (self.other_flushes_per_s or 0.0) * self.step.elapsed_s > SURPLUS_TOLERANCE * self.syncs
 
     @property
     def surplus_bytes(self) -> float:
-        """Bytes that the step cannot have caused, with an allowance for the filesystem's own commits."""
+        """Bytes above the expected number; 0 if the tolerance or the filesystem's own commits may explain them."""
         expected = self.expected_bytes.high
         allowed = max(expected * (1 + SURPLUS_TOLERANCE), expected + self._own_commits * COMMIT_BYTES)
         counted = self.counted_bytes.high if self.counted_bytes else 0
@@ -218,7 +219,7 @@ class FlushAccount(NamedTuple):
         return remaining or self.devices
 
     def _too_few(self, arrived: float, expected: Range) -> bool:
-        """Return whether too few arrived. The tolerance is strict if the expected number is exact, or at least 1."""
+        """Return whether too few arrived. ``MISSING_TOLERANCE`` applies to an exact number and to a range from 1."""
         is_strict = expected.low in (1, expected.high)
         tolerated = max(1, MISSING_TOLERANCE * self.syncs) if is_strict else (1 - ENOUGH_SHARE) * self.syncs
         return arrived < expected.low * (self.syncs - tolerated)

@@ -100,20 +100,19 @@ class DatabaseCommits:
         return (f"{commit_syncs.sync_method} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
 
     def _count(self, commits: CommitStep) -> CountedCommits | None:
-        """Count by the counters and by the trace. Return the result that lacks flushes, or else the first; None if the
-        flushes cannot be counted."""
+        """Count by the counters and by the trace. Prefer the result that lacks flushes. Return None if the flushes
+        cannot be counted."""
         accounts = self._flushes.compute_accounts(commits.as_syncs)
-        candidates = [
-            *filter(None, (self._count_by_counters(commits, accounts), self._count_by_trace(commits, accounts)))
-        ]
-        return next((counted for counted in candidates if counted.lacks_flushes), next(iter(candidates), None))
+        by_counters, by_trace = self._count_by_counters(commits, accounts), self._count_by_trace(commits, accounts)
+        candidates = [counted for counted in (by_counters, by_trace) if counted]
+        return min(candidates, key=lambda counted: not counted.lacks_flushes, default=None)
 
     def _count_by_counters(self, commits: CommitStep, accounts: LevelAccounts) -> CountedCommits | None:
         """Count the flushes at the topmost level that has counters."""
         account = next((account for account in accounts if account.counted), None)
         if account is None or account.counted is None or account.expected is None or not account.expected.low:
             return None
-        # if flushes of fstui did not arrive either, only a loaded library that replaces syncs shows the server's fault
+        # if fstui's own flushes did not arrive either, only a library loaded into the server shows the server's fault
         if self._own_flushes_per_sync(commits.as_syncs) is None and not commits.settings.preloads:
             return None
         expected = Range(account.expected.low, account.expected.low)
@@ -126,7 +125,7 @@ class DatabaseCommits:
         if top is None or top.trace is None or top.trace.expected.low < 1:
             return None
         commit_syncs = commits.as_syncs
-        own_complete = any(accounts[0].trace_is_complete for accounts in self._accounts_of_same_flags(commit_syncs))
+        own_complete = any(accounts[0].trace_is_complete for accounts in self._accounts_with_same_flags(commit_syncs))
         if not (own_complete or self._own_flushes_per_sync(commit_syncs) or commits.settings.preloads):
             return None
         expected = Range(top.trace.expected.low, top.trace.expected.low)
@@ -135,7 +134,7 @@ class DatabaseCommits:
 
     def _own_flushes_per_sync(self, commit_syncs: WriteStep) -> float | None:
         """Return the flushes per sync of a step by fstui with the same flags if its flushes arrived, else None."""
-        for accounts in self._accounts_of_same_flags(commit_syncs):
+        for accounts in self._accounts_with_same_flags(commit_syncs):
             counted = [account for account in accounts if account.counted]
             if not counted or any(account.outcome == "missing" for account in counted):
                 continue
@@ -143,7 +142,7 @@ class DatabaseCommits:
                 return counted[0].per_sync
         return None
 
-    def _accounts_of_same_flags(self, commit_syncs: WriteStep) -> Iterator[LevelAccounts]:
+    def _accounts_with_same_flags(self, commit_syncs: WriteStep) -> Iterator[LevelAccounts]:
         for write_step in self._steps.measured:
             same_flags = (write_step.sync_method, write_step.direct) == (commit_syncs.sync_method, commit_syncs.direct)
             if same_flags and write_step.syncs >= MIN_SYNCS and (accounts := self._flushes.accounts(write_step)):

@@ -38,18 +38,18 @@ class Edge(NamedTuple):
     node: Node
     forwarded: Forwarded
 
-    def mode(self, quantity: Quantity) -> Delivery:
+    def delivery(self, quantity: Quantity) -> Delivery:
         forwarded = self.forwarded
         return {"flushes": forwarded.flushes, "fua": forwarded.fua_writes, "bytes": forwarded.bytes}[quantity]
 
 
 class Composition:
-    """Combined counters of the layers between one filesystem and the next filesystem or the lowest devices."""
+    """The combined counters of the layers from one filesystem down to the next filesystem or the lowest devices."""
 
     def __init__(
         self, stack: Stack, level: Level, step: Step | Snapshot, trace_count: TraceCount = lambda _: None
     ) -> None:
-        """``trace_count`` takes precedence over the counters."""
+        """``trace_count``: where it returns a number, this number replaces the counters of the layer."""
         self._stack, self._level, self._step, self._trace_count = stack, level, step, trace_count
         self._filesystem = level.filesystem
         self._path_ids = {node.id for node in level.path}
@@ -76,12 +76,12 @@ class Composition:
         )
 
     def holding_layers(self) -> tuple[Node, ...]:
-        """Return the lowest layers that may hold the only copy of a byte: no spare, no read cache."""
+        """Return the lowest layers that may hold the only copy of a byte. Excludes spares and read caches."""
         return tuple({end.id: end for end in self._holding_layers(self._filesystem)}.values())
 
     def active_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
         """Return the edges to members that receive everything, except members that were idle in the step or failed."""
-        edges = [edge for edge in self.edges(node) if edge.mode(quantity) == "each"]
+        edges = [edge for edge in self.edges(node) if edge.delivery(quantity) == "each"]
         received = {edge.node.id: self._received_bytes(edge.node) for edge in edges}
         least = MIN_SHARE * max((amount for amount in received.values() if amount < inf), default=0)
         return [edge for edge in edges if received[edge.node.id] >= least]
@@ -145,11 +145,12 @@ class Composition:
 
     def _sharing_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
         """Return the edges to members that share the requests. A member that received no bytes got no FUA writes."""
-        edges = [edge for edge in self.edges(node) if edge.mode(quantity) == "shared"]
+        edges = [edge for edge in self.edges(node) if edge.delivery(quantity) == "shared"]
         return [edge for edge in edges if quantity != "fua" or self._received_bytes(edge.node) > 0]
 
     def _received_bytes(self, node: Node) -> float:
-        """Return the bytes that a layer received: the largest copy or the sum of parts; infinity if not counted."""
+        """Return the bytes that a layer received; infinity if not counted. If only its members count, this is the
+        largest copy, or the sum of the parts if that is more."""
         own = self._own_count(node, "bytes")
         if own is not None:
             return own.low
@@ -190,7 +191,7 @@ class Composition:
             yield node
             return
         for edge in self.edges(node):
-            if edge.mode(quantity) in ("each", "shared"):
+            if edge.delivery(quantity) in ("each", "shared"):
                 yield from self._path_ends(edge.node, quantity)
 
     def _holding_layers(self, node: Node) -> Iterator[Node]:
@@ -211,12 +212,12 @@ def _sum(parts: list[Range]) -> Range:
 
 
 class LevelCounts(NamedTuple):
-    """The flushes and bytes that arrived below a filesystem. For the ranges see ``Composition.arrived_range``."""
+    """The flushes and bytes that arrived below a filesystem, as returned by ``Composition.arrived_range``. None if they
+    are not known."""
 
     devices: tuple[Node, ...]
     flushes: Range | None
     written_bytes: Range | None
-    """Bytes; None if not known."""
     fua_reaches_all: bool
     """Every FUA write reaches each of these devices."""
 
@@ -247,7 +248,7 @@ def flush_counters(node: Node, step: Step | Snapshot) -> DeviceCounters | None:
 
 
 def _written_range(composition: Composition, step: Step | Snapshot) -> Range | None:
-    """Return the bytes that arrived; if it is unknown how members share them, the sum over the devices with data."""
+    """Return the bytes that arrived. If it is unknown how members share them, add up all devices that hold data."""
     arrived_range = _if_known(composition.arrived_range("bytes"))
     if arrived_range is not None:
         return arrived_range

@@ -95,7 +95,7 @@ def stub_signs(process: Process) -> Iterator[str]:
     if process.pipe_fsync_fails is False and not _cleans_pages(process):
         yield "fsync of a pipe: succeeded; the kernel refuses it with EINVAL"
     for call, (tried, left_dirty) in process.left_dirty.items():
-        # a single one may be due to a write that just completed
+        # a single dirty file may be due to a write that just completed
         if left_dirty and total_left_dirty >= _MIN_DIRTY_SYNCS:
             yield f"{call}: {left_dirty} of {tried} left their file dirty in memory; the system call leaves none"
     if process.dsync_flag_kept is False:
@@ -116,7 +116,7 @@ def _cleans_pages(process: Process) -> bool:
 
 def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The stack ends in memory. This is only a note if copies or parity replace what is lost."""
-    lost = stack.without_copy(stack.in_memory)
+    lost = stack.layers_without_copy(stack.in_memory)
     nodes = lost or stack.in_memory
     if nodes:
         kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
@@ -162,18 +162,18 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
     without_barriers = [
         (layer, reading) for layer, reading in readings if reading and not evidence.has_changed(layer.id, reading.what)
     ]
-    stale = stack.without_checked_copy(tuple(layer for layer, _ in without_barriers))
+    stale = stack.layers_without_checked_copy(tuple(layer for layer, _ in without_barriers))
     for layer, reading in without_barriers:
         # only devices, because md always claims a cache
-        devices = [node for node in stack.flushed_below(layer) if stack.is_device(node)]
+        devices = [node for node in stack.layers_to_flush(layer) if stack.is_device(node)]
         yield Hit(
             _cache_outcome(devices) if layer in stale else "copied",
             layer,
             (words.reading(layer, reading), *map(_cache_line, devices)),
             {
-                "on": words.devices(filter(_has_cache_on, devices)),
-                "off": words.devices(filter(_has_cache_off, devices)),
-                "below": words.devices(devices) or "the storage below",
+                "devices_with_cache": words.devices(filter(_has_cache_on, devices)),
+                "devices_without_cache": words.devices(filter(_has_cache_off, devices)),
+                "lower_devices": words.devices(devices) or "the storage below",
                 "barrier_option": _barrier_advice(layer, reading),
             },
         )
@@ -198,7 +198,7 @@ def _cache_outcome(devices: Sequence[Node]) -> str:
         return "unknown_controller"
     if caches_on:
         return "protected_cache"
-    # a host that does not offer flushes may have a cache
+    # a hypervisor that does not offer flushes may still have a cache
     offers_flushes = not any(off_reading(node, "F_FLUSH") for node in caches_off)
     return "no_cache" if devices and len(caches_off) == len(devices) and offers_flushes else "unknown_cache"
 
@@ -236,18 +236,18 @@ def _write_through_override(evidence: Evidence, stack: Stack, _: Steps) -> Itera
     """The kernel's setting for a device is "write through" although its cache is on."""
     candidates = (node for node in stack.written_layers if _drops_flushes(node, evidence, stack))
     overridden = [(node, signs) for node in candidates if (signs := list(_contradictions(node, evidence, stack)))]
-    stale = stack.without_checked_copy(tuple(node for node, _ in overridden))
+    stale = stack.layers_without_checked_copy(tuple(node for node, _ in overridden))
     for node, contradictions in overridden:
-        outcome = _override_outcome([cached for _, cached in contradictions])
+        outcome = _override_outcome([cached_node for _, cached_node in contradictions])
         setting = words.evidence_line(node, "kernel's view", _WRITE_THROUGH, f"/sys/block/{node.id}/queue/write_cache")
         lines = (setting, *(line for line, _ in contradictions))
         yield Hit(outcome if node in stale else "copied", node, lines)
 
 
-def _override_outcome(cached: Sequence[Node]) -> str:
-    if not all(is_hidden_by_controller(node) or _is_behind_server(node) for node in cached):
-        return "perhaps_protected" if all(map(may_be_protected, cached)) else "lost"
-    return "unknown_server" if any(map(_is_behind_server, cached)) else "unknown_controller"
+def _override_outcome(cached_nodes: Sequence[Node]) -> str:
+    if not all(is_hidden_by_controller(node) or _is_behind_server(node) for node in cached_nodes):
+        return "perhaps_protected" if all(map(may_be_protected, cached_nodes)) else "lost"
+    return "unknown_server" if any(map(_is_behind_server, cached_nodes)) else "unknown_controller"
 
 
 def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
@@ -258,7 +258,7 @@ def _drops_flushes(node: Node, evidence: Evidence, stack: Stack) -> bool:
 
 
 def _is_only_read(node: Node, evidence: Evidence) -> bool:
-    """Return whether a device is read-only and received no writes, as it may from a writable device above."""
+    """Return whether a device is read-only and received no writes. A writable device above it can still send some."""
     all_counters = (step.device(node.id) for step in evidence.steps)
     return is_read_only(node) and not any(counters and counters.written_bytes for counters in all_counters)
 
@@ -277,7 +277,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
         yield words.reading(node, reading), node
     lower_layers = [
         lower
-        for lower in stack.flushed_below(node)
+        for lower in stack.layers_to_flush(node)
         if lower.write_cache == "write back"
         and not outlives_power_cut(lower)
         and not evidence.has_changed(lower.id, "write cache")
@@ -290,7 +290,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
 def _deleted_file(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """The file of a loop device was deleted, and no other layer has the data."""
     deleted = [(node, reading) for node in stack.nodes if (reading := loop.deleted_backing_file(node))]
-    lost = stack.without_copy(tuple(node for node, _ in deleted))
+    lost = stack.layers_without_copy(tuple(node for node, _ in deleted))
     for node, reading in deleted:
         if node in lost:
             yield Hit("perhaps_deleted", node, (words.reading(node, reading),))
@@ -300,18 +300,18 @@ def _syncs_not_sent(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     """A filesystem or a device is configured to acknowledge syncs without forwarding them."""
     facts = ((node, kind(node.kind).skipped_sync(node)) for node in stack.nodes)
     skipping = [(node, skipped) for node, skipped in facts if skipped]
-    stale = stack.without_checked_copy(tuple(node for node, _ in skipping if node.layer != "filesystem"))
+    stale = stack.layers_without_checked_copy(tuple(node for node, _ in skipping if node.layer != "filesystem"))
     for node, skipped in skipping:
         if node.layer == "filesystem" or node in stale:
             texts = {name: getattr(skipped, name) for name in ("how", "option", "misses", "means", "undo")}
-            devices = [device for device in stack.flushed_below(node) if stack.is_device(device)]
+            devices = [device for device in stack.layers_to_flush(node) if stack.is_device(device)]
             caches = map(_cache_line, devices) if skipped.flushed_later else ()
             evidence = (words.reading(node, skipped.reading), *caches)
             outcome = "skipped"
             if skipped.flushed_later:
                 is_safe = _cache_outcome(devices) in {"protected_cache", "no_cache"}
                 outcome = "late_but_safe" if is_safe else "late"
-            yield Hit(outcome, node, evidence, {**texts, "below": words.devices(devices)})
+            yield Hit(outcome, node, evidence, {**texts, "lower_devices": words.devices(devices)})
 
 
 CONDITIONS: Mapping[str, Callable[[Evidence, Stack, Steps], Iterator[Hit]]] = {

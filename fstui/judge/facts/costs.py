@@ -17,14 +17,15 @@ from fstui.model.quantities import duration_ns
 from fstui.model.steps import Latency, Step
 
 NETWORK_PER_S = 10_000
-"""Most synced writes per second of a network volume.
+"""The maximum number of synced writes per second of a network volume.
 
 A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it acknowledges.
 """
 NAND_PER_S = 10_000
-"""Most flushed writes per second of one writer on a drive without power-loss protection, which must program NAND."""
+"""The maximum number of flushed writes per second of one writer on a drive without power-loss protection. Such a drive
+must program NAND."""
 CACHE_PER_S = 100_000
-"""Most writes per second that a protected cache behind a bus completes for one writer."""
+"""The maximum number of writes per second that a protected cache behind a bus completes for one writer."""
 NAND_PROGRAM_NS = 200_000
 """The time that SLC takes to program a page; MLC and TLC take 600 µs and more."""
 MEAN_TO_MEDIAN = 3
@@ -35,11 +36,12 @@ example, the median was 245 µs at 50 operations per second."""
 class Cost(NamedTuple):
     ns: int
     step: Step
-    part: str = ""
+    suffix: str = ""
+    """Text after the name of the step, if the cost is only a part of the step's operations: ``, its write``."""
 
     @property
     def evidence(self) -> str:
-        return f"{self.step.name}{self.part}: {duration_ns(self.ns)}"
+        return f"{self.step.name}{self.suffix}: {duration_ns(self.ns)}"
 
 
 class Costs:
@@ -76,7 +78,7 @@ class Costs:
         return max((write_step.step for write_step in self._overwrites), key=lambda step: step.rate_per_s, default=None)
 
     @property
-    def exceeds_network(self) -> bool:
+    def is_faster_than_network(self) -> bool:
         fastest = self.fastest_synced
         return fastest is not None and fastest.rate_per_s >= NETWORK_PER_S
 

@@ -23,16 +23,17 @@ from fstui.storage.layers.devices.caches import is_safe_drive
 from fstui.storage.layers.devices.disk import is_attached_directly, is_virtual
 
 MIN_ARRIVED_SHARE = 0.95
-"""If a smaller share of the data had reached the device before the flush, a cache above it may cause the growth."""
+"""If less of the data had reached the device before the flush, a cache above the device may explain longer flushes."""
 FASTEST_BYTES_PER_NS = 10.0
-"""10 GB/s. A faster flush only copied memory: a loop device in tmpfs took 46 to 82 µs for 256 MiB."""
+"""10 GB/s. A faster flush only copied memory: a loop device with its file in tmpfs took 46 to 82 µs for 256 MiB."""
 GROWTH_FACTOR = 1.5
 """Flush time grows if each of the two largest amounts takes this many times as long as every smaller amount. A write of
 another process may slow down one flush, but hardly both."""
 MIN_DEVICE_SHARE, MIN_DEVICE_MS = 0.25, 2
 """A device acts on flushes if they account for this share of the growth, and for at least this many ms (its
 counters have whole ms). On a device that ignores flushes, btrfs still takes longer for more extents."""
-_LARGEST, _MIN_POINTS = 2, 3
+_LARGEST_POINTS, _MIN_POINTS = 2, 3
+"""How many of the largest amounts must take longer, and how many amounts a pattern needs."""
 
 
 class FlushGrowth(NamedTuple):
@@ -43,13 +44,13 @@ class FlushGrowth(NamedTuple):
     points: tuple[GrowthPoint, ...]
 
     @property
-    def looks_growing(self) -> bool:
-        """Whether the largest amount took ``GROWTH_FACTOR`` times as long, even without evidence from the devices."""
+    def appears_to_grow(self) -> bool:
+        """Whether the largest amount took ``GROWTH_FACTOR`` times as long, whatever the devices' own times are."""
         return self.points[-1].sync_ns >= GROWTH_FACTOR * max(point.sync_ns for point in self._smaller)
 
     @property
     def shows_work(self) -> bool:
-        """Whether the flushes of both largest amounts took longer, and the devices' own flushes did too."""
+        """Whether the flushes of both largest amounts took longer, and the devices' own times do not contradict it."""
         return not self.device_times_are_flat and all(map(self._has_grown, self._largest))
 
     @property
@@ -69,12 +70,9 @@ class FlushGrowth(NamedTuple):
         return not counted_only_above and any(point.flush_ms is not None for point in self.points)
 
     @property
-    def flushed_devices(self) -> set[str]:
-        return {device for point in self._largest for device in point.flush_ms or {}}
-
-    @property
     def working_devices(self) -> set[str]:
-        return {device for device in self.flushed_devices if self._works(device)}
+        flushed_devices = {device for point in self._largest for device in point.flush_ms or {}}
+        return {device for device in flushed_devices if self._acts_on_flushes(device)}
 
     @property
     def per_mib_ns(self) -> float:
@@ -100,18 +98,18 @@ class FlushGrowth(NamedTuple):
 
     @property
     def _largest(self) -> tuple[GrowthPoint, ...]:
-        return self.points[-_LARGEST:]
+        return self.points[-_LARGEST_POINTS:]
 
     @property
     def _smaller(self) -> tuple[GrowthPoint, ...]:
-        return self.points[:-_LARGEST]
+        return self.points[:-_LARGEST_POINTS]
 
     @property
     def _longest_traced_ns(self) -> int | None:
         latencies = (trace.device_flush_ns for trace in self.step.trace or ())
         return max((latency.max for latency in latencies if latency), default=None)
 
-    def _works(self, device: str) -> bool:
+    def _acts_on_flushes(self, device: str) -> bool:
         smaller_ms = [(point.flush_ms or {}).get(device, 0.0) for point in self._smaller]
         for point in self._largest:
             own_ms = (point.flush_ms or {}).get(device, 0.0)
@@ -143,14 +141,14 @@ def _amount_text(point: GrowthPoint) -> str:
 
 
 class LowestDevices:
-    """The devices that hold the data, and which of them are known to keep what they acknowledge.
+    """The devices that hold the data, and which of them are verified.
 
-    Only the time of a device's own work shows that the device does not ignore flushes. A drive that loses nothing,
-    according to its model or the user's declaration, needs no such evidence.
+    A device is verified if the time of its own work shows that it does not ignore flushes. A drive is also verified if
+    it loses nothing in a power cut, according to its model or the user's declaration.
     """
 
     def __init__(self, host: Host, stack: Stack, working_ids: frozenset[str]) -> None:
-        """``working_ids``: ids of the devices whose own time shows that they act on flushes."""
+        """``working_ids``: ids of the devices whose own times show that they act on flushes."""
         self._host, self._stack, self._working_ids = host, stack, working_ids
         self.all = stack.holding_devices
 
@@ -167,7 +165,7 @@ class LowestDevices:
     def doubt(self, excluded: Iterable[Node] = ()) -> str:
         """Return a sentence about the unverified devices, except memory and ``excluded``. It starts with a space.
 
-        Without such a device, but with an unverified virtual disk, the sentence says what the hypervisor usually does.
+        If there is no such device, the sentence says what the hypervisor of an unverified virtual disk usually does.
         """
         excluded_ids = {node.id for node in (*excluded, *self._stack.in_memory)}
         doubtful = [node for node in self.unverified if node.id not in excluded_ids]

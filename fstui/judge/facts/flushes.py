@@ -1,11 +1,10 @@
-"""How many flushes and bytes each level of the stack has to receive in a step, and how many it received.
+"""How many flushes and bytes each level of the stack is expected to receive in a step, and how many it received.
 
 - What is counted: flushes (field 16) and sectors written (field 7) of ``/sys/block/X/stat``, read just before a step's
-  clock starts and just after it stops. An empty flush counts as a write without sectors, and a FUA write counts as a
-  write and not as a flush. Partitions, dm, md, zram and the head of an NVMe multipath device count no flushes, so the
-  devices below them are read instead.
+  clock starts and just after it stops. A FUA write counts as a write and not as a flush. Partitions, dm, md, zram and
+  the head of an NVMe multipath device count no flushes, so the devices below them are read instead.
 - What is expected: what the filesystem sends for such a sync (``ExpectedFlushes``). For fsync this is a range, because
-  each tick of the timestamps costs another commit.
+  an fsync after a tick of the timestamps' clock needs another commit.
 - At which devices: ``Composition`` combines the counters along the stack. A flush of a loop device is an fsync of its
   backing file, so the next level is expected to receive what this level is expected to send.
 - In which steps: those with at least 20 syncs per writer. Several writers share flushes, but no writer writes again
@@ -47,7 +46,7 @@ class _Expectation(NamedTuple):
     flushes: ExpectedFlushes | None
     """Flushes per sync; None if unknown."""
     bytes: Range
-    """The fewest bytes that must arrive, and the most that may."""
+    """The minimum number of bytes that must arrive, and the maximum that may."""
 
 
 def compute_accounts(stack: Stack, write_step: WriteStep, other_writers: OtherWriters) -> LevelAccounts:
@@ -81,7 +80,7 @@ def _expectations_of_backing(stack: Stack, above: FlushAccount) -> Iterator[tupl
         share = Range(1, 1) if len(filesystems) == 1 else Range(0, 1)
         devices = [device for device in level.devices if filesystem in stack.backing_filesystems(device)]
         flush_is_fsync = all(kind(device.kind).flush_is_fsync for device in devices)
-        # if a device counts flushes and their number is still unknown, a layer above the device may hold some back
+        # if the number of flushes is unknown although a device counts them, a layer above the device may drop some
         may_hold_back = above.counted is None and any(device.counted for device in level.devices)
         certain_share = Range(0, share.high) if may_hold_back else share
         flushes = _forwarded(above, filesystem, certain_share, len(devices)) if flush_is_fsync else None
@@ -96,7 +95,7 @@ def _account(
     stack: Stack, level: Level, write_step: WriteStep, other_writers: OtherWriters, expectation: _Expectation
 ) -> FlushAccount:
     expected = expectation.flushes
-    # data=journal sends flushes as well
+    # with data=journal, ext4 sends flushes for such writes, too
     uses_fua = write_step.writes_fua and (expected is None or expected.fua.low == 0)
     counts = level_counts(stack, level, write_step.step, fua=uses_fua)
     expected_per_device = _expected_per_device(stack, level, counts, expected)
@@ -128,7 +127,8 @@ def _expected_per_device(
         return None
     if any(kind(node.kind).repeats_commits for node in level.path):
         expected = expected.with_commits_repeated()
-    if not counts.fua_reaches_all:  # on md RAID0, btrfs sends 1.00 to one disk and 2.00 to the one with the FUA block
+    # on md RAID0, btrfs sends each disk one flush per sync, and the disk with its FUA block a second one
+    if not counts.fua_reaches_all:
         expected = expected.for_member()
     if all(stack.drops_flushes(level, device) for device in devices):
         return NOTHING
@@ -148,7 +148,7 @@ def _forwarded(above: FlushAccount, filesystem: Node, share: Range, files: int) 
 
 
 def _expected_bytes(level: Level, write_step: WriteStep, block_bytes: int) -> Range:
-    """Return the fewest bytes that have to arrive, and the most that may.
+    """Return the minimum number of bytes that must arrive, and the maximum that may.
 
     The page cache writes whole blocks of ``block_bytes``, the filesystem's block size (XFS: up to 64 KiB).
     """

@@ -1,4 +1,4 @@
-"""Activity of other processes on the same devices while fstui was idle. It is never subtracted from counts."""
+"""Activity of other processes on the same devices while fstui was idle. It is not subtracted from the counts."""
 
 from __future__ import annotations
 

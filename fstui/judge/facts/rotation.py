@@ -29,10 +29,10 @@ from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.models import WritePlacement
 
 ASSUMED_RPM = 15_000
-"""For a hard disk that does not report its rotational speed: the fastest disk ever sold."""
+"""Assumed for a hard disk that does not report its rotational speed: that of the fastest disk ever sold."""
 SLOWEST_RPM = 5400
 LOGGED_NS = 473_000
-"""The least time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
+"""The minimum time of a synced write that a disk appends to a log on its platters, as measured on an Ultrastar 7K6000
 (serverfault.com/questions/857271)."""
 TOO_FAST, FAR_TOO_FAST = 1.5, 5
 """Above these multiples of the limit, something other than the platter acknowledges the writes."""
@@ -49,7 +49,7 @@ def rpm(medium: Medium) -> int | None:
 
 
 def revolution_ns(medium: Medium) -> int | None:
-    """Return the least time between two durable writes of the same block."""
+    """Return the minimum time between two durable writes of the same block."""
     revolutions_per_minute = rpm(medium)
     return None if revolutions_per_minute is None else round(60e9 / revolutions_per_minute)
 
@@ -64,16 +64,17 @@ def rewrites_per_s(revolutions_per_minute: int) -> float:
 
 
 class Platters(NamedTuple):
-    """The platters at the bottom of the stack, with the evidence for their rotational speed."""
+    """The platters of the lowest disks, with the evidence for their rotational speed."""
 
     rpm: int
     devices: tuple[Node, ...]
     evidence: tuple[str, ...]
     assumed: bool
+    """A disk does not report its speed, so ``rpm`` may be higher than the real speed."""
     has_no_cache: bool
     """No device has a volatile write cache, as read or declared by the user."""
     placement: WritePlacement = "in place"
-    """The fastest method by which one of the drives may write."""
+    """Where a drive writes a block. If the drives differ, this is the fastest of their methods."""
 
     @property
     def writes_per_s(self) -> float:
@@ -137,7 +138,8 @@ class Pace(NamedTuple):
     def evidence(self) -> str:
         measured, limit = rate(self.step.rate_per_s), rate(self.limit_per_s)
         revolution = duration_ns(60e9 / self.platters.rpm)
-        return f"{self.step.name}: {measured}/s, limit {limit}/s; {_typical(self.step)}, one revolution {revolution}"
+        typical = _typical_time(self.step)
+        return f"{self.step.name}: {measured}/s, limit {limit}/s; {typical}, one revolution {revolution}"
 
 
 class Rotation:
@@ -151,7 +153,7 @@ class Rotation:
 
     @cached_property
     def platters(self) -> Platters | None:
-        """The platters, as read or declared; None if unknown, if a cache may be above them, or if syncs are broken."""
+        """The platters, as read or declared. None if a speed is unknown, a cache may be above, or syncs are broken."""
         disks = self._stack.lowest
         if not disks or not self._steps.all or self._configuration.breaks_sync or self._may_be_cached:
             return None
@@ -176,7 +178,7 @@ class Rotation:
 
     @cached_property
     def too_fast_paces(self) -> tuple[Pace, ...]:
-        """The steps of synced writes, at any offsets, that are faster than a platter."""
+        """The steps of synced writes, at any offsets, whose rate is above ``TOO_FAST``."""
         return tuple(pace for pace in self._paces if pace.times_limit > TOO_FAST)
 
     @cached_property
@@ -184,16 +186,18 @@ class Rotation:
         """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
         if not self.same_block or self.too_fast_paces:
             return frozenset()
-        return frozenset.intersection(*(frozenset(self._busy_devices(write_step)) for write_step in self._rewrites))
+        overwrites = (write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
+        rewrites = (write_step for write_step in overwrites if write_step.settings.offsets == "same")
+        return frozenset.intersection(*(frozenset(self._busy_devices(write_step)) for write_step in rewrites))
 
     @property
     def platters_wait(self) -> bool:
-        """Whether each disk itself takes the time of a sync, so that no cache acknowledges it early."""
+        """Whether each disk itself accounts for the time of the syncs, so no cache acknowledged them early."""
         return self.platters is not None and self.working_devices.issuperset(node.id for node in self.platters.devices)
 
     @cached_property
     def too_fast_direct_paces(self) -> tuple[Pace, ...]:
-        """O_DIRECT steps that were faster than the platter, except steps whose writes were buffered in memory."""
+        """The unsynced O_DIRECT steps whose rate is above ``TOO_FAST``, except those that were buffered in memory."""
         if self.platters is None:
             return ()
         buffered = {account.step.name for account in self._flushes.buffered_direct}
@@ -207,7 +211,7 @@ class Rotation:
         return tuple(pace for pace in paces if pace.times_limit > TOO_FAST and pace.step.name not in buffered)
 
     @property
-    def switch_cache_off(self) -> tuple[str, ...]:
+    def cache_off_advice(self) -> tuple[str, ...]:
         if self.platters is None or self.platters.has_no_cache:
             return ()
         if self._host.virtualization:
@@ -227,10 +231,6 @@ class Rotation:
             and (write_step.overwrites_at_full_speed or write_step.settings.offsets != "same")
         )
 
-    @cached_property
-    def _rewrites(self) -> tuple[WriteStep, ...]:
-        overwrites = (write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
-        return tuple(write_step for write_step in overwrites if write_step.settings.offsets == "same")
 
     def _busy_devices(self, write_step: WriteStep) -> Iterator[str]:
         """Yield the devices whose own flushes or writes took ``MIN_BUSY_SHARE`` of the step.
@@ -260,7 +260,7 @@ class Rotation:
         return all(kind(node.kind).writes_in_place(node) for node in stored)
 
 
-def fastest(paces: Sequence[Pace]) -> Pace:
+def fastest_pace(paces: Sequence[Pace]) -> Pace:
     return max(paces, key=lambda pace: pace.times_limit)
 
 
@@ -276,15 +276,14 @@ def _speed(node: Node, host: Host) -> tuple[int, str] | None:
         may_be_array = medium is not None and not medium.declared and link(node.link).may_be_an_array
         return None if may_be_array and not is_known_hard_disk else (speed, words.medium(node))
     is_real = host.virtualization is None and not is_virtual(node)
-    # only for a known model, because the kernel also reports flash as rotating if the flash reports nothing or is
-    # behind a USB bridge
+    # only a known model: the kernel also considers flash rotating if it reports nothing or is behind a USB bridge
     if is_real and is_known_hard_disk and node.rotational and (medium is None or medium.class_ == "unknown"):
         unreported = f"{node.id}: a rotating {node.link} disk that does not report its rotational speed"
         return ASSUMED_RPM, f"{unreported}: {rotation(ASSUMED_RPM)} assumed"
     return None
 
 
-def _typical(step: Step) -> str:
+def _typical_time(step: Step) -> str:
     """Return the median, or the mean if a few slow operations take most of the time."""
     latency = step.latency_ns
     if latency is not None and latency.mean <= MEAN_TO_MEDIAN * latency.p50:

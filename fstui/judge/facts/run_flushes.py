@@ -1,4 +1,4 @@
-"""The flush accounts of a whole run: which flushes are missing, and down to which level flushes provably arrive."""
+"""The flush accounts of a whole run: which flushes are missing, and at which levels flushes provably arrive."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from fstui.model.quantities import ratio
 from fstui.model.steps import Step
 from fstui.model.storage import Node
 
-_INTERRUPTED_SHARE = 0.8
-"""Missing flushes are temporary if an interval has less than this share of the whole step's flushes per sync."""
+_GAP_SHARE = 0.8
+"""Missing flushes are temporary if one interval has enough flushes, and another has less than this share of the whole
+step's flushes per sync."""
 
 
 class Proof(NamedTuple):
@@ -98,7 +99,7 @@ class RunFlushes:
 
     @cached_property
     def withheld_pairs(self) -> tuple[WithheldFlushes, ...]:
-        """Pairs of an upper layer that received fstui's flushes and a lower layer that did not, by the trace."""
+        """Pairs of layers: according to the trace, only the upper one received all of fstui's flushes."""
         if not self._stack.levels:
             return ()
         top = self._stack.levels[0]
@@ -125,7 +126,7 @@ class RunFlushes:
 
     @cached_property
     def level(self) -> Level | None:
-        """The level that the findings about flushes are about, or the lowest level if there are no such findings.
+        """The level to which the findings about flushes refer; the lowest level if there are no such findings.
 
         If the configuration breaks syncs, this is the level with the fewest flushes. Levels above the broken one still
         send flushes, and levels below may count flushes of other processes.
@@ -145,7 +146,7 @@ class RunFlushes:
 
     @cached_property
     def complete_lowest_account(self) -> FlushAccount | None:
-        """The account of the lowest level, in a step that is complete there by the counters."""
+        """The account of the lowest level in the first step for which the counters are complete there."""
         return next((accounts[-1] for accounts in self.synced_accounts if accounts[-1].counters_are_complete), None)
 
     @property
@@ -153,13 +154,13 @@ class RunFlushes:
         lowest = [accounts[-1] for accounts in self.synced_accounts if accounts[-1].counted_bytes is not None]
         return any(account.expected_bytes.low and not account.lacks_bytes for account in lowest)
 
-    def counting_levels(self, step: Step) -> LevelAccounts:
+    def counted_accounts(self, step: Step) -> LevelAccounts:
         """Return the accounts of a synced step that have both counted and expected flushes."""
         accounts = next((accounts for accounts in self.synced_accounts if accounts[0].step is step), ())
         return tuple(account for account in accounts if account.expected and account.counted)
 
     def has_expected_flushes(self, step: Step) -> bool:
-        accounts = self.counting_levels(step)
+        accounts = self.counted_accounts(step)
         return bool(accounts) and not any(account.outcome == "missing" for account in accounts)
 
     def per_sync(self, write_step: WriteStep) -> float | None:
@@ -171,7 +172,7 @@ class RunFlushes:
             return True
         whole = next((write_step for write_step in self._steps.synced if write_step.step is missing.step), None)
         intervals = self._missing_in_intervals(whole) if whole else ()
-        has_gap = any(interval and interval.per_sync < _INTERRUPTED_SHARE * missing.per_sync for interval in intervals)
+        has_gap = any(interval and interval.per_sync < _GAP_SHARE * missing.per_sync for interval in intervals)
         return has_gap and None in intervals
 
     def synced_by_flag(self, step: Step) -> bool:
@@ -196,7 +197,7 @@ class RunFlushes:
     @cached_property
     def shortage(self) -> str:
         """``9 120 syncs a second, and no flush reached loop2``, for the worst step; empty if all steps have enough."""
-        all_accounts = map(self.accounts, self._without_fua)
+        all_accounts = map(self.accounts, self._steps_without_fua)
         counted = [account for accounts in all_accounts for account in accounts if account.counted]
         worst = min(counted, key=lambda account: account.arrival.per_sync, default=None)
         if worst is None or worst.arrival.per_sync >= ENOUGH_SHARE:
@@ -207,12 +208,12 @@ class RunFlushes:
 
     @cached_property
     def sync_rate(self) -> str:
-        """``shortage``, or the rate of the step with most syncs; empty if nothing was synced."""
-        most = max(self._without_fua, key=lambda write_step: write_step.syncs, default=None)
+        """``shortage`` if it is not empty, otherwise the rate of the step with most syncs; empty without syncs."""
+        most = max(self._steps_without_fua, key=lambda write_step: write_step.syncs, default=None)
         return self.shortage or (words.syncs_a_second(most.syncs, most.step) if most else "")
 
     @property
-    def _without_fua(self) -> list[WriteStep]:
+    def _steps_without_fua(self) -> list[WriteStep]:
         """The synced steps whose flushes can be counted, because devices do not count FUA writes."""
         return [write_step for write_step in self._steps.synced if not write_step.writes_fua]
 
@@ -221,7 +222,7 @@ class RunFlushes:
         return min(missing, key=lambda account: account.per_sync, default=None)
 
     def _missing_in_intervals(self, write_step: WriteStep) -> tuple[FlushAccount | None, ...]:
-        """Return the account that lacks flushes for each interval of a step, or None where there are enough flushes."""
+        """Return, for each interval of a step, the account that lacks flushes, or None if there are enough flushes."""
         return tuple(_topmost_missing(self.compute_accounts(interval)) for interval in write_step.intervals)
 
 

@@ -1,7 +1,6 @@
 """The stack as the rules read it: filesystems with the devices below them, level by level to the lowest devices.
 
-A level ends at a disk or at a loop device. The backing file of a loop device belongs to the filesystem of the next
-level.
+A level ends at a disk or at a loop device. The filesystem with the backing file of the loop device is the next level.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class Level(NamedTuple):
         return claims.pop() if len(claims) == 1 else None
 
     def _claims_fua(self, node_id: str) -> bool | None:
-        """Return whether that layer, or else the only layer below it, supports FUA; None if unknown."""
+        """Return whether a layer supports FUA. If that is unknown, the only layer below it decides."""
         node = next((node for node in self.path if node.id == node_id), None)
         if node is None:
             return None
@@ -120,11 +119,11 @@ class Stack:
         return tuple(node for node in self.lowest if node.id in reached)
 
     def children(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers directly below that are in the stack."""
+        """Return the layers of the stack that are directly below ``node``."""
         return tuple(child for child in self.nodes if child.id in node.below)
 
-    def flushed_below(self, node: Node) -> tuple[Node, ...]:
-        """Return the layers that must get a layer's flushes, nearest first.
+    def layers_to_flush(self, node: Node) -> tuple[Node, ...]:
+        """Return the layers below ``node`` that must receive its flushes, nearest first.
 
         A layer that makes each write durable when it completes need not forward flushes.
         """
@@ -153,24 +152,24 @@ class Stack:
         return False if device.write_cache == "write back" else None
 
     def is_device(self, node: Node) -> bool:
-        """Return whether a layer is a disk or a loop device, which have a cache of their own."""
+        """Return whether a layer is a disk or a loop device. Both have a cache of their own."""
         return node.layer == "block" and not self._level_members(node)
 
     def ends_level(self, device: str) -> bool:
         return any(device == node.id for level in self.levels for node in level.devices)
 
-    def without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
+    def layers_without_copy(self, lost: tuple[Node, ...]) -> tuple[Node, ...]:
         """Return the layers among ``lost`` whose data neither a copy nor parity can replace."""
         return self._fatal_layers(self.nodes[0], lost) if self.nodes and lost else ()
 
-    def without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
-        """Return the layers among ``stale`` whose old data no layer above detects and repairs after a power cut."""
+    def layers_without_checked_copy(self, stale: tuple[Node, ...]) -> tuple[Node, ...]:
+        """Return the layers among ``stale`` whose old data, after a power cut, is not detected and repaired."""
         stale = tuple(node for node in stale if node in self.written_layers)
         if not stale:
             return ()
         top = self.nodes[0]
         fatal = self._fatal_layers(top, stale, is_stale=True)
-        # this call does not return layers below another stale layer, so each layer is also checked alone
+        # above another stale layer, ``fatal`` has only the upper one, so each layer is also checked alone
         return tuple(node for node in stale if node in fatal or self._fatal_layers(top, (node,), is_stale=True))
 
     def _fatal_layers(self, node: Node, lost: tuple[Node, ...], *, is_stale: bool = False) -> tuple[Node, ...]:
@@ -181,21 +180,21 @@ class Stack:
         """
         if node in lost:
             return (node,)
-        row = kind(node.kind)
+        layer_kind = kind(node.kind)
         needed = [
             child
             for child, forwarded in zip(self.children(node), self._forwarded(node), strict=True)
             if (forwarded.bytes != "never" or (is_stale and forwarded.flushes != "never"))
-            and node.below_roles.get(child.id) not in row.dispensable_roles
+            and node.below_roles.get(child.id) not in layer_kind.dispensable_roles
         ]
         fatal = {child.id: self._fatal_layers(child, lost, is_stale=is_stale) for child in needed}
         single_ids = [child.id for child in needed if node.below_roles.get(child.id) in _AUXILIARY_ROLES]
         copy_ids = [child.id for child in needed if child.id not in single_ids]
         broken = [copy_id for copy_id in copy_ids if fatal[copy_id]]
         if is_stale:
-            too_many = len(broken) > row.corrected_members(node, len(copy_ids))
+            too_many = len(broken) > layer_kind.corrected_members(node, len(copy_ids))
         else:
-            too_many = row.loses_data(node, copy_ids, broken)
+            too_many = layer_kind.loses_data(node, copy_ids, broken)
         return tuple(layer for child_id in (*single_ids, *(broken if too_many else ())) for layer in fatal[child_id])
 
     def _reached_layers(self, follows: Callable[[Forwarded], bool]) -> tuple[Node, ...]:
@@ -212,7 +211,7 @@ class Stack:
         return [forwards(node, Member(name, role), all_roles, self.nodes[0]) for name, role in roles.items()]
 
     def _storing_filesystems(self, node: Node) -> Iterator[Node]:
-        """Yield the filesystems that store the files of this one. An overlay stores its files in another filesystem."""
+        """Yield the filesystems that store the files of ``node``. An overlay stores its files in another filesystem."""
         if kind(node.kind).uses_directory:
             for below in self.children(node):
                 yield from self._storing_filesystems(below)

@@ -21,7 +21,7 @@ from fstui.storage.layers.flushes import Range
 class StepCounts:
     """The counts of a step. A count is None if it is not known, for example because other processes also wrote.
 
-    ``settings``: the settings of the step, because a snapshot does not contain them.
+    Methods that accept a snapshot need ``settings``, because a snapshot does not contain the settings of its step.
     """
 
     def __init__(self, case: Case) -> None:
@@ -29,14 +29,14 @@ class StepCounts:
 
     def flushes(self, step: Step | Snapshot, settings: Settings) -> float | None:
         """Return the flushes that arrived; in a mirror, the flushes of the member that received fewest."""
-        return _fewest(self._own_counts(step, settings))
+        return _lowest_flushes(self._own_counts(step, settings))
 
     def flushes_at_most(self, step: Step) -> float | None:
         """Return the flushes that arrived, including flushes of other processes."""
-        return _fewest(self._all_counts(step, step.settings))
+        return _lowest_flushes(self._all_counts(step, step.settings))
 
     def flushes_per_sync(self, step: Step | Snapshot, settings: Settings) -> float | None:
-        """Return the flushes per requested sync; None for a step that also syncs between its timed operations."""
+        """Return the flushes per sync; None for a step that also syncs between its timed operations."""
         counted = self.flushes(step, settings) if step.syncs and settings.uniform else None
         return counted / step.syncs if counted is not None else None
 
@@ -69,8 +69,8 @@ class StepCounts:
         level = self._level(step)
         if level is None:
             return None
-        writes = self._case.steps.settings_in_effect(settings)
-        counts = level_counts(self._case.stack, level, step, fua=writes is not None and writes_fua(writes))
+        in_effect = self._case.steps.settings_in_effect(settings)
+        counts = level_counts(self._case.stack, level, step, fua=in_effect is not None and writes_fua(in_effect))
         flushes = self._traced_flushes(step, level) or counts.flushes or total_flushes(counts.devices, step)
         return counts._replace(flushes=flushes)
 
@@ -100,21 +100,18 @@ class StepCounts:
 
     def _accounts(self, step: Step | Snapshot) -> tuple[FlushAccount, ...]:
         write_step = self._case.steps.as_write_step(step) if isinstance(step, Step) else None
-        return (
-            self._case.flushes.accounts(write_step)
-            if write_step and write_step.sync_method and write_step.syncs
-            else ()
-        )
+        has_syncs = write_step and write_step.sync_method and write_step.syncs
+        return self._case.flushes.accounts(write_step) if write_step and has_syncs else ()
 
     def _traced_flushes(self, step: Step | Snapshot, level: Level) -> Range | None:
-        """Return fstui's own flushes and FUA writes if the trace tells them apart; only at the topmost level."""
+        """Return fstui's own flushes and FUA writes; None below the topmost level, or if the trace is inconclusive."""
         top = next(iter(self._accounts(step)), None)
         if top and top.level is level and top.arrival.trace and (top.outcome == "complete" or top.trace_lacks_flushes):
             return Range(top.arrival.flushes, top.arrival.flushes)
         return None
 
     def _other_flushes(self, step: Step | Snapshot, counts: LevelCounts) -> float:
-        """Return the flushes of other programs at these devices, by the trace or by their rate while fstui was idle."""
+        """Estimate the flushes of other programs at these devices: the trace's number, or the idle rate if higher."""
         traces = (step.trace if isinstance(step, Step) else None) or ()
         device_ids = {node.id for node in counts.devices}
         traced = sum(trace.requested_by_others or 0 for trace in traces if trace.device in device_ids)
@@ -122,5 +119,5 @@ class StepCounts:
         return max(traced, other_flushes_per_s * step.elapsed_s)
 
 
-def _fewest(counts: LevelCounts | None) -> float | None:
+def _lowest_flushes(counts: LevelCounts | None) -> float | None:
     return counts.flushes.low if counts and counts.flushes else None

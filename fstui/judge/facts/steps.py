@@ -1,4 +1,4 @@
-"""The steps of a run, selected by what each rule requires."""
+"""The steps of a run, selected for the rules by how they wrote and synced."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fstui.storage.layers.flushes import Call, Sync, syncs_every_write
 
 SYNC_CALLS = frozenset({"fsync", "fdatasync", "msync"})
 WRITE_CALLS = frozenset({"write", "pwrite", "pwritev", "pwritev2"})
-"""The names of calls in the errors of failed steps."""
+"""The system calls for writing and syncing that the error of a failed step may name."""
 MIN_SYNCS = 20
 """Minimum number of syncs for a statement about a rate or a ratio."""
 MIN_INTERVAL_OPS = 8
@@ -32,7 +32,7 @@ class WriteStep(NamedTuple):
 
     @property
     def sync_method(self) -> Call | None:
-        """The sync method: a system call, or a flag of open(2). None if there is none, or if there are two."""
+        """The system call or the flag of open(2) that syncs; None if the step uses neither, or both."""
         return _sync_method(self.settings)
 
     @property
@@ -62,7 +62,7 @@ class WriteStep(NamedTuple):
 
     @property
     def intervals(self) -> tuple[WriteStep, ...]:
-        """The counted intervals of this step, each as a step of its own; empty unless every operation is one sync."""
+        """The intervals of this step that have counters, as steps; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
         return tuple(
@@ -86,7 +86,7 @@ class WriteStep(NamedTuple):
 
     @property
     def overwrites_at_full_speed(self) -> bool:
-        """Whether the step only overwrites, at full speed, so that only the disk limits the rate."""
+        """Whether the step overwrites written blocks at full speed, so that only the disk limits the rate."""
         overwrites = self.settings.offsets in {"random", "same"} and self.settings.prefill == "written"
         return overwrites and self.writes_at_full_speed
 
@@ -97,7 +97,7 @@ class WriteStep(NamedTuple):
 
 
 class Steps:
-    """Steps, by how they wrote and synced. ``measured``, ``synced`` and ``unsynced_direct`` have one writer."""
+    """The selections of steps. The steps of ``measured``, ``synced`` and ``unsynced_direct`` have one writer."""
 
     def __init__(self, evidence: Evidence, stack: Stack) -> None:
         self.all = evidence.steps
@@ -163,7 +163,7 @@ def _is_valid(step: Step) -> bool:
 
 
 def has_rate(step: Step) -> bool:
-    """Return whether the rate of the step is valid. If the probe was delayed, only the counters are valid."""
+    """Return whether the rate of the step is valid. If the probe was delayed, the counters are still valid."""
     return step.status != "disturbed"
 
 

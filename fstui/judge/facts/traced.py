@@ -1,4 +1,4 @@
-"""Find out which flushes are fstui's own, from the kernel's trace.
+"""Find in the kernel's trace which flushes are fstui's own.
 
 The trace shows which thread requested each flush or FUA write, at the layer to which a filesystem submits its bios.
 That layer need not count flushes. Below that layer, and below a loop device, worker threads send all requests.
@@ -38,6 +38,7 @@ class TracedFlushes(NamedTuple):
     devices: tuple[Node, ...]
     """The devices to which the filesystem submitted the flushes."""
     expected: Range
+    """Flushes and FUA writes that are expected per sync."""
     own: Range
     """``low``: the flushes that fstui's threads requested. ``high``: all flushes that may be fstui's own."""
     others: int
@@ -76,7 +77,7 @@ def traced_flushes(
 
 
 def other_requesters(all_flushes: Iterable[TracedFlushes]) -> str:
-    """Return who else requested flushes: ``other programs sent 78 and kernel threads sent 714``, or an empty text."""
+    """Return a clause such as ``other programs sent 78 and kernel threads sent 714``; empty if neither sent any."""
     numbers = {"other programs": 0, "kernel threads": 0}
     for flushes in all_flushes:
         numbers["other programs"] += flushes.others
@@ -130,7 +131,7 @@ def _composition(
 
 
 def _traced_device(stack: Stack, node: Node) -> Node:
-    """Return the whole disk for a partition, because the kernel traces a partition's bios there."""
+    """Return the device where the kernel traces the bios of ``node``: for a partition, the whole disk."""
     return next(iter(stack.children(node)), node) if node.kind == "partition" else node
 
 

@@ -66,8 +66,8 @@ def pages() -> dict[str, Page]:
 
 @cache
 def all_rules(*, with_steps: bool = True) -> tuple[Rule, ...]:
-    """Return the rules in order. Without ``with_steps``, leave out those that judge steps: a list of filesystems has
-    no steps, and may be thousands of lines long."""
+    """Return the rules in order. ``with_steps``: include those that judge steps. A list of filesystems has no steps and
+    may be thousands of lines long, so these rules would only cost time."""
     order = list(QUESTIONS)
     entries = [
         (order.index(question), rule.order, rule.name, rule)
@@ -102,7 +102,7 @@ def questions() -> dict[str, list[tuple[str, str]]]:
 
 
 def _page_texts(question: str, module: str) -> Iterator[tuple[str, str]]:
-    # from the source, because an optimising interpreter (-OO) keeps no docstrings
+    # read the source, because an optimising interpreter (-OO) keeps no docstrings
     source = pkgutil.get_data(f"{__name__}.{question}", f"{module}.py")
     assert source is not None, "it is part of the package"
     tree = ast.parse(source)

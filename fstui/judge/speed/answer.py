@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fstui.judge.facts import Case
 from fstui.judge.facts.steps import WriteStep
-from fstui.judge.references import typical
+from fstui.judge.references import typical_rates
 from fstui.judge.speed.reasons import Reason, find_reasons, limits_reached
 from fstui.judge.speed.stalls import (
     LONGEST_PAUSE,
@@ -39,7 +39,7 @@ _RANKS = (
     "about as fast as rotating disks", "between rotating disks and SSDs",
     "between SSDs without and with PLP", "faster than typical SSDs with PLP",
 )  # fmt: skip
-"""Where a rate is, by the number of typical rates that it reaches. PLP is power-loss protection."""
+"""The description of a rate, by the number of typical rates that it reaches. PLP is power-loss protection."""
 RECORD_A_BASELINE = (
     "Run this scenario three times while the system is healthy, to record a baseline. Or declare the medium, for "
     "example '--medium ssd'."
@@ -47,7 +47,7 @@ RECORD_A_BASELINE = (
 
 
 def speed(case: Case, verdict: Verdict) -> Speed:
-    """Return the answer. Stalls precede slow. Neither is reported if fstui lacked CPU. Normal needs a yardstick."""
+    """Return the answer. Stalls take precedence over slow. Neither is reported if a lack of CPU may explain it."""
     if not any(step.settings.in_scenarios for step in case.steps.all):  # only power cuts
         return Speed()
     if case.evidence.rate_limit:
@@ -152,13 +152,13 @@ def _normal(case: Case, normal: Yardstick, yardsticks: Sequence[Yardstick]) -> S
     )
 
 
-def _without_cpu(step: Step, line: str, ns: int) -> Speed:
-    missing = duration_ns(ns)
+def _without_cpu(step: Step, line: str, lost_ns: int) -> Speed:
+    lost = duration_ns(lost_ns)
     return Speed(
-        title=f"fstui had no CPU for {missing} of {seconds(step.elapsed_s)}",
-        sentence=f"This host was short of CPU: in {step.name}, fstui was ready to run but had no CPU for {missing} of "
+        title=f"fstui had no CPU for {lost} of {seconds(step.elapsed_s)}",
+        sentence=f"This host was short of CPU: in {step.name}, fstui was ready to run but had no CPU for {lost} of "
         f"{seconds(step.elapsed_s)}. So the time of the storage itself is not known.",
-        evidence=(line, f"{step.name}: {missing} without a CPU (/proc/self/schedstat, /proc/stat)"),
+        evidence=(line, f"{step.name}: {lost} without a CPU (/proc/self/schedstat, /proc/stat)"),
         next=("Measure again when the host has CPU time to spare.",),
     )
 
@@ -175,7 +175,7 @@ def _no_reference(case: Case, verdict: Verdict, yardsticks: Sequence[Yardstick])
             title=f"neither slow nor clearly normal compared with {yardsticks[0].name}",
             sentence=f"Fewer than half of the steps are slow compared with {yardsticks[0].name}, and not more than "
             f"half are normal. {worst.step.name} did {worst.measured_rate}: {slow}normal is at least "
-            f"{rate_text(worst.normal_from_per_s, worst.write_step)}.",
+            f"{rate_text(worst.min_normal_per_s, worst.write_step)}.",
             evidence=_evidence_lines(yardsticks),
             next=(RECORD_A_BASELINE,),
         )
@@ -197,8 +197,8 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
     rated = list(rated_steps(case))
     is_fastest = len(rated) > 1 and best == max(rated, key=step_per_s)
     fastest = ", the fastest step with one writer," if is_fastest else ""
-    rank = _RANKS[sum(typical_per_s <= step_per_s(best) for _, typical_per_s in typical())]
-    medians = ", ".join(f"{kind} {rate(typical_per_s)}/s" for kind, typical_per_s in typical())
+    rank = _RANKS[sum(typical_per_s <= step_per_s(best) for _, typical_per_s in typical_rates())]
+    medians = ", ".join(f"{kind} {rate(typical_per_s)}/s" for kind, typical_per_s in typical_rates())
     return Speed(
         answer="normal",
         yardstick="what is typical for each kind of disk",
@@ -210,7 +210,7 @@ def _compared_with_all_kinds(case: Case, best: WriteStep) -> Speed:
 
 
 def _remarks(case: Case, step: Step) -> str:
-    """Return sentences about the longest operation, and about a limit that applied to the step."""
+    """Return sentences about the longest synced write of the run, and about a limit that applied to ``step``."""
     latencies = (write_step.step.latency_ns for write_step in rated_steps(case))
     longest = max((latency.max for latency in latencies if latency), default=None)
     limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
@@ -222,7 +222,7 @@ def _remarks(case: Case, step: Step) -> str:
 
 
 def _evidence_lines(yardsticks: Sequence[Yardstick], *first: tuple[StepComparison, str]) -> tuple[str, ...]:
-    """Return a line of evidence per step. ``first``: the comparisons of the first lines, and their yardsticks."""
+    """Return a line of evidence per step. ``first``: comparisons to list first, with the names of their yardsticks."""
     lines: dict[str, dict[str, None]] = {}  # the inner keys are the evidence of a step, without repetitions
     for comparison, name in (*first, *((yardstick.worst, yardstick.name) for yardstick in yardsticks)):
         evidence_of_step = lines.setdefault(f"{comparison.step.name}: {comparison.measured_rate}", {})
@@ -235,7 +235,7 @@ def _first_reason(reasons: Sequence[Reason]) -> str:
 
 
 def _reason_sentences(reasons: Sequence[Reason]) -> str:
-    """Return sentences with the reasons. If there are any, the disk may not be the cause."""
+    """Return a sentence for each reason, or a sentence that there is none."""
     if not reasons:
         return " No cause was found."
     return " " + " ".join(f"{capitalize(reason.text)}." for reason in reasons) + " So the disk may not be the cause."

@@ -13,8 +13,8 @@ from fstui.model.storage import Reading
 from fstui.storage.layers import kind
 
 LIMIT_FACTOR = 4
-"""A limit is a reason from a quarter of the measured rate to four times the rate. It may be higher than the rate,
-because flushes and journal writes also count. A limit below a quarter belongs to another disk."""
+"""A limit is a reason if it is between a quarter of the measured rate and four times that rate. It may be higher than
+the rate, because flushes and journal writes also count. A limit below a quarter of the rate belongs to another disk."""
 BUSY_SHARE = 0.2
 """A device is a reason if it was busy for at least this share of the time in which fstui was idle."""
 MIN_OTHERS_PER_SYNC = 0.1
@@ -97,4 +97,4 @@ def _remote(case: Case) -> Iterator[Reason]:
     if remote_nodes:
         where, remote_kind = words.label(remote_nodes[0]), kind(remote_nodes[0].kind)
         server = f"{'the network and ' if remote_kind.across_network else ''}{remote_kind.served_by}"
-        yield Reason(f"{where} also waits for {server}", f"remote: {where}", f"Look at {server}.")
+        yield Reason(f"{where} also waits for {server}", f"remote: {where}", f"Check {server}.")

@@ -15,7 +15,7 @@ from fstui.model.steps import STARVED_SHARE, Step
 LONGEST_PAUSE = "the longest pause of a healthy device"
 """The yardstick for stalls."""
 CPU_SHARE = 0.5
-"""If this share of a stall was spent without a CPU, the storage may have finished long before the stall ended."""
+"""If the program had no CPU for this share of a stall, the storage may have finished long before the stall ended."""
 STOLEN_SHARE = 0.05
 """Steal time counts only if it is at least this share of the step. A shorter time is spread over many operations and
 explains no single stall."""
@@ -58,7 +58,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
         elif (
             step.latency_ns
             and not step.changed
-            # without a sync or O_DIRECT it waits for the page cache, which may be writing other files
+            # a write without a sync or O_DIRECT waits for the page cache, which may be writing other files
             and (write_step.sync_method or write_step.direct)
             and step.latency_ns.max >= stall_limit_ns(step.latency_ns.p50)
         ):
@@ -66,7 +66,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
 
 
 def _stalled_servers(case: Case) -> Iterator[StalledStep]:
-    """Yield steps in which fstui's own server completed nothing for a while, but not because it waited for a CPU."""
+    """Yield steps in which a server that fstui started stopped completing commits, not due to a lack of CPU."""
     for step in case.steps.all:
         figures = step.figures
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:

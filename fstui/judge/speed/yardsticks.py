@@ -23,23 +23,23 @@ SLOW_FACTOR = 2
 ETCD_MIN_PER_S = 50
 """Even etcd, which writes little, requires this many commits per second."""
 MIN_EARLIER_RUNS = 3
+"""Earlier runs are a yardstick only if there are at least this many."""
 MAX_BLOCK_BYTES = 65536
 """Published rates are for blocks of 512 bytes to 16 KiB. A much larger block takes longer to transfer than to sync."""
 MAX_REVOLUTIONS = 10
-"""A durable write waits for a few revolutions and seeks: its data and a journal record, each with a flush."""
+"""A durable write of data and of a journal record, each with a flush, takes at most this many revolutions."""
 MIN_SYNCS_OF_LONG_STEP, LONG_STEP_S = 5, 0.5
 """A step of at least this length has a rate even with few syncs, as on a disk that does 10 per second. A shorter step
 needs more syncs, because a brief disturbance may have slowed it down."""
 CPU_LOSS_FACTOR = 4
-"""Kernel threads wait for a CPU, too. The writer and the threads together lose up to this many times the time that the
-writer alone waits."""
+"""Kernel threads wait for a CPU, too. All their waits may add up to this many times the wait of the writer alone."""
 
 
 class StepComparison(NamedTuple):
     write_step: WriteStep
     slow_below_per_s: float
     """0 if the comparison cannot show that the step is slow."""
-    normal_from_per_s: float
+    min_normal_per_s: float
     evidence: str
     """The reference with its number: ``slow is below 42/s, half of the slowest published rate (83/s with fsync)``."""
 
@@ -57,7 +57,7 @@ class StepComparison(NamedTuple):
 
     @property
     def is_normal(self) -> bool:
-        return self.per_s >= self.normal_from_per_s
+        return self.per_s >= self.min_normal_per_s
 
     @property
     def is_slow_without_cpu_waits(self) -> bool:
@@ -96,7 +96,7 @@ class Yardstick(NamedTuple):
 
     @property
     def worst(self) -> StepComparison:
-        return min(self.comparisons, key=lambda comparison: comparison.per_s / comparison.normal_from_per_s)
+        return min(self.comparisons, key=lambda comparison: comparison.per_s / comparison.min_normal_per_s)
 
 
 def rated_steps(case: Case) -> Iterable[WriteStep]:
@@ -113,7 +113,7 @@ def fastest_small_step(case: Case) -> WriteStep | None:
 
 
 def step_per_s(write_step: WriteStep) -> float:
-    """Return operations per second; for a step with a fixed rate, how many would fit into one second."""
+    """Return operations per second; for a step with a fixed rate, how many of its operations fit into one second."""
     latency = write_step.step.latency_ns if write_step.settings.ops_per_s else None
     return 1e9 / max(1, latency.mean) if latency else write_step.step.rate_per_s
 
@@ -125,7 +125,7 @@ def _is_rated(write_step: WriteStep) -> bool:
 
 
 def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
-    """Return the yardsticks that apply, the most specific first. The last ones can only show that a run is slow."""
+    """Return the yardsticks that apply, the most specific first. The last ones are included only if the run is slow."""
     steps = tuple(rated_steps(case))
     at_full_speed = [write_step for write_step in steps if not write_step.settings.ops_per_s]
     own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own))
@@ -154,7 +154,7 @@ def _yardstick(
 
 
 def _compare_to_own(case: Case, write_step: WriteStep) -> StepComparison | None:
-    """Compare with the user's own runs: below half of the slowest is slow."""
+    """Compare with the user's own runs: slow is below half of the slowest."""
     operation = operation_of(write_step.settings)
     references = [reference for reference in case.evidence.own if reference.operation == operation]
     if not references:
@@ -165,7 +165,7 @@ def _compare_to_own(case: Case, write_step: WriteStep) -> StepComparison | None:
 
 
 def _compare_to_earlier(case: Case, write_step: WriteStep) -> StepComparison | None:
-    """Compare with earlier runs: below half of the lower quartile is slow."""
+    """Compare with earlier runs: slow is below half of the lower quartile."""
     means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(write_step.step.name))]
     if len(means) < MIN_EARLIER_RUNS:
         return None
@@ -176,23 +176,23 @@ def _compare_to_earlier(case: Case, write_step: WriteStep) -> StepComparison | N
 
 
 def _compare_to_class(case: Case, known_class: PublishedClass, write_step: WriteStep) -> StepComparison | None:
-    """Compare with the class: slow is below half of the slowest published rate of durable writes. The limit is divided
-    by the extra work of this filesystem."""
+    """Compare with the class: slow is below half of the slowest published rate of durable writes. That limit is divided
+    by the work per sync of this stack."""
     operation = operation_of(write_step.settings)
     if operation is None or operation in NEVER_SYNCED or write_step.settings.block_bytes > MAX_BLOCK_BYTES:
         return None
     rates, slowest = published(operation, comparable(case.commit_media)), known_class.slowest_per_s
-    normal_from = max(slowest, rates[0].per_s / SLOW_FACTOR if rates else 0.0)
+    min_normal = max(slowest, rates[0].per_s / SLOW_FACTOR if rates else 0.0)
     work = _work_per_sync(case, write_step)
     slow_below = slowest / SLOW_FACTOR / work
     half = f"half of the slowest published rate ({rate(slowest)}/s with {known_class.slowest_operation})"
     divisor = f", divided by {count(work)} for the extra writes of this stack" if work > 1 else ""
     evidence = f"slow is below {rate(slow_below)}/s, {half}{divisor}"
-    return StepComparison(write_step, slow_below, normal_from / work, evidence)
+    return StepComparison(write_step, slow_below, min_normal / work, evidence)
 
 
 def _compare_to_etcd(write_step: WriteStep) -> StepComparison:
-    """Compare with the minimum that etcd requires: a disk of any kind is slow if its fastest step does less."""
+    """Compare with the minimum that etcd requires. A disk of any kind is slow if its fastest step is below that."""
     floor = float(ETCD_MIN_PER_S)
     return StepComparison(write_step, floor, floor, "etcd.io, hardware: at least 50/s")
 
@@ -205,7 +205,7 @@ def _compare_to_revolutions(case: Case, slowest_rpm: int, write_step: WriteStep)
 
 
 def _compare_to_limits(case: Case, write_step: WriteStep) -> StepComparison:
-    """Compare with an I/O limit that slowed the step down. A limit below the slowest disk makes the storage slow."""
+    """Compare with the slowest disk. A step is slow only if an I/O limit below that disk's rate slowed it down."""
     floor = rewrites_per_s(SLOWEST_RPM)
     applies = any("iops" in limit.what and int(limit.value) < floor for limit in limits_reached(case, write_step.step))
     evidence = f"{floor:.0f} revolutions per second"
@@ -231,6 +231,6 @@ def _work_per_sync(case: Case, write_step: WriteStep) -> float:
 
 
 def _may_write_parity(node: Node) -> bool:
-    """Return whether the layer adds bytes and spreads data over several devices, not counting log, cache and spares."""
+    """Return whether the layer adds bytes, and has several devices other than logs, caches and spares."""
     data = [name for name in node.below if node.below_roles.get(name) not in {"slog", "l2arc", "spare"}]
     return len(data) > 1 and kind(node.kind).may_add_bytes(node)

@@ -33,7 +33,7 @@ def growth(
 @pytest.mark.parametrize(("arrived", "flat"), [(0.95, False), (0.94, True), (None, True)])
 def test_growth_counts_only_if_the_bytes_had_arrived_before(arrived: float | None, flat: bool) -> None:
     found = growth(arrived)
-    assert found.shows_work is not flat and found.looks_growing
+    assert found.shows_work is not flat and found.appears_to_grow
 
 
 @pytest.mark.parametrize(("longest_us", "flat"), [(12_000, False), (3_200, False), (3_000, True)])

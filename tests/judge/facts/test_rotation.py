@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.judge import Case
-from fstui.judge.facts.rotation import Rotation, fastest, revolution_ns, rpm
+from fstui.judge.facts.rotation import Rotation, fastest_pace, revolution_ns, rpm
 from fstui.model.steps import Step
 from fstui.model.storage import Medium, Target
 from tests.factories.evidence import evidence
@@ -150,10 +150,10 @@ def test_log_has_the_same_limit_at_any_offset() -> None:
 
 def test_fastest_pace_exceeds_its_limit_most() -> None:
     paces = rotation(SPINNING, same_block(200), same_block(900)).too_fast_paces
-    assert fastest(paces).step.rate_per_s == 900
-    off = rotation(SPINNING).switch_cache_off[0]
+    assert fastest_pace(paces).step.rate_per_s == 900
+    off = rotation(SPINNING).cache_off_advice[0]
     assert off.startswith("Switch the drive's write cache off ('hdparm -W 0 /dev/sda')")
-    assert rotation(declared(NO_CACHE)).switch_cache_off == ()
+    assert rotation(declared(NO_CACHE)).cache_off_advice == ()
 
 
 def test_stated_revolutions_outweigh_the_class() -> None:

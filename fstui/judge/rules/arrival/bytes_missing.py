@@ -41,7 +41,7 @@ from fstui.model.quantities import rate, ratio, size
 _LOOK_FOR_CACHE = "Look for a caching layer between the filesystem and the device: lsblk -s, dmsetup table."
 
 
-@rule(order=20, opens_sentence=True)
+@rule(order=20, precedes_verdict=True)
 def bytes_missing(case: Case) -> Iterator[Conclusion]:
     if case.flushes.missing_bytes:
         yield _not_arrived(case, case.flushes.missing_bytes)

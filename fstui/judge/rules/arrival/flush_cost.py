@@ -42,7 +42,7 @@ from fstui.judge.facts.flush_work import FlushGrowth
 from fstui.model.quantities import duration_ns
 
 CHEAP_BELOW = 2
-"""A flush is cheap if it adds less than this many times the duration of the write."""
+"""A flush is cheap if it adds less time than this many writes take."""
 
 
 @rule(order=40)
@@ -83,7 +83,7 @@ def _flat(case: Case, growths: Sequence[FlushGrowth], write: Cost, flushed: Cost
     largest = max(growths, key=lambda growth: growth.points[-1].bytes)
     extra = added_time(write, flushed)
     growth_text = "however much data is unsynced"
-    if all(growth.looks_growing for growth in growths):
+    if all(growth.appears_to_grow for growth in growths):
         growth_text = "and the growth of its time does not come from the device"
     return Conclusion(
         title=f"a flush adds {'' if extra == 'nothing' else 'about '}{extra}, {growth_text}",

@@ -26,7 +26,7 @@ acknowledge a flush and ignore it (see `flush-cost`). Without a trace, the resul
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- One sync or 0.2 % may lack a flush (10 % if a range above 1 is expected).
+- One sync or 0.2 % may lack a flush (10 % if a range is expected that does not start at 1).
 - Stripe and mirror members receive every flush; multipath paths share them.
 - The trace includes FUA writes and layers without counters (dm, md).
 """
@@ -48,41 +48,39 @@ from fstui.storage.layers import kind
 
 @rule(order=30)
 def flushes_arrive(case: Case) -> Iterator[Conclusion]:
-    proven = case.flushes.proof
-    if proven and proven.depth:
-        yield _arrived(case, proven)
-    elif proven and proven.is_noisy:
-        yield _noisy(case, [accounts[0] for accounts in proven.steps])
+    proof = case.flushes.proof
+    if proof and proof.depth:
+        yield _arrived(case, proof)
+    elif proof and proof.is_noisy:
+        yield _noisy(case, [accounts[0] for accounts in proof.steps])
 
 
-def _arrived(case: Case, proven: Proof) -> Conclusion:
-    level = proven.depth - 1
-    complete = [accounts for accounts in proven.steps if accounts[level].outcome == "complete"]
+def _arrived(case: Case, proof: Proof) -> Conclusion:
+    level = proof.depth - 1
+    complete = [accounts for accounts in proof.steps if accounts[level].outcome == "complete"]
     noisy = [accounts for accounts in complete if accounts[level].others_wrote]
-    # prefer steps whose flushes were counted; no device counts FUA writes, so their steps are only further evidence
+    # prefer steps whose flushes were counted: devices count no FUA writes, so steps with FUA writes only add evidence
     steps = noisy or [accounts for accounts in complete if accounts[level].counters_are_complete] or complete
     deepest = [accounts[level] for accounts in steps]
     first, arrival = deepest[0], deepest[0].arrival
-    where, per_sync = (
-        words.devices(arrival.devices),
-        words.range_text([account.arrival.per_sync for account in deepest]),
-    )
-    unproven = _unproven_below([accounts[proven.depth] for accounts in steps if proven.depth < len(accounts)])
+    where = words.devices(arrival.devices)
+    per_sync = words.range_text([account.arrival.per_sync for account in deepest])
+    unproven = _unproven_below([accounts[proof.depth] for accounts in steps if proof.depth < len(accounts)])
     idle_unknown = first.other_flushes_per_s is None and not arrival.trace
     synced = case.steps.synced + case.steps.synced_by_several_writers
     basis = words.time_judged([account.step for account in deepest], among=len(synced))
     verified = case.lowest_devices.verified and (arrival.trace is None or arrival.devices == first.devices)
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}",
-        sentence=f"{_flushes(deepest, per_sync)} to {where}"
-        f"{_attribution(case, deepest)}. {_idle_devices(deepest)}{unproven}This is based on {basis}; "
+        sentence=f"{_flushes_clause(deepest, per_sync)} to {where}"
+        f"{_attribution(case, deepest)}. {_idle_sentence(deepest)}{unproven}This is based on {basis}; "
         "only a power cut proves more."
         f"{'' if unproven else case.lowest_devices.doubt(excluded=first.devices)}",
         verdict="consistent",
         confidence="medium" if verified and not (unproven or idle_unknown) else "low",
         steps=[account.step for account in deepest],
         evidence=(
-            *(account.flush_line for accounts in steps for account in accounts[: proven.depth]),
+            *(account.flush_line for accounts in steps for account in accounts[: proof.depth]),
             *(accounts[0].flush_line for accounts in complete if accounts not in steps),
             *(("idle: not measured, so other writers cannot be excluded",) if idle_unknown else ()),
         ),
@@ -90,7 +88,7 @@ def _arrived(case: Case, proven: Proof) -> Conclusion:
     )
 
 
-def _flushes(accounts: Sequence[FlushAccount], per_sync: str) -> str:
+def _flushes_clause(accounts: Sequence[FlushAccount], per_sync: str) -> str:
     syncs, expected = count(sum(account.syncs for account in accounts)), accounts[0].arrival.expected
     all_arrived = all(account.arrival.flushes >= account.syncs for account in accounts)
     if per_sync == "1.00" and expected == (1, 1) and all_arrived:
@@ -104,12 +102,11 @@ def _attribution(case: Case, accounts: Sequence[FlushAccount]) -> str:
     if not traced:
         return _arrived_bytes(case, accounts)
     others = other_requesters(traced)
-    of_others = f"; {others}" if others else ""
-    lowest = words.devices(accounts[0].devices)
-    further_down = ""
+    others_clause = f"; {others}" if others else ""
+    lower_clause = ""
     if traced[0].devices != accounts[0].devices:
-        further_down = f"; further down, at {lowest}, they cannot be attributed"
-    return f". According to {TRACE}, these are fstui's own{of_others}{further_down}"
+        lower_clause = f"; further down, at {words.devices(accounts[0].devices)}, they cannot be attributed"
+    return f". According to {TRACE}, these are fstui's own{others_clause}{lower_clause}"
 
 
 def _arrived_bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
@@ -125,7 +122,7 @@ def _arrived_bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
     return f", and {f'all {size(written)}' if arrived >= written else f'{size(arrived)} of {size(written)}'} arrived"
 
 
-def _idle_devices(accounts: Sequence[FlushAccount]) -> str:
+def _idle_sentence(accounts: Sequence[FlushAccount]) -> str:
     reached = {node.id for account in accounts for node in account.reached_devices}
     idle = words.listed(node.id for node in accounts[0].devices if node.id not in reached)
     return f"Nothing reached {idle} in these steps. " if idle else ""
@@ -147,11 +144,9 @@ def _unproven_below(accounts: Sequence[FlushAccount]) -> str:
 def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     first = accounts[0]
     where = words.devices(first.devices)
-    per_sync = words.range_text([account.most_per_sync for account in accounts])
-    cause = (
-        f"Another process wrote to {where} during the run, or a layer between filesystem and disk adds flushes of its "
-        "own"
-    )
+    per_sync = words.range_text([account.max_per_sync for account in accounts])
+    wrote = f"Another process wrote to {where} during the run"
+    cause = f"{wrote}, or a layer between filesystem and disk adds flushes of its own"
     if first.other_flushes_per_s and any(account.others_flush_often for account in accounts):
         writers = f": {words.writers(case.other_writers.writers)}" if case.other_writers.writers else ""
         per_s = rate(first.other_flushes_per_s)
@@ -161,16 +156,16 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     return Conclusion(
         title=f"{per_sync} flushes per sync at {where}, not all fstui's own",
         sentence=f"{cause}. In {words.time_measured(account.step for account in accounts)}, {per_sync} flushes arrived "
-        f"per sync ({words.expected_text(first.expected)} expected){more_bytes}: {_not_attributed(accounts)}.",
+        f"per sync ({words.expected_text(first.expected)} expected){more_bytes}: {_why_inconclusive(accounts)}.",
         verdict="cannot-tell",
         confidence="low",
         steps=[account.step for account in accounts],
         evidence=[account.flush_line for account in accounts],
-        next=(_without_others(case, where),),
+        next=(_advice_on_others(case, where),),
     )
 
 
-def _not_attributed(accounts: Sequence[FlushAccount]) -> str:
+def _why_inconclusive(accounts: Sequence[FlushAccount]) -> str:
     own_per_sync = [account.arrival.per_sync for account in accounts if account.arrival.trace]
     if not own_per_sync:
         return "fstui's own flushes cannot be distinguished"
@@ -178,7 +173,7 @@ def _not_attributed(accounts: Sequence[FlushAccount]) -> str:
     return f"{own}, and a journal commit of another process may have completed the other syncs"
 
 
-def _without_others(case: Case, where: str) -> str:
+def _advice_on_others(case: Case, where: str) -> str:
     servers = words.servers(case.other_writers.writers)
     if not servers:
         return f"Stop the other writers on {where}, or use another disk, and run again."

@@ -8,9 +8,9 @@ layer above the driver drops flushes, at least for a time.
 Flushes per sync of each step with at least 20 syncs per writer, compared with those expected (`flushes-arrive`; several
 writers may share a flush):
 
-- exact number expected (for example, one flush per sync): the flushes of more than one sync, and of more than 0.2 %
-  of the syncs, are missing
-- otherwise: more than 10 % of the minimum is missing
+- one flush per sync, at least one, or another exact number is expected: the flushes of more than one sync, and of more
+  than 0.2 % of the syncs, are missing
+- another range is expected: more than 10 % of its minimum is missing
 
 Each short part of a step with one writer is compared as well. If fstui runs as root, the kernel's trace shows which
 process requested each flush. Then flushes of other processes do not count, and the finding names the layer that did not
@@ -59,11 +59,8 @@ def flushes_missing(case: Case) -> Iterator[Conclusion]:
         return
     worst = fewest_flushes(missing)
     arrival, filesystem = worst.arrival, worst.level.filesystem
-    where, per_sync, expected = (
-        words.devices(arrival.devices),
-        ratio(arrival.per_sync),
-        words.expected_text(arrival.expected),
-    )
+    where, per_sync = words.devices(arrival.devices), ratio(arrival.per_sync)
+    expected = words.expected_text(arrival.expected)
     yield Conclusion(
         title=f"{per_sync} flushes per sync at {where}, {expected} expected",
         sentence=f"{count(worst.syncs)} syncs ({worst.step.name}) produced {count(arrival.flushes)} flushes at {where}"
@@ -97,8 +94,8 @@ def _trace_clause(arrival: Arrival) -> str:
     if arrival.trace is None:
         return ""
     others = arrival.trace.others
-    of_others = f", while other processes requested {count(others)}" if others else ""
-    return f", according to {TRACE}{of_others},"
+    others_clause = f", while other processes requested {count(others)}" if others else ""
+    return f", according to {TRACE}{others_clause},"
 
 
 def _dropped_by(case: Case, account: FlushAccount) -> str:

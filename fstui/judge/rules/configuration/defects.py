@@ -36,7 +36,7 @@ def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER
     return {
-        **match.outcome.missing,
+        **match.outcome.fallbacks,
         **({"test_upper": words.command(f"fstui run fsync-rate {shlex.quote(upper)}")} if upper else {}),
         **{reading.what: shlex.quote(reading.value) for reading in layer.readings},
         "id": layer.id,
@@ -44,7 +44,7 @@ def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
         "label": words.label(layer),
         "pool": f"volume {layer.name}" if layer.layer == "block" else f"dataset under {layer.name}",
         "rate": f" ({rate})" if rate else "",
-        "early": rate or "a sync returns before the data is safe",
+        "early_return": rate or "a sync returns before the data is safe",
         "check_battery": battery,
         "check_drives": drives,
         **match.hit.replacements,

@@ -42,8 +42,8 @@ def commits_without_flushes(case: Case) -> Iterator[Conclusion]:
     durable = [commits for commits in missing if commits.settings.durable]
     if durable:
         yield _missing_flushes(case, durable)
-    of_existing = (commits for commits in case.commits.all if commits.settings.existing and commits.step.ops)
-    if existing := [commits for commits in of_existing if commits.settings.lossy]:
+    on_existing = (commits for commits in case.commits.all if commits.settings.existing and commits.step.ops)
+    if existing := [commits for commits in on_existing if commits.settings.lossy]:
         yield _unsafe_settings(case, existing, throwaway=False)
     if throwaway := [commits for commits in missing if not (commits.settings.durable or commits.settings.existing)]:
         yield _unsafe_settings(case, throwaway, throwaway=True)
@@ -97,7 +97,7 @@ def _unsafe_settings(case: Case, all_commits: Sequence[CommitStep | CountedCommi
             *(f"{settings.database}: {setting}" for setting in settings.lossy),
             *(commits.evidence for commits in counted),
         ),
-        next=(words.durable_commits(all_lossy),),
+        next=(words.durable_commits_advice(all_lossy),),
     )
 
 

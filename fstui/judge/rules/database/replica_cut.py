@@ -91,7 +91,7 @@ def _loss_note(cuts: Sequence[CutStep]) -> Conclusion:
         scope="step",
         steps=[cut.step for cut in cuts],
         evidence=map(_evidence_line, cuts),
-        next=(words.durable_commits(figures.primary_settings),) if any_lost else (),
+        next=(words.durable_commits_advice(figures.primary_settings),) if any_lost else (),
     )
 
 

@@ -40,7 +40,7 @@ _WARNINGS = {
     0x08: "its medium is read-only",
     BACKUP_FAILED: "the backup of its cache failed",
 }
-"""Bits of the critical warning (NVM Express base specification)."""
+"""The meaning of each bit of the critical warning (NVM Express base specification)."""
 
 
 @rule(order=96)
@@ -49,7 +49,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
     worn = [node for node in case.stack.lowest if node not in failed and _faults(node)]
     if failed:
         yield Conclusion(
-            verdict="suspicious" if case.stack.without_copy(tuple(failed)) else None,
+            verdict="suspicious" if case.stack.layers_without_copy(tuple(failed)) else None,
             confidence="low",
             title=f"{words.devices(failed)}: the backup of its cache failed",
             sentence=f"{words.devices(failed)} itself reports that the capacitor or battery behind its cache failed. "

@@ -19,10 +19,11 @@ from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number
 
 FLUSH_TO_FUA = 5
-"""If a flushed write takes longer than this many forced writes, the forced write did not wait for the medium."""
+"""If a flushed write takes longer than this many forced writes (FUA), the forced write did not wait for the medium."""
 FUA_TO_WRITE = 1.5
 """Below this ratio, a forced write counts as no slower than a plain one."""
 LINK_TOLERANCE = 1.1
+"""Above this multiple of the payload of the links, the writes were faster than the links."""
 
 
 @rule(order=40)

@@ -68,7 +68,7 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
 
 
 def _promise_may_hold(case: Case) -> bool:
-    """Return whether syncs were measured, none of them faster than a server can be."""
+    """Return whether syncs were measured, and none was faster than a server can be."""
     fastest = case.costs.fastest_synced
     return bool(case.steps.synced) and (fastest is None or fastest.rate_per_s <= CACHE_PER_S)
 
@@ -79,7 +79,7 @@ def _remote_filesystem(stack: Stack) -> Node | None:
 
 
 def _commit_counts(case: Case, filesystem: Node) -> Iterator[tuple[Step, int, int]]:
-    """Yield each synced step with the number of its syncs and of its COMMITs, if these were counted."""
+    """Yield each synced step whose COMMITs were counted, with its number of syncs and of COMMITs."""
     for write_step in case.steps.synced:
         counters = write_step.step.device(filesystem.id)
         if counters and counters.commits is not None:

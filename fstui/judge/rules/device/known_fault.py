@@ -36,7 +36,7 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
     nodes = tuple(node for node, _, _ in faults)
     first, _, published = faults[0]
     yield Conclusion(
-        verdict="suspicious" if case.stack.without_copy(nodes) else None,
+        verdict="suspicious" if case.stack.layers_without_copy(nodes) else None,
         confidence="low",
         title=f"{words.devices(nodes)}: reported to lose flushed data",
         sentence=f"Published reports say of {first.model} with this firmware that {published.says}. The cache of "

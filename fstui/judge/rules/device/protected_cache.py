@@ -44,8 +44,8 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         title=f"a flush adds {adds}, on {kinds}",
         sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
-        f"(in {words.time_measured(steps)}). That is normal on {kinds}: durable, if {claim} as it claims."
-        f"{case.lowest_devices.doubt()}",
+        f"(in {words.time_measured(steps)}). That is normal on {kinds}. The write is durable if the drive's claim is "
+        f"true: {claim}.{case.lowest_devices.doubt()}",
         verdict="plausible",
         confidence=_confidence(case),
         steps=steps,
@@ -55,7 +55,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
 
 
 def _confidence(case: Case) -> Confidence:
-    """Return low if a lowest device is not known to be safe, or if bytes may be in memory above the drive."""
+    """Return low if one of the lowest devices is not known to be safe, or if bytes may be in memory above the drive."""
     if not case.lowest_devices.verified or not case.flushes.bytes_complete_at_lowest:
         return "low"
     return "medium" if any(node.medium and node.medium.declared for node in case.lowest_devices.all) else "high"

@@ -117,19 +117,19 @@ def _is_judged_by_flushes(node: Node) -> bool:
 
 
 def _lowest_accounts(case: Case) -> tuple[FlushAccount, ...]:
-    """Return what the lowest level received in each synced step, or nothing if something is known to be wrong."""
+    """Return what the lowest level received in each synced step; nothing if another rule already reports a fault."""
     if case.flushes.missing_bytes or case.flushes.missing_flushes or case.configuration.has_verdict:
         return ()
     return tuple(levels[-1] for levels in case.flushes.synced_accounts if levels[-1].counted_bytes is not None)
 
 
 def _is_contradicted(case: Case) -> bool:
-    """Return whether the syncs are faster than what was stated allows."""
+    """Return whether the syncs are faster than the stated device can be."""
     fastest = case.costs.fastest_synced
     per_s = fastest.rate_per_s if fastest is not None else 0.0
     is_consumer = any(node.value("grade") == "consumer" for node in case.stack.commit_devices)
     is_network = any(map(media.is_cloud_volume, case.stack.commit_devices))
-    too_fast = (is_consumer and per_s > NAND_PER_S) or (is_network and case.costs.exceeds_network)
+    too_fast = (is_consumer and per_s > NAND_PER_S) or (is_network and case.costs.is_faster_than_network)
     return per_s > CACHE_PER_S or too_fast or bool(case.rotation.too_fast_paces)
 
 

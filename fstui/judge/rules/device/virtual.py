@@ -130,7 +130,7 @@ def network_too_fast(case: Case) -> Iterator[Conclusion]:
     if not devices or fastest is None or not all(map(media.is_cloud_volume, devices)):
         return
     syncs_lost_above = case.configuration.breaks_sync or case.flushes.missing_bytes
-    if not case.costs.exceeds_network or syncs_lost_above:
+    if not case.costs.is_faster_than_network or syncs_lost_above:
         return
     volumes = "is a network volume" if len(devices) == 1 else "are network volumes"
     per_s, per_sync = rate(fastest.rate_per_s), duration_ns(1e9 / fastest.rate_per_s)

@@ -15,7 +15,7 @@ from fstui.model.quantities import count, duration_ns, rate, ratio, size
 
 MIN_RATE_RATIO = 1.5
 MIN_FLUSH_RATIO = 1.2
-"""fsync must send this many times the flushes of fdatasync. Other processes that go undetected add at most 5 %."""
+"""fsync must send this many times the flushes of fdatasync. Undetected other processes add at most 5 %."""
 
 
 @rule()

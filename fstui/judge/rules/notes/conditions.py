@@ -121,8 +121,8 @@ def _who_wrote(case: Case, while_idle: list[str]) -> str:
 
 
 def _what_flushes_show(case: Case) -> str:
-    proven, noisy = case.flushes.proof, case.flushes.noisy_accounts
-    accounts = [levels[proven.depth - 1] for levels in proven.steps] if proven and proven.depth else noisy
+    proof, noisy = case.flushes.proof, case.flushes.noisy_accounts
+    accounts = [levels[proof.depth - 1] for levels in proof.steps] if proof and proof.depth else noisy
     if any(account.trace_is_complete for account in accounts):
         return "The kernel's trace tells their flushes from fstui's."
     if any(account.counters_are_complete for account in accounts):
@@ -132,12 +132,12 @@ def _what_flushes_show(case: Case) -> str:
 
 def _surplus(account: FlushAccount) -> str:
     surplus = f", {size(account.surplus_bytes)} more than was written" if account.surplus_bytes else ""
-    flushes = f"{ratio(account.most_per_sync)} flushes per sync by all processes"
+    flushes = f"{ratio(account.max_per_sync)} flushes per sync by all processes"
     received = f"{flushes}, {words.expected_text(account.expected)} expected{surplus}"
     return f"{account.step.name}: {received} at {words.devices(account.devices)}"
 
 
-@rule(order=30, opens_sentence=True)
+@rule(order=30, precedes_verdict=True)
 def stack_state(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 

@@ -60,7 +60,7 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
 
 
 def _has_stopped(case: Case, step: Step, error: Failure) -> bool:
-    """Return whether the filesystem has stopped. An EIO of a sync does not count: it is a loss, not only a stop."""
+    """Return whether the filesystem has stopped. An EIO of a sync does not count, because data is lost then."""
     is_loss = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
     return error.errno in _STOPPED_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
 
@@ -120,7 +120,7 @@ def _writes_are_synced(case: Case, step: Step) -> bool:
     return case.steps.has_sync_mount or "dsync" in flags or "sync" in flags
 
 
-@rule(order=35, opens_sentence=True)
+@rule(order=35, precedes_verdict=True)
 def steps_failed(case: Case) -> Iterator[Conclusion]:
     """*a note, placed before the verdict's sentence*
 
@@ -157,7 +157,7 @@ def _is_step_failure(error: Failure) -> bool:
     return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | _STOPPED_ERRNOS
 
 
-@rule(order=25, opens_sentence=True)
+@rule(order=25, precedes_verdict=True)
 def stood_still(case: Case) -> Iterator[Conclusion]:
     """*cannot-tell, high confidence, if an operation never returned; otherwise a note*
 
@@ -204,7 +204,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
 
 
 def _blocked_ns(step: Step) -> int:
-    """Return how long one operation blocked all others; 0 if the time was short, or explained by a lack of CPU."""
+    """Return how long one operation blocked all others, less the waits for a CPU; 0 if that was short."""
     if step.unanswered:
         longest_ns, at_least_ns = round(step.unanswered.elapsed_s * 1e9), 0.0
     elif step.writers == 1 and step.latency_ns and step.settings.uniform:

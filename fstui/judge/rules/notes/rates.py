@@ -16,13 +16,13 @@ from fstui.model.quantities import count, duration_ns, rate, seconds, size
 from fstui.model.steps import Step
 
 MIN_STEP_S = 10.0
-"""A change within a shorter step is noise."""
+"""Changes within a shorter step are not reported, because they may be noise."""
 MIN_FACTOR = 2.0
-"""A change is a difference of the medians by more than this factor."""
+"""The rate has changed if the medians before and after differ by more than this factor."""
 _IDLE_SHARE = 1e-3
-"""The rate of an interval without an operation counts as this share of the highest rate."""
+"""The rate of an interval without an operation counts as this share of the highest rate: 0 has no logarithm."""
 MIN_INTERVALS_BEFORE, MIN_INTERVALS_AFTER = 5, 10
-"""A step has 60 to 120 intervals. The later rate must last longer than the earlier one."""
+"""Minimum numbers of intervals before and after the change. A step has 60 to 120 intervals."""
 MAX_INTERVALS = 1_000
 """A timeline has at most 120 intervals (``latency.Timeline``), but a damaged document may have any number."""
 MAX_UNEXPLAINED = 0.5
@@ -30,7 +30,7 @@ MAX_UNEXPLAINED = 0.5
 single median. In noise, the share is larger."""
 
 
-@rule(order=130, opens_sentence=True)
+@rule(order=130, precedes_verdict=True)
 def sync_latency(case: Case) -> Iterator[Conclusion]:
     """*a note: how long one write with its sync takes*
 
@@ -89,7 +89,7 @@ def rate_changed(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Run `sustained` for as long as your busiest hour: `--set seconds=3600`.
     """
-    if case.evidence.rate_limit:  # fstui paused for other processes, which may explain the change.
+    if case.evidence.rate_limit:  # fstui paused for other processes, and that may explain the change
         return
     for write_step in case.steps.measured:
         step, change = write_step.step, rate_change(write_step)
@@ -123,7 +123,7 @@ class RateChange(NamedTuple):
 
 
 def rate_change(write_step: WriteStep) -> RateChange | None:
-    """Split the intervals of a long step where two medians fit their rates best. Return None if there is no change."""
+    """Split the intervals of a long step where two medians fit the rates best. Return None if there is no change."""
     step, settings = write_step
     if step.elapsed_s < MIN_STEP_S or settings.ops_per_s or not has_rate(step):
         return None
@@ -145,7 +145,7 @@ def rate_change(write_step: WriteStep) -> RateChange | None:
 
 
 def _intervals(step: Step) -> list[tuple[float, int, float]]:
-    """Return (start in s, operations, rate) of each complete interval, also of those without an operation."""
+    """Return the start in s, the operations and the rate of each complete interval, even of an empty one."""
     points = [point for point in step.timeline if point.t_s < step.elapsed_s]
     gaps = [later.t_s - point.t_s for point, later in pairwise(points)]
     width = min((gap for gap in gaps if gap > 0), default=0.0)

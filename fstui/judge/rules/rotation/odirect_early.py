@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.rotation import FAR_TOO_FAST, Pace, fastest
+from fstui.judge.facts.rotation import FAR_TOO_FAST, Pace, fastest_pace
 from fstui.model.quantities import rate
 
 
@@ -32,7 +32,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if pace.platters.has_no_cache]
     if paces:
-        worst = fastest(paces)
+        worst = fastest_pace(paces)
         claim = "was declared to have" if worst.platters.declared else "reports"
         yield Conclusion(
             title=f"O_DIRECT {rate(worst.step.rate_per_s)}/s on a disk with no cache",
@@ -78,7 +78,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
     """
     paces = [pace for pace in case.rotation.too_fast_direct_paces if not case.flushes.synced_by_flag(pace.step)]
     if paces:
-        worst = fastest(paces)
+        worst = fastest_pace(paces)
         yield Conclusion(
             title=f"O_DIRECT alone {rate(worst.step.rate_per_s)}/s, the platter can do {rate(worst.limit_per_s)}/s",
             sentence=f"{worst.direct_clause}: most writes were acknowledged before the platter had them."
@@ -90,7 +90,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
             evidence=(*(pace.evidence for pace in paces), *worst.platters.evidence),
             next=(
                 "Do not rely on O_DIRECT for durability: add O_DSYNC, or fdatasync after the write.",
-                *case.rotation.switch_cache_off,
+                *case.rotation.cache_off_advice,
             ),
         )
 

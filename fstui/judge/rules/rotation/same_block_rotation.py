@@ -34,11 +34,11 @@ from collections.abc import Iterator, Sequence
 from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
-from fstui.judge.facts.rotation import FAR_TOO_FAST, Pace, fastest
+from fstui.judge.facts.rotation import FAR_TOO_FAST, Pace, fastest_pace
 from fstui.model.quantities import rate, ratio, size
 
 LOW_CONFIDENCE_ABOVE = 1.1
-"""Times the limit."""
+"""Above this multiple of the limit, confidence is low."""
 
 
 @rule(order=10)
@@ -47,7 +47,7 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
         same_block = tuple(pace for pace in case.rotation.too_fast_paces if pace.is_one_block)
         yield _too_fast(case, same_block or case.rotation.too_fast_paces)
     elif case.rotation.same_block:
-        yield _no_faster(case, fastest(case.rotation.same_block))
+        yield _no_faster(case, fastest_pace(case.rotation.same_block))
 
 
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
@@ -69,7 +69,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
 
 
 def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
-    worst = fastest(paces)
+    worst = fastest_pace(paces)
     step, platter = worst.step, worst.platters
     certain = worst.times_limit > FAR_TOO_FAST and case.flushes.has_expected_flushes(step) and platter.declared
     per_s = rate(step.rate_per_s)
@@ -81,7 +81,7 @@ def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
         evidence=(*(pace.evidence for pace in paces), *platter.evidence),
-        next=(*words.host_advice(case.host), *case.rotation.switch_cache_off, words.CUT_THE_POWER),
+        next=(*words.host_advice(case.host), *case.rotation.cache_off_advice, words.CUT_THE_POWER),
     )
 
 
@@ -93,7 +93,7 @@ def _rewritten(pace: Pace) -> str:
 
 
 def _explanation(case: Case, worst: Pace) -> str:
-    accounts = case.flushes.counting_levels(worst.step)
+    accounts = case.flushes.counted_accounts(worst.step)
     if not case.flushes.has_expected_flushes(worst.step) or not accounts[-1].per_sync:
         disks = words.devices(worst.platters.devices)
         return f"Either {disks} or a layer above has a non-volatile cache, or {disks} acknowledges too early."
