@@ -1,5 +1,5 @@
 """Throwaway and existing database servers for the sysbench scenarios.
 
-``Throwaway`` and ``Existing`` take the settings of a step and provide a running server: its connection, its process and
-the facts about it. Everything that is started or created is recorded in the ledger first.
+``ThrowawayServer`` and ``ExistingServer`` provide a running server for the settings of a step: its connection, its
+process and the facts about it. Everything that they start or create is first recorded in the ledger.
 """

@@ -24,7 +24,7 @@ class Tls(Base, frozen=True, kw_only=True):
 
 
 class Connection(Base, frozen=True, kw_only=True):
-    """A server and a database on it. The ledger stores all but the password."""
+    """How to reach a server, and a database on it. The ledger stores all of this except the password."""
 
     driver: Driver
     socket: str = ""

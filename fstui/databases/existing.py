@@ -81,12 +81,12 @@ async def _read_files(function: Callable[..., Result], *arguments: object) -> Re
 async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:
     """Return what the server reports about itself, without changing anything there. Raises Refused."""
     connection, pid = await _read_files(_connection_and_pid, settings)
-    with _hints(connection):
+    with _add_hints(connection):
         return await read_facts(sysbench, settings.server, connection, pid, where="existing", workspace=workspace)
 
 
 @contextmanager
-def _hints(connection: Connection) -> Iterator[None]:
+def _add_hints(connection: Connection) -> Iterator[None]:
     """Add the server's address, and what the user can do, to a DatabaseError."""
     try:
         yield
@@ -114,11 +114,11 @@ class Existing:
         """Create the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = database_name(run_id)
         maintenance, pid = await _read_files(_connection_and_pid, settings)
-        own = replace(maintenance, database=name)
+        connection = replace(maintenance, database=name)
         # the entry without the password is enough to drop the database by hand
-        stored = msgspec.json.encode(replace(own, password="")).decode()
+        stored = msgspec.json.encode(replace(connection, password="")).decode()
         entry = await write_entry_in_child(run_id, "database", stored)
-        with _hints(maintenance):
+        with _add_hints(maintenance):
             try:
                 facts = await read_facts(
                     sysbench, settings.server, maintenance, pid, where="existing", workspace=workspace
@@ -128,12 +128,12 @@ class Existing:
                 await delete_entry_in_child(entry)
                 raise
             try:
-                for statement in _TRIAL_STATEMENTS:  # each with its own timeout, because a table takes many syncs
-                    await query(sysbench, own, [statement])
+                for statement in _TRIAL_STATEMENTS:  # each in a query of its own, because some take many syncs
+                    await query(sysbench, connection, [statement])
             except BaseException:
-                await drop(sysbench, own, entry)
+                await drop(sysbench, connection, entry)
                 raise
-        return cls(sysbench, own, entry, facts, pid)
+        return cls(sysbench, connection, entry, facts, pid)
 
     async def why_ended(self) -> str | None:
         """Return None: fstui does not watch a server that it did not start."""
@@ -148,8 +148,8 @@ async def _create_database(sysbench: str, maintenance: Connection, name: str) ->
     family = family_of(maintenance)
     if await _database_exists(sysbench, maintenance, name):
         raise DatabaseError(f"it already has a database {name}, which fstui leaves alone")
-    # DROP first, because MySQL then checks that privilege although the database does not exist. In PostgreSQL, an owner
-    # may always drop a database
+    # DROP comes first: MySQL checks the privilege for it even if the database does not exist. In PostgreSQL, the owner
+    # of a database may always drop it
     quoted = _quote(family.quote, name)
     await query(sysbench, maintenance, [f"DROP DATABASE IF EXISTS {quoted}", f"CREATE DATABASE {quoted}"])
 
@@ -178,8 +178,8 @@ async def _may_be_dropped(sysbench: str, connection: Connection, maintenance: Co
     """Return whether the database is absent, empty or fstui's own. A run that was killed early leaves an empty one."""
     if not await _database_exists(sysbench, maintenance, connection.database):
         return True
-    statement, from_inside = family_of(connection).tables_query(connection.database)
-    tables = {table for (table,) in await query(sysbench, connection if from_inside else maintenance, [statement])}
+    statement, runs_in_database = family_of(connection).tables_query(connection.database)
+    tables = {table for (table,) in await query(sysbench, connection if runs_in_database else maintenance, [statement])}
     return not tables or MARKER_TABLE in tables
 
 

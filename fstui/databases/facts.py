@@ -44,17 +44,17 @@ async def read_facts(
     title: str = "",
     options: Mapping[str, Any] = MappingProxyType({}),
     command_prefix: Sequence[str] = (),
-    first: Sequence[str] = (),
+    first_statements: Sequence[str] = (),
 ) -> Server:
     """Return the server's kind, title, location and the variables that decide its durability.
 
     ``where``: ``throwaway`` if fstui started the server, ``existing`` if it already ran. ``workspace``: the run's
-    directory. ``options``: the options on the server's command line. ``first``: statements to execute before the
-    queries. ``command_prefix``: see ``query``. Raises DatabaseError, also if an option is not in force or the server
-    is of another kind.
+    directory. ``options``: the options on the server's command line. ``first_statements``: statements to execute before
+    the queries. ``command_prefix``: see ``query``. Raises DatabaseError, also if an option is not in force or the
+    server is of another kind.
     """
     family = family_of(connection)
-    rows = await query(sysbench, connection, [*first, *family.variable_queries(options)], command_prefix)
+    rows = await query(sysbench, connection, [*first_statements, *family.variable_queries(options)], command_prefix)
     variables = {name.lower(): value for name, value in rows}
     if ignored := list(ignored_options(options, variables)):
         raise DatabaseError(f"{title or KINDS[kind].title} did not accept its options: {'; '.join(ignored)}")
@@ -62,7 +62,7 @@ async def read_facts(
     actual = kind_of_version(connection.driver, f"{version} {variables.get('version_comment', '')}")
     if actual != kind:
         raise DatabaseError(f"the server is {KINDS[actual].title}, not {KINDS[kind].title}: use --set server={actual}")
-    # PostgreSQL reports its data directory only to an administrator, but works in that directory
+    # PostgreSQL reports its data directory only to an administrator, but it is also the server's working directory
     data = (variables.get("data_directory") or variables.get("datadir") or _working_directory(pid) or "").rstrip("/")
     has_known_directory = bool(data and pid)
     return Server(
@@ -97,9 +97,9 @@ def probe_settings(sysbench: str, connection: Connection, server: Server) -> dic
 
 
 def server_pid(connection: Connection) -> int | None:
-    """Return the pid of the server that answers at the unix socket (unix(7), SO_PEERCRED) or at a port of this host.
+    """Return the pid of the server that listens on the unix socket (unix(7), SO_PEERCRED) or on a port of this host.
 
-    Return None if the server is on another host, if this user is not allowed to see it, or if the process that answers
+    Return None if the server is on another host, if this user is not allowed to see it, or if the listening process
     only forwards the connection, to a container or through a tunnel.
     """
     if connection.socket:
@@ -166,17 +166,17 @@ def _are_on_filesystem_of(directories: Iterable[str], workspace: str) -> bool:
         return False
 
 
-def ignored_options(options: Mapping[str, Any], in_force: Mapping[str, str]) -> Iterator[str]:
+def ignored_options(options: Mapping[str, Any], variables: Mapping[str, str]) -> Iterator[str]:
     """Yield a phrase for each option that is not in force: servers clamp and ignore options without an error."""
     for name, value in options.items():
-        current = in_force.get(name.lower())
+        current = variables.get(name.lower())
         if current is not None and not _is_in_force(str(value).lower(), current.lower()):
             yield f"{name} = {value} was requested, {current} is in force"
 
 
 def _is_in_force(requested: str, current: str) -> bool:
-    """Return whether the server uses the requested value. Also True for -1, with which the server chooses it, and for a
-    number without a unit if the server reports one. Values with unknown units are compared as text."""
+    """Return whether the server uses the requested value. This is assumed for -1, because the server then chooses the
+    value, and if only the server's value has a unit. Values with unknown units are compared as text."""
     requested, current = _BOOLEANS.get(requested, requested), _BOOLEANS.get(current, current)
     requested_size, current_size = _QUANTITY.fullmatch(requested), _QUANTITY.fullmatch(current)
     if not requested_size or not current_size or {requested_size[2], current_size[2]} - _UNITS.keys():

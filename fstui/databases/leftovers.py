@@ -1,4 +1,4 @@
-"""Remove what a killed run left behind: directories, trace instances, databases on existing servers, laboratories."""
+"""Remove what a run left behind when it was killed: directories, trace instances, databases, laboratories."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from fstui.trace import child as tracing
 
 
 async def remove(entry: ledger.LedgerEntry) -> str | None:
-    """Remove what an entry of the ledger names. Return None, or a sentence with the reason why it was not removed."""
+    """Remove the file, database or other object of a ledger entry. Return None, or why it was not removed."""
     if not _belongs_to_run(entry):
         return f"{label(entry)}: left alone: its name is not one that run {entry.run} would have given it"
     removers = {
         "database": _drop,
-        "server": _remove_run_directory,  # the server ended with its keeper, so only its files are left
+        "server": _remove_run_directory,  # the server ends together with fstui, so only its files are left
         "trace": tracing.remove_left_behind,
         "lab": laboratory.remove_left_behind,
     }
@@ -39,7 +39,7 @@ def label(entry: ledger.LedgerEntry) -> str:
 
 
 def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
-    """Return whether its run would have given this name. The user chooses the name of a laboratory."""
+    """Return whether the run of the entry would have chosen this name. The user chooses the name of a laboratory."""
     path, run = Path(entry.what), entry.run
     match entry.kind:
         case "database":

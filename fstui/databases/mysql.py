@@ -81,7 +81,7 @@ class MySQL:
         return [*common_argv(program, data), f"--socket={socket}", *fixed, *_option_arguments(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        """Return the commands that create the data directory. Only its owner and root can connect; no password."""
+        """Return the commands that create the data directory. Its owner and root can connect without a password."""
         if program.kind == "mysql":
             return [{"argv": [*common_argv(program, data), "--initialize-insecure", "--skip-log-bin"]}]
         text = "create database if not exists mysql;\nuse mysql;\nSET @auth_root_socket=NULL;\n"
@@ -102,11 +102,11 @@ class MySQL:
 
         The server counts since its start. An unknown figure is NULL.
         """
-        events = {name: f"SELECT '{name}', {_COUNTERS} FROM {_FILES}{event}'" for name, event in _EVENTS.items()}
+        events = {name: f"SELECT '{name}', {_COUNTERS} FROM {_FILE_EVENT}{event}'" for name, event in _EVENTS.items()}
         if kind == "mysql":
             return list(events.values())
         # MariaDB's redo log bypasses the performance schema, and its doublewrite pages are in ibdata1
-        data = f"{_FILES}innodb/innodb_data_file'"
+        data = f"{_FILE_EVENT}innodb/innodb_data_file'"
         redo_syncs = f"{_STATUS.format('data_fsyncs')} - (SELECT count_misc FROM {data})"
         redo = f"{_STATUS.format('log_writes')}, {_STATUS.format('os_log_written')}, {redo_syncs}, NULL, NULL"
         columns = _COUNTERS.split(", ")
@@ -184,7 +184,7 @@ def common_argv(program: ServerProgram, data: str) -> list[str]:
 
 
 def _system_tables(program: ServerProgram) -> list[str]:
-    """Return the SQL scripts that mariadb-install-db runs. The tool may be missing: it is in the client's package."""
+    """Return the SQL scripts that mariadb-install-db runs. That tool itself may not be installed with the server."""
     prefix = Path(program.path).resolve().parent.parent
     places = itertools.product((prefix, Path("/usr")), ("mysql", "mariadb"), ("mariadb", "mysql"))
     for directory, name, product in places:
@@ -202,7 +202,7 @@ def _option_arguments(options: Mapping[str, Any]) -> Iterator[str]:
         yield f"--{name.replace('_', '-')}={('ON' if value else 'OFF') if isinstance(value, bool) else value}"
 
 
-_FILES = "performance_schema.file_summary_by_event_name WHERE event_name = 'wait/io/file/"
+_FILE_EVENT = "performance_schema.file_summary_by_event_name WHERE event_name = 'wait/io/file/"
 _COUNTERS = "count_write, sum_number_of_bytes_write, count_misc, sum_timer_write DIV 1000, sum_timer_misc DIV 1000"
 """Timers tick in picoseconds. ``misc`` counts operations other than reads and writes. For a file that stays open, these
 are its syncs (https://dev.mysql.com/doc/refman/8.4/en/performance-schema-file-summary-tables.html)."""

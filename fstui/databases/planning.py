@@ -28,8 +28,8 @@ def need_programs(steps: Iterable[PlannedStep]) -> bool:
 def adapt(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
     """Return the steps for this host. Each server that is not installed gets one skipped step.
 
-    Without sysbench, steps of sysbench fileio are skipped. Other database steps raise Refused if sysbench is missing,
-    if all servers are missing, or if one that the user chose is missing.
+    Without sysbench, steps of sysbench fileio are skipped. For other database steps, raises Refused if sysbench is
+    missing, if all servers are missing, or if one that the user chose is missing.
     """
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:
@@ -70,7 +70,7 @@ def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
 def room_bytes(steps: Iterable[Settings]) -> int:
     """Return the largest number of bytes that the steps occupy at any time."""
     largest, previous = 0, None
-    added_bytes = 0  # rows that earlier steps added to tables that are not dropped yet
+    added_bytes = 0  # the size of the rows that earlier steps added to tables that still exist
     for settings in steps:
         amounts = settings.amounts()
         if isinstance(settings, Sysbench):

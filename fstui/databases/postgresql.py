@@ -63,8 +63,8 @@ class PostgreSQL:
             "unix_socket_directories": str(Path(socket).parent),
             "port": self.port,
             "shared_buffers": f"{settings.pool_bytes >> 10}kB",
-            # mmap: shared memory in the data directory, which fstui removes. Segments in /dev/shm would remain after a
-            # kill, except as root, where the server has a private /dev/shm.
+            # with mmap, shared memory is in the data directory, which fstui removes. Segments in /dev/shm would remain
+            # after a kill; only as root does the server have a private /dev/shm
             **({} if os.geteuid() == 0 else {"dynamic_shared_memory_type": "mmap"}),
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
@@ -73,7 +73,7 @@ class PostgreSQL:
         return [os.path.realpath(program.path), "-D", data, *settings_argv]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
-        # trust every local connection, because only the server's user and root can reach its socket
+        # trust every local connection, because only the server's user and root can reach the socket
         initdb = Path(program.path).resolve().with_name("initdb")
         if not initdb.is_file():
             raise Refused(f"{initdb} is missing: install the whole package of the server")

@@ -67,9 +67,9 @@ def find_installed() -> Installed:
 
 
 async def find_server(kind: str) -> ServerProgram | None:
-    """Return the newest server of that kind with the first program name that is found, or None."""
+    """Return the newest server of that kind, or None. If a program name is found, further names are not tried."""
     directories = KINDS[kind].directories
-    for name in KINDS[kind].programs:  # stop at the first name found, because mysqld --version takes a second
+    for name in KINDS[kind].programs:  # further names would cost time: mysqld --version takes a second
         if servers := [server for path in _candidates(name, directories) if (server := await _identify(kind, path))]:
             return max(servers, key=lambda server: server.version)
     return None
@@ -123,7 +123,7 @@ async def output_of(
         )
     except sh.CommandNotFound:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program) from None
-    # to await ``running`` would poll only once a second for the end of a tool that has closed its output
+    # ``await running`` would check only once a second whether a tool that has closed its output has ended
     waiting = asyncio.ensure_future(asyncio.to_thread(running.wait))
     try:
         async with asyncio.timeout(TOOL_TIMEOUT_S):

@@ -42,7 +42,7 @@ async def server_settings(name: str) -> dict[str, Any]:
     program, sysbench = await programs.server_and_sysbench(name)
     settings = msgspec.convert({"server": name, "pool_bytes": _POOL_BYTES, "options": _OPTIONS[kind.driver]}, Sysbench)
     connection = family.connection(f"{CWD}/{{home}}/{family.socket}")
-    use = [f"USE {connection.database}"] if family.create_statements else []
+    use_database = [f"USE {connection.database}"] if family.create_statements else []
     options = family.sysbench_options(msgspec.structs.replace(connection, database=family.maintenance))
     table = f"CREATE TABLE records (place BIGINT PRIMARY KEY, block {_TEXT[kind.driver]})"
     return {
@@ -54,6 +54,6 @@ async def server_settings(name: str) -> dict[str, Any]:
         "signal": family.restart_signal,
         "client": [sysbench, "{script}", *options, "session"],
         "script": files(__package__).joinpath("sql.lua").read_text(),
-        "create": [*family.create_statements, *use, table],
-        "begin": use,
+        "create": [*family.create_statements, *use_database, table],
+        "begin": use_database,
     }

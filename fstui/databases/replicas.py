@@ -1,6 +1,6 @@
-"""Start, join and query a primary and its replica of MariaDB or MySQL, for one step.
+"""The settings with which a probe starts, connects and queries a primary and its replica of MariaDB or MySQL.
 
-They use 127.0.0.1 in a network namespace of their own, because replication supports no unix socket
+The servers use 127.0.0.1 in a network namespace of their own, because replication supports no unix socket
 (https://dev.mysql.com/doc/refman/8.4/en/replication-howto-slaveinit.html). GTID: https://mariadb.com/kb/en/gtid/,
 https://dev.mysql.com/doc/refman/8.4/en/replication-gtids.html
 """
@@ -20,61 +20,67 @@ from fstui.model.errors import Refused
 
 DATABASE = "fstui"
 PORT = 3306
-_EXPECTED = {
+_VARIABLES = {
     "high": {"sync_binlog": "1", "innodb_flush_log_at_trx_commit": "1"},
     "low": {"sync_binlog": "0", "innodb_flush_log_at_trx_commit": "2"},
 }
+"""The variables of a server with high and with low durability."""
 _TIMEOUT_MS = 86_400_000
 """After this time without its replica, a semi-synchronous primary continues alone. No step takes this long."""
 _COMMON_OPTIONS = ("--skip-name-resolve", "--skip-slave-start", "--innodb-buffer-pool-size=64M")
 
 
 class Replication(NamedTuple):
-    primary: str
-    replica: str
+    """The options, statements and queries with which one kind of server replicates."""
+
+    primary_word: str
+    replica_word: str
+    """The server's words for primary and replica, in variables and statements."""
     common_options: tuple[str, ...]
     primary_semi: tuple[str, ...]
     replica_semi: tuple[str, ...]
-    follow: str
-    applied: str
+    """The options of each server for semi-synchronous replication."""
+    set_source: str
+    """The statement that tells the replica where the primary is."""
+    applied_query: str
     """The query whose result is 1 once the replica has applied all that it received."""
-    gtid_primary: str
-    gtid_replica: str
+    primary_gtid_query: str
+    replica_gtid_query: str
     account_method: str = ""
     min_version: tuple[int, ...] = ()
 
-    def semi_sync(self, variable: str) -> str:
-        return f"rpl_semi_sync_{self.primary}_{variable}"
+    def semi_sync_variable(self, name: str) -> str:
+        return f"rpl_semi_sync_{self.primary_word}_{name}"
 
 
 _KINDS = {
     "mariadb": Replication(
-        primary="master",
-        replica="slave",
+        primary_word="master",
+        replica_word="slave",
         common_options=("--innodb-log-file-size=16M", "--log-slave-updates=ON"),
         primary_semi=("--rpl-semi-sync-master-wait-point=AFTER_SYNC", f"--rpl-semi-sync-master-timeout={_TIMEOUT_MS}"),
         replica_semi=("--rpl-semi-sync-slave-enabled=ON",),
-        follow=f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
+        set_source=f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={PORT}, MASTER_USER='replica', "
         "MASTER_USE_GTID=slave_pos",
-        applied="SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%has read all relay log%'",
-        gtid_primary="SELECT @@gtid_binlog_pos",
-        gtid_replica="SELECT @@gtid_slave_pos",
+        applied_query="SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE LIKE '%has read all relay log%'",
+        primary_gtid_query="SELECT @@gtid_binlog_pos",
+        replica_gtid_query="SELECT @@gtid_slave_pos",
     ),
     "mysql": Replication(
-        primary="source",
-        replica="replica",
+        primary_word="source",
+        replica_word="replica",
         common_options=(
             "--gtid-mode=ON", "--enforce-gtid-consistency=ON", "--replica-parallel-workers=1",
             "--innodb-redo-log-capacity=32M", "--mysqlx=OFF",
         ),
         primary_semi=("--plugin-load-add=semisync_source.so", f"--rpl-semi-sync-source-timeout={_TIMEOUT_MS}"),
         replica_semi=("--plugin-load-add=semisync_replica.so", "--rpl-semi-sync-replica-enabled=ON"),
-        follow=f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={PORT}, SOURCE_USER='replica', "
+        set_source=f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={PORT}, SOURCE_USER='replica', "
         "SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
-        applied="SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@gtid_executed) "
+        applied_query="SELECT GTID_SUBSET(RECEIVED_TRANSACTION_SET, @@gtid_executed) "
         "FROM performance_schema.replication_connection_status",
-        gtid_primary="SELECT @@gtid_executed",
-        gtid_replica="SELECT @@gtid_executed",
+        primary_gtid_query="SELECT @@gtid_executed",
+        replica_gtid_query="SELECT @@gtid_executed",
         account_method="WITH caching_sha2_password ",
         min_version=(8, 0, 26),
     ),
@@ -88,10 +94,10 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
     if program.version < kind.min_version:
         min_version = ".".join(map(str, kind.min_version))
         raise Refused(f"{program.title} is too old: replica-cut needs {min_version} or newer")
-    semi = settings.replication == "semi-synchronous"
-    expected = {"primary": _EXPECTED[settings.durability], "replica": _EXPECTED[settings.of_replica]}
-    expected["replica"] = {**expected["replica"], "sync_relay_log": str(settings.sync_relay_log)}
-    semi_options = {"primary": kind.primary_semi, "replica": kind.replica_semi}
+    is_semi_sync = settings.replication == "semi-synchronous"
+    of_primary, of_replica = (_VARIABLES[durability] for durability in (settings.durability, settings.of_replica))
+    expected = {"primary": of_primary, "replica": {**of_replica, "sync_relay_log": str(settings.sync_relay_log)}}
+    semi_sync_options = {"primary": kind.primary_semi, "replica": kind.replica_semi}
     argv = {role: _argv(program, kind, role, values) for role, values in expected.items()}
     return {
         "sysbench": sysbench,
@@ -101,7 +107,7 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
         "image_bytes": settings.pair.image_bytes,
         "prepare": MySQL().preparation(program, "{data}"),
         "argv": {
-            **{role: [*words, *(semi_options[role] if semi else ())] for role, words in argv.items()},
+            **{role: [*words, *(semi_sync_options[role] if is_semi_sync else ())] for role, words in argv.items()},
             **{f"{role} again": words for role, words in argv.items()},
         },
         "database": DATABASE,
@@ -111,14 +117,14 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
             "GRANT REPLICATION SLAVE ON *.* TO 'replica'@'127.0.0.1'",
             f"CREATE DATABASE {DATABASE}",
             f"CREATE TABLE {DATABASE}.commits (client INT, number INT, PRIMARY KEY (client, number)) ENGINE=InnoDB",
-            *([f"SET GLOBAL {kind.semi_sync('enabled')} = ON"] if semi else []),
+            *([f"SET GLOBAL {kind.semi_sync_variable('enabled')} = ON"] if is_semi_sync else []),
         ],
-        "start_replication": [kind.follow, f"START {kind.replica}"],
-        "replica_count": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('clients')}'" if semi else "",
-        "semi_status": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync('status')}'" if semi else "",
-        "stop_receiving": f"STOP {kind.replica} IO_THREAD",
-        "has_applied_all": kind.applied,
-        "gtid": {"primary": kind.gtid_primary, "replica": kind.gtid_replica},
+        "start_replication": [kind.set_source, f"START {kind.replica_word}"],
+        "replica_count": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync_variable('clients')}'" if is_semi_sync else "",
+        "semi_status": f"SHOW GLOBAL STATUS LIKE '{kind.semi_sync_variable('status')}'" if is_semi_sync else "",
+        "stop_receiving": f"STOP {kind.replica_word} IO_THREAD",
+        "has_applied_all": kind.applied_query,
+        "gtid": {"primary": kind.primary_gtid_query, "replica": kind.replica_gtid_query},
         "expected": expected,
     }
 

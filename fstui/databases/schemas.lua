@@ -1,5 +1,5 @@
 -- Runs sysbench's script FSTUI_WORKLOAD with its clients distributed among FSTUI_SCHEMAS schemas. With FSTUI_SCHEMA, all
--- clients use that schema, which is made if it does not exist. The first schema is that of the connection.
+-- clients use that schema, which is created if it does not exist. The first schema is that of the connection.
 require(os.getenv("FSTUI_WORKLOAD"))
 local schemas, single = tonumber(os.getenv("FSTUI_SCHEMAS")), tonumber(os.getenv("FSTUI_SCHEMA"))
 local driver = sysbench.sql.driver

@@ -1,9 +1,9 @@
-"""Run SQL statements with sysbench as the client, which every step on a database needs anyway."""
+"""Run SQL statements with sysbench as the client. Every step on a database needs sysbench anyway."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -20,6 +20,7 @@ Family = MySQL | PostgreSQL
 FAMILIES: dict[Driver, Family] = {"mysql": MySQL(), "pgsql": PostgreSQL()}
 _FATAL = re.compile(r"^(?:FATAL|ALERT): (.*)$", re.MULTILINE)
 _NO_REASON = re.compile(r"`.*' function failed: |failed query was: ")
+"""The start of messages that contain only the name of a script's function, or the statement."""
 _PREFIX = re.compile(r"error |PQ\w+\(\) failed: \d+ |Connection to database failed: (?:.*FATAL:  )?")
 """Text that sysbench and libpq print before the server's own message."""
 
@@ -66,15 +67,11 @@ async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
     except Refused as refusal:
         raise DatabaseError(str(refusal)) from None
     try:
-        _link(tls_files(connection), workspace.held.path)
+        for name, path in tls_files(connection).items():
+            Path(workspace.held.path, name).symlink_to(path)
         yield workspace.held.path
     finally:
         await workspace.remove()
-
-
-def _link(files_by_name: Mapping[str, str], directory: str) -> None:
-    for name, path in files_by_name.items():
-        Path(directory, name).symlink_to(path)
 
 
 def address(connection: Connection) -> str:
@@ -96,7 +93,8 @@ def environment(connection: Connection) -> dict[str, str]:
 
 
 def tls_files(connection: Connection) -> dict[str, str]:
-    """Return paths by the names that sysbench 1.0 opens in its working directory (src/drivers/mysql/drv_mysql.c)."""
+    """Return the paths of the PEM files, by the names of the files that sysbench 1.0 opens in its working directory
+    (src/drivers/mysql/drv_mysql.c)."""
     tls = connection.tls
     if tls is None:
         return {}

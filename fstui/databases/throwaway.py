@@ -33,29 +33,29 @@ from fstui.state.workspace import HeldDirectory
 
 START_TIMEOUT_S, END_TIMEOUT_S = 90.0, 15.0
 START_SYNCS = 2000
-"""More syncs than a server needs from an empty directory to the first connection. MySQL 9.7 issues 752, one by one."""
+"""More syncs than a server needs to start in an empty directory. MySQL 9.7 issues 752, one after another."""
 CWD = "/proc/self/cwd"
 """The run's directory, for clients that have it as their working directory."""
 _ENTER_SCRIPT = """cd -P -- "$1" && [ "$(stat -c %d:%i .)" = "$2" ] || {
   echo "FATAL: $1: another directory has taken its place"; exit 1; }
 shift 2; exec "$@"
 """
-"""Enter a directory with this device and inode, then run a command."""
+"""Enter the directory $1 if it has the device and inode $2, then run a command there."""
 
 
 def start_limit_s(sync_s: float) -> float:
-    """Return how long a server may take to start where one sync takes ``sync_s``."""
+    """Return how long a server may take to start on storage on which one sync takes ``sync_s``."""
     return START_TIMEOUT_S + START_SYNCS * sync_s
 
 
 class _Keeper(NamedTuple):
-    """The keeper's process, and the task that records its data directory in the ledger."""
+    """The keeper's process, and the task that records the server's data directory in the ledger."""
 
     child: Child
     ledger_task: asyncio.Future[ledger.LedgerEntry]
 
     async def end(self) -> float | None:
-        """Let the keeper stop the server and remove its data. Return None, or the seconds until it was abandoned."""
+        """Let the keeper stop the server and remove its data. Return None; if the keeper hung, the seconds waited."""
         self.child.hang_up()
         await asyncio.wait({self.ledger_task})
         start, has_ended = time.monotonic(), False
@@ -74,7 +74,7 @@ class Throwaway:
     def __init__(
         self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper
     ) -> None:
-        """``name``: the data directory, within the run's directory."""
+        """``name``: the name of the data directory within the run's directory."""
         self._family = FAMILIES[KINDS[program.kind].driver]
         self.sysbench = sysbench
         self.connection: Connection = self._family.connection(f"{CWD}/{name}/{self._family.socket}")
@@ -95,12 +95,12 @@ class Throwaway:
     ) -> Throwaway:
         """Start the keeper, call ``on_start`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
-        recording = asyncio.ensure_future(write_entry_in_child(run_id, "server", f"{workspace.path}/{name}"))
+        ledger_task = asyncio.ensure_future(write_entry_in_child(run_id, "server", f"{workspace.path}/{name}"))
         try:
-            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), recording)
+            keeper = _Keeper(await Child.start("measure.helpers.serve", own_session=settings.own_session), ledger_task)
         except BaseException:
-            recording.cancel()
-            await asyncio.wait({recording})
+            ledger_task.cancel()
+            await asyncio.wait({ledger_task})
             raise
         try:
             on_start(keeper.child.pid)
@@ -161,7 +161,7 @@ class Throwaway:
             title=self._program.title,
             options=settings.options,
             command_prefix=command_prefix(workspace),
-            first=self._family.create_statements,
+            first_statements=self._family.create_statements,
         )
         data = f"{workspace.path}/{self._name}"
         variables = {
@@ -176,7 +176,7 @@ class Throwaway:
         try:
             async with asyncio.timeout(limit_s):
                 message = await self._read_message()
-                while "ended" in message:  # this message is about the server before the restart
+                while "ended" in message:  # such a message is about the server before the restart
                     message = await self._read_message()
         except TimeoutError:
             raise DatabaseError(f"{self._program.title} did not start within {limit_s:.0f} s") from None
@@ -200,7 +200,7 @@ class Throwaway:
         return f"{self._program.title} ended by itself ({how}){last_error}"
 
     async def stop(self) -> str | None:
-        """Stop the server and remove its data. Return None, or a sentence saying that the server did not end."""
+        """Stop the server and remove its data. Return None, or a sentence if the server did not end."""
         abandoned_after_s = await self._keeper.end()
         if abandoned_after_s is None:
             return None
