@@ -17,7 +17,7 @@ from fstui.fleet.ssh import Fanout, SshResult, local_command
 from fstui.model.errors import Refused, local_time
 
 FIND_TIMEOUT_S = 30.0
-"""Time limit of the search for fstui.pyz. It is short, because copying starts when all hosts have answered."""
+"""Time limit of the search for fstui.pyz. It is short, because copying starts only after the search on all hosts."""
 _STOPPED = "stopped before fstui connected to it"
 _COMPLETE_EXITS = ("0", "1", "3", "129", "130", "143")
 """Exit statuses with which fstui has printed a complete document."""
@@ -35,8 +35,8 @@ class FleetJob:
         file: Path | None,
         on_answer: Callable[[str, str], object],
     ) -> None:
-        """``file``: fstui.pyz; None if the hosts have fstui. ``on_answer`` is called with the name of each host that
-        has answered, and a short text about its answer. Raises Refused."""
+        """``into``: the directory for the results. ``file``: fstui.pyz; None if the hosts have fstui. ``on_answer`` is
+        called for each host with its name and a short text about its result. Raises Refused."""
         self._request = request
         self._file = file
         self._digest = _digest(file) if file else ""
@@ -44,7 +44,7 @@ class FleetJob:
         self._mark = f"fstui-fleet-{secrets.token_hex(8)}"
         self._directories: dict[str, str] = {}
         """The directory with fstui.pyz on each host; empty if the host has fstui."""
-        self._to_copy: list[str] = []
+        self._nodes_without_file: list[str] = []
         self._began_s = time.monotonic()
         self._started_at = local_time().isoformat(timespec="seconds")
         self._on_answer = on_answer
@@ -53,7 +53,7 @@ class FleetJob:
         self._troubles: dict[str, str] = {}
         self._remarks: dict[str, str] = {}
         self.most_bytes_left = 0
-        """The most bytes that fstui.pyz and its unpacked files still occupy on a host."""
+        """The maximum number of bytes that fstui.pyz and its unpacked files occupy on one host after the run."""
         self.fanout = Fanout(request)
 
     def run(self) -> Fleet:
@@ -66,7 +66,7 @@ class FleetJob:
             timeout_s = min(FIND_TIMEOUT_S, request.timeout_s)
             self.fanout.run(dict.fromkeys(self._nodes, find_command), self._on_search_answer, timeout_s=timeout_s)
             copy_command = local_command(request, remote.receive_script(request, mark, digest), self._file)
-            commands = dict.fromkeys(self._to_copy, copy_command)
+            commands = dict.fromkeys(self._nodes_without_file, copy_command)
             self.fanout.run(commands, self._on_copy_answer, timeout_s=request.timeout_s)
         places = set(self._directories.values())
         by_place = {place: local_command(request, remote.run_script(request, mark, digest, place)) for place in places}
@@ -80,7 +80,7 @@ class FleetJob:
 
     def _on_search_answer(self, node: str, answer: SshResult) -> None:
         if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
-            self._to_copy.append(node)
+            self._nodes_without_file.append(node)
         else:
             self._on_copy_answer(node, answer)
 
@@ -155,7 +155,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
 def _digest(file: Path) -> str:
     try:
         with file.open("rb") as content:
-            # the default is a file in the working directory; another user may have put it there
+            # by default, the file is in the working directory, where another user may have put it
             if os.fstat(content.fileno()).st_uid not in (0, os.geteuid()):
                 raise Refused(f"--pyz {file}: it belongs to another user, and every host would run it. Copy it first")
             return hashlib.file_digest(content, "sha256").hexdigest()

@@ -38,7 +38,7 @@ MAJORITY = 0.75
 MAX_REASONS = 3
 _CACHE = {"write back": "on", "write through": "off"}
 _FIRST_REASONS = ("write cache", "barrier", "stubs syncs", "io limit", "state", "dio", "medium")
-"""Settings with one of these words in their name often explain a rate, so they are reported first."""
+"""Settings whose names contain one of these texts often explain a rate, so they are reported first."""
 
 
 class Spread(msgspec.Struct, frozen=True):
@@ -65,7 +65,7 @@ class HostGroup(Base, frozen=True, kw_only=True):
     steps: tuple[Spread, ...]
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         details = (self.model, f"cache {self.cache}" if self.cache else "", self.kernel, self.cloud)
         return " · ".join(filter(None, (self.layers, *details)))
 
@@ -89,14 +89,14 @@ def groups(hosts: Iterable[HostResult]) -> list[tuple[HostGroup, list[HostResult
 def _group(members: Sequence[HostResult]) -> HostGroup:
     rates: dict[str, list[float]] = {}
     for host in members:
-        for row in host.rates if host.comparable else ():
-            if row.per_s > 0:
-                rates.setdefault(row.step, []).append(row.per_s)
+        for each in host.rates if host.comparable else ():
+            if each.per_s > 0:
+                rates.setdefault(each.step, []).append(each.per_s)
     return HostGroup(
         layers=members[0].layers,
         model=members[0].model,
-        cache=_values(host.cache for host in members),
-        kernel=_values(host.kernel for host in members),
+        cache=_distinct_values(host.cache for host in members),
+        kernel=_distinct_values(host.kernel for host in members),
         cloud=members[0].cloud,
         hosts=tuple(dict.fromkeys(host.node for host in members)),
         steps=tuple(_spread(step, rates_per_s) for step, rates_per_s in rates.items()),
@@ -111,18 +111,18 @@ def outlying_rates(hosts: Sequence[HostResult]) -> list[Outlier]:
 
 def ratio_to_peers(hosts: Sequence[HostResult]) -> dict[tuple[str, str, str], float]:
     """Return the ratio of each rate to the median of its group, by host, target and step."""
-    all_deviations = (each for group in groups(hosts) for of_host in _deviations(*group) for each in of_host)
-    return {(each.host.node, each.host.place, each.spread.step): each.ratio for each in all_deviations}
+    deviations = (each for group in groups(hosts) for by_step in _deviations(*group) for each in by_step)
+    return {(each.host.node, each.host.place, each.spread.step): each.ratio for each in deviations}
 
 
 def _outliers(group: HostGroup, members: Sequence[HostResult]) -> Iterator[Outlier]:
     """Yield the outliers of one group. The reasons compare their settings with those of the other hosts."""
     by_host = _deviations(group, members)
-    largest = [max(deviations, key=lambda each: (each.is_outlier, abs(log(each.ratio)))) for deviations in by_host]
+    largest = [max(deviations, key=lambda each: (each.is_outlier, each.distance)) for deviations in by_host]
     outliers = [deviation for deviation in largest if deviation.is_outlier]
-    usual = _UsualSettings([deviation.host for deviation in largest if not deviation.is_outlier]) if outliers else None
+    settings = _UsualSettings([deviation.host for deviation in largest if not deviation.is_outlier])
     for deviation in outliers:
-        reasons, spread = "; ".join(usual.reasons(deviation.host)) if usual else "", deviation.spread
+        reasons, spread = "; ".join(settings.reasons(deviation.host)), deviation.spread
         sentence = (
             f"{_factor_text(deviation.ratio)} × the median of its group of {spread.hosts} in {spread.step} "
             f"({rate(deviation.per_s)}/s, median {rate(spread.median)}/s, MAD {rate(spread.mad)}/s)"
@@ -143,18 +143,23 @@ class _Deviation(NamedTuple):
         return self.per_s / self.spread.median
 
     @property
+    def distance(self) -> float:
+        return abs(log(self.ratio))
+
+    @property
     def is_outlier(self) -> bool:
         limit = max(MAX_DEVIATIONS * MAD_SCALE * self.spread.log_mad, log(MIN_RATIO))
-        return self.spread.hosts > MIN_PEERS and abs(log(self.ratio)) > limit
+        return self.spread.hosts > MIN_PEERS and self.distance > limit
+
 
 
 def _deviations(group: HostGroup, members: Sequence[HostResult]) -> Iterator[list[_Deviation]]:
     """Yield, for each comparable host, its deviations in the steps that other hosts also have."""
     spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}
     for host in members:
-        rates = [row for row in host.rates if host.comparable and row.per_s > 0 and row.step in spreads]
+        rates = [each for each in host.rates if host.comparable and each.per_s > 0 and each.step in spreads]
         if rates:
-            yield [_Deviation(host, row.per_s, spreads[row.step]) for row in rates]
+            yield [_Deviation(host, each.per_s, spreads[each.step]) for each in rates]
 
 
 def _spread(step: str, rates: Sequence[float]) -> Spread:
@@ -164,7 +169,7 @@ def _spread(step: str, rates: Sequence[float]) -> Spread:
     return Spread(step, len(rates), min(rates), middle, mad, max(rates), log_mad)
 
 
-def _values(values: Iterable[str]) -> str:
+def _distinct_values(values: Iterable[str]) -> str:
     return " or ".join(filter(None, dict.fromkeys(values)))
 
 
@@ -177,9 +182,9 @@ def worse_verdicts(hosts: Sequence[HostResult]) -> list[Outlier]:
         usual_rank = _median_rank(members) if len(members) > 2 else median_of_all
         group = f"its group of {len(members)}" if len(members) > 2 else "all hosts"
         worse = [host for host in members if host.rank < usual_rank]
-        usual = _UsualSettings([host for host in members if host.rank == usual_rank]) if worse else None
+        settings = _UsualSettings([host for host in members if host.rank == usual_rank])
         for host in worse:
-            reasons = "; ".join(usual.reasons(host)) if usual else ""
+            reasons = "; ".join(settings.reasons(host))
             verdict = f"{host.verdict} ({host.confidence}), the median of {group} is {VERDICTS[usual_rank]}"
             explanation = f" {capitalize(reasons)}." if reasons else ""
             sentences.append((host, f"{verdict}: {host.sentence or host.flag}{explanation}"))
@@ -196,9 +201,10 @@ class _UsualSettings:
         for host in hosts:
             for fact, value in host.facts.items():
                 values.setdefault(fact, Counter())[value] += 1
-        self._commonest = {fact: counted.most_common(1)[0] for fact, counted in values.items()}
-        """Fact → its most common value, and the number of hosts that have it."""
+        self._most_common = {fact: counted.most_common(1)[0] for fact, counted in values.items()}
+        """By fact: its most common value, and the number of hosts that have this value."""
         self._hosts_with = {fact: counted.total() for fact, counted in values.items()}
+        """By fact: the number of hosts that have any value."""
         self._notes = Counter(rule for host in hosts for rule in host.notes)
 
     def reasons(self, host: HostResult) -> list[str]:
@@ -207,7 +213,7 @@ class _UsualSettings:
             return []
         majority = MAJORITY * self._count
         reasons = []
-        for fact, (value, number) in self._commonest.items():
+        for fact, (value, number) in self._most_common.items():
             if number >= majority and host.facts.get(fact, "") != value:
                 reasons.append((fact, _difference(fact, host.facts.get(fact, ""), value)))
         for fact, own_value in host.facts.items():
@@ -215,7 +221,7 @@ class _UsualSettings:
                 reasons.append((fact, _difference(fact, own_value, "")))
         reasons += [(rule, title) for rule, title in host.notes.items() if self._notes[rule] < self._count - majority]
         reasons.sort(key=lambda pair: not any(word in pair[0] for word in _FIRST_REASONS))
-        return list(dict.fromkeys(words for _, words in reasons))[:MAX_REASONS]
+        return list(dict.fromkeys(text for _, text in reasons))[:MAX_REASONS]
 
 
 def _difference(fact: str, value: str, peers: str) -> str:

@@ -2,7 +2,7 @@
 
 The scripts are POSIX shell, passed to ssh as its command. Each line of their output starts with a random mark, because
 login scripts also write to stdout. When the stdin of a script closes, the connection is lost, so the script ends the
-programs that it started.
+command that it started.
 
 fstui.pyz (*the file* below) is copied to a directory that no other user can replace: each directory above it belongs to
 root or this user, and is writable by others only if its sticky bit is set. The script uses the user's cache directory
@@ -34,15 +34,15 @@ _PRELUDE = """umask 077; LC_ALL=C.UTF-8; export LC_ALL; unset CDPATH
 say() { printf '\\n%s %s\\n' "$mark" "$*"; }
 """
 
-_PATHS = """uid=$(id -u)
+_PATH_FUNCTIONS = """uid=$(id -u)
 is_trusted() { set -- $(ls -ldn -- "$1"); [ "$3" = 0 ] || [ "$3" = "$uid" ]; }  # $1 belongs to root or this user
 entries_are_safe() {  # no other user can rename or replace entries of "."
   is_trusted . || return 1
   case $(ls -ldn .) in d????-??-*|d????????[tT]*) return 0 ;; *) return 1 ;; esac
 }
-above_is_safe() ( while entries_are_safe; do [ "$(pwd -P)" != / ] || exit 0; cd .. || exit 1; done; exit 1 )
+path_is_safe() ( while entries_are_safe; do [ "$(pwd -P)" != / ] || exit 0; cd .. || exit 1; done; exit 1 )
 is_own() {  # "." belongs to this user, and no other user can write to it or replace it
-  case $(ls -ldn .) in d????-??-*) [ -O . ] && above_is_safe ;; *) return 1 ;; esac
+  case $(ls -ldn .) in d????-??-*) [ -O . ] && path_is_safe ;; *) return 1 ;; esac
 }
 can_hold_programs() {  # "." is this user's own, and a program can be written and executed in it
   is_own || return 1
@@ -61,47 +61,47 @@ enter() {  # change to the directory $1, never through an entry of another user;
   done
 }
 cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-[ -n "$wanted" ] && from=option || { from=; wanted=${cache:+$cache/fstui-fleet}; }
+[ -n "$wanted" ] && has_option=yes || { has_option=; wanted=${cache:+$cache/fstui-fleet}; }
 is_in_use() {  # a running command uses the file
   for marker in "$place"/.using-*; do kill -0 "${marker##*-}" 2>/dev/null && return; done
   return 1
 }
 """
 
-_PLACE = f"""{_PATHS}place=$([ -n "$wanted" ] && enter "$wanted" && can_hold_programs && pwd -P)
+_FIND_PLACE = f"""{_PATH_FUNCTIONS}place=$([ -n "$wanted" ] && enter "$wanted" && can_hold_programs && pwd -P)
 """
 
-_FALLBACK = """make_in() {  # create a directory in $1 and print its path
-  cd -P "$1" 2>/dev/null && above_is_safe && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
+_CREATE_PLACE = """make_in() {  # create a directory in $1 and print its path
+  cd -P "$1" 2>/dev/null && path_is_safe && made=$(mktemp -d ./fstui-fleet.XXXXXXXXXX 2>/dev/null) || return 1
   cd -P "$made" && { can_hold_programs && pwd -P || { rmdir "../${made#./}"; return 1; }; }
 }
-# a directory named with --place is not replaced
-[ -n "$place" ] || [ -n "$from" ] || place=$(make_in /var/tmp) || place=$(make_in /tmp)
+# if the user named a directory with --place, no other directory is used
+[ -n "$place" ] || [ -n "$has_option" ] || place=$(make_in /var/tmp) || place=$(make_in /tmp)
 """
 
-_NO_PLACE = """[ -n "$place" ] || { say "trouble no directory there can hold a program \
+_REQUIRE_PLACE = """[ -n "$place" ] || { say "trouble no directory there can hold a program \
 (${wanted:-no HOME}: not writable, full, noexec or writable for another user). Name one with --place"; exit 0; }
 """
 
-_FILE = """file=$place/fstui-$(echo "$digest" | cut -c 1-16).pyz
+_SET_FILE = """file=$place/fstui-$(echo "$digest" | cut -c 1-16).pyz
 """
 
-_PYTHON = """python=
+_REQUIRE_PYTHON = """python=
 for name in python3 python3.14 python3.13 python3.12 python3.11; do
   if "$name" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$name; break; fi
 done
 [ -n "$python" ] || { say "trouble there is no Python 3.11 or newer"; exit 0; }
 """
 
-_CURRENT = """[ "$(sha256sum 2>/dev/null <"$file")" = "$digest  -" ]"""
+_FILE_IS_CURRENT = """[ "$(sha256sum 2>/dev/null <"$file")" = "$digest  -" ]"""
 
-_RECEIVE = f"""find "$place" -name 'fstui-*.pyz.*' -mmin +60 -exec rm -f {{}} +
-cat >"$file.$$" && mv "$file.$$" "$file" && {_CURRENT} && {{ say "ready $place"; exit 0; }}
+_RECEIVE_FILE = f"""find "$place" -name 'fstui-*.pyz.*' -mmin +60 -exec rm -f {{}} +
+cat >"$file.$$" && mv "$file.$$" "$file" && {_FILE_IS_CURRENT} && {{ say "ready $place"; exit 0; }}
 say "trouble fstui.pyz could not be written to $place: $(df -P "$place" | tail -n 1)"; rm -f "$file.$$"
 case $place in *{TEMPORARY}*) rm -f "$file"; rmdir "$place" ;; esac
 """
 
-_RUN = """trap '' PIPE
+_RUN_COMMAND = """trap '' PIPE
 exec 3<&0
 say begin
 {command} </dev/null 3<&- & run=$!
@@ -112,28 +112,28 @@ kill $watcher 2>/dev/null
 say "end $code"
 """
 
-_USING = f"""FSTUI_UNPACK=$place/unpacked; export FSTUI_UNPACK
+_MARK_IN_USE = f"""FSTUI_UNPACK=$place/unpacked; export FSTUI_UNPACK
 using=$place/.using-$$; : >"$using"
-{_CURRENT} || {{ say "trouble fstui.pyz was replaced after it was copied to $place"; rm -f "$using"; exit 0; }}
+{_FILE_IS_CURRENT} || {{ say "trouble fstui.pyz was replaced after it was copied to $place"; rm -f "$using"; exit 0; }}
 """
-_USED = """rm -f "$using"
+_UNMARK_AND_REPORT_SIZE = """rm -f "$using"
 say "stays $(du -sk "$place" | cut -f 1)"
 """
-_SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4<"$own" ||
+_WRITE_SCENARIO = """own=$(mktemp) && printf '%s' {text} | base64 -d >"$own" && exec 4<"$own" ||
   {{ say "trouble the scenario could not be written to ${{own:-/tmp}}"; rm -f "$own"; exit 0; }}
 rm -f "$own"
 """
 """The scenario file is unlinked at once, so none is left if the connection breaks. A descriptor keeps it readable."""
 _SCENARIO_PATH = "/proc/$$/fd/4"
-_REMOVE = """is_in_use && exit 0
+_REMOVE_FILE = """is_in_use && exit 0
 rm -rf "$place/unpacked" "$file" "$place"/.using-*; rmdir "$place" 2>/dev/null
 """
-"""This removes nothing while another command uses the file."""
+"""This script removes nothing while another command uses the file."""
 
 _CLEAN = f"""state=${{XDG_STATE_HOME:-${{HOME:+$HOME/.local/state}}}}
 for id in $ids; do rm -f "${{state:-/nonexistent}}/fstui/runs"/*-"$id".json; done
 say begin
-{_PATHS}[ -d "$wanted" ] || {{ say "end 0"; exit 0; }}
+{_PATH_FUNCTIONS}[ -d "$wanted" ] || {{ say "end 0"; exit 0; }}
 place=$(enter "$wanted" && is_own && pwd -P) || {{ say "trouble $wanted is not a directory of fstui fleet"; exit 0; }}
 if is_in_use; then say "trouble another 'fstui fleet' command is using $place"; exit 0; fi
 rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-* ||
@@ -141,7 +141,7 @@ rm -rf "$place/unpacked" "$place"/fstui-*.pyz "$place"/.using-* ||
 rmdir "$place" 2>/dev/null
 say "end 0"
 """
-"""This writes nothing to the directory (``can_hold_programs`` would), because its filesystem may be full."""
+"""This script does not call ``can_hold_programs``, which writes to the directory: its filesystem may be full."""
 
 
 class Request(Base, frozen=True, kw_only=True):
@@ -155,6 +155,7 @@ class Request(Base, frozen=True, kw_only=True):
     place: str = ""
     """The directory for the file; empty: the user's cache directory, or a temporary one."""
     remove: bool = False
+    """Remove the file when the command has ended."""
     scenario: str = ""
     """The text of a scenario that the hosts do not have. Its path replaces the first argument."""
     ssh: str = "ssh"
@@ -200,13 +201,14 @@ def fold(names: Iterable[str]) -> str:
 
 def find_script(request: Request, mark: str, digest: str) -> str:
     """Return the script that prints ``ready PLACE``, or ``copy`` if the file is missing or damaged."""
-    reply = f'[ -n "$place" ] && {_CURRENT} && say "ready $place" || say copy'
-    return _ssh_argument(request, mark, digest, request.place, f"{_PYTHON}{_PLACE}{_FILE}{reply}")
+    reply = f'[ -n "$place" ] && {_FILE_IS_CURRENT} && say "ready $place" || say copy'
+    return _ssh_argument(request, mark, digest, request.place, f"{_REQUIRE_PYTHON}{_FIND_PLACE}{_SET_FILE}{reply}")
 
 
 def receive_script(request: Request, mark: str, digest: str) -> str:
     """Return the script that writes its stdin to the file, completely or not at all, and prints ``ready PLACE``."""
-    return _ssh_argument(request, mark, digest, request.place, f"{_PLACE}{_FALLBACK}{_NO_PLACE}{_FILE}{_RECEIVE}")
+    script = _FIND_PLACE + _CREATE_PLACE + _REQUIRE_PLACE + _SET_FILE + _RECEIVE_FILE
+    return _ssh_argument(request, mark, digest, request.place, script)
 
 
 def run_script(request: Request, mark: str, digest: str, place: str) -> str:
@@ -215,14 +217,15 @@ def run_script(request: Request, mark: str, digest: str, place: str) -> str:
     write_scenario = ""
     if request.scenario:
         text = base64.b64encode(request.scenario.encode()).decode()
-        write_scenario, words[1] = _SCENARIO.format(text=text), _SCENARIO_PATH
+        write_scenario, words[1] = _WRITE_SCENARIO.format(text=text), _SCENARIO_PATH
     if request.installed:
-        command_script = _RUN.format(command=f"{request.installed} {' '.join(words)}")
+        command_script = _RUN_COMMAND.format(command=f"{request.installed} {' '.join(words)}")
         return _ssh_argument(request, mark, digest, "", write_scenario + command_script)
     is_removed = request.remove or TEMPORARY in place
-    command_script = _USING + write_scenario + _RUN.format(command=f'sh "$file" {" ".join(words)}')
-    cleanup = f'rm -f "$using"\n{_REMOVE}' if is_removed else _USED
-    return _ssh_argument(request, mark, digest, place, _PLACE + _NO_PLACE + _FILE + command_script + cleanup)
+    command_script = _MARK_IN_USE + write_scenario + _RUN_COMMAND.format(command=f'sh "$file" {" ".join(words)}')
+    cleanup = f'rm -f "$using"\n{_REMOVE_FILE}' if is_removed else _UNMARK_AND_REPORT_SIZE
+    script = _FIND_PLACE + _REQUIRE_PLACE + _SET_FILE + command_script + cleanup
+    return _ssh_argument(request, mark, digest, place, script)
 
 
 def clean_script(request: Request, mark: str, runs: Iterable[str]) -> str:
@@ -231,7 +234,7 @@ def clean_script(request: Request, mark: str, runs: Iterable[str]) -> str:
 
 
 def _ssh_argument(request: Request, mark: str, digest: str, place: str, script: str) -> str:
-    """Return the command for ssh. It replaces the login shell with sh; a csh would not parse it."""
+    """Return the command for ssh. It replaces the login shell with sh, because csh cannot run the script."""
     variables = {"mark": mark, "digest": digest, "wanted": place}
     assignments = "".join(f"{name}={shlex.quote(value)}\n" for name, value in variables.items())
     as_root = {"": "", "sudo": "sudo -n -- ", "doas": "doas -n "}[request.become]

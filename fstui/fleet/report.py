@@ -24,7 +24,7 @@ MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
 """Rates with an interval, and rates without one, must change by these factors to count as changed."""
 MIN_PARTS = 3
-"""A step must have been measured in at least this many parts before its ratio gets an interval."""
+"""The ratio of a step gets an interval if the step was measured in at least this many parts."""
 _MAX_SENTENCE = 300
 _CSV = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
@@ -48,9 +48,9 @@ class ChangedHost(Base, frozen=True, kw_only=True):
     before: Verdict | None
     after: Verdict | None
     ratio: Ratio | None
-    """Rate after / rate before, as the median over the steps that both have. For one step, the lower bound is
-    its slowest part after, divided by its fastest part before; the upper bound is its fastest part after, divided by
-    its slowest part before. The interval covers those of all steps."""
+    """Rate after / rate before, the median over the steps that both have. Its interval covers those of all steps. The
+    lower end of a step's interval is its slowest part after / its fastest part before; the upper end is its fastest
+    part after / its slowest part before."""
     settings: tuple[str, ...]
     changed: bool
     worse: bool
@@ -72,12 +72,12 @@ def report_of(fleet: Fleet) -> Report:
 
 def headline(fleet: Fleet) -> str:
     """Return a line such as ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
-    requested, silent = len(fleet.about.nodes), len(fleet.about.troubles)
+    requested, failed = len(fleet.about.nodes), len(fleet.about.troubles)
     verdicts = Counter(host.verdict for host in fleet.results if host.verdict)
     tally = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
     slow_hosts = sum(host.speed in TOO_SLOW for host in fleet.results)
     outcome = ", ".join(filter(None, [tally, f"{slow_hosts} slow" if slow_hosts else ""]))
-    answered = f"{requested - silent} of {counted(requested, 'host')} answered"
+    answered = f"{requested - failed} of {counted(requested, 'host')} answered"
     return f"{answered} in {seconds(fleet.about.elapsed_s)}{f': {outcome}' if outcome else ''}"
 
 
@@ -90,7 +90,7 @@ def _sections(fleet: Fleet) -> Iterator[Section]:
         yield Section("Worse than their peers", lines=_outlier_lines(worse_verdicts(hosts)))
         yield Section("Slower or faster than their peers", lines=_outlier_lines(outlying_rates(hosts)))
         yield from _groups(hosts)
-    yield Section("Measured at the same time on shared storage", lines=tuple(_shared(fleet)))
+    yield Section("Measured at the same time on shared storage", lines=tuple(_shared_storage_warnings(fleet)))
     yield Section("Did not answer", lines=reason_lines(fleet.about.troubles))
     yield Section("Answered, but did not succeed", lines=reason_lines(fleet.about.remarks))
 
@@ -152,7 +152,7 @@ def _groups(hosts: Sequence[HostResult]) -> Iterator[Section]:
 
 
 def _group(group: HostGroup) -> Section:
-    title = f"{len(group.hosts)} × {group.words}: {fold(group.hosts)}"
+    title = f"{len(group.hosts)} × {group.description}: {fold(group.hosts)}"
     header = ("STEP", "HOSTS", "LOWEST/S", "MEDIAN/S", "MAD", "HIGHEST/S")
     rows: tuple[tuple[Cell | str, ...], ...] = tuple(
         (
@@ -173,19 +173,19 @@ def reason_lines(troubles: dict[str, str]) -> tuple[str, ...]:
 
 
 def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
-    """Yield one row for each step of each host, or one row without figures."""
+    """Yield a record for each step of each host. A host without steps has one record without figures."""
     ratios = ratio_to_peers(fleet.results)
     for host in fleet.results:
-        for row in host.rates or (None,):
-            yield _record(host, row, ratios.get((host.node, host.place, row.step)) if row else None)
+        for each in host.rates or (None,):
+            yield _record(host, each, ratios.get((host.node, host.place, each.step)) if each else None)
     for node, trouble in fleet.about.troubles.items():
         yield node, *("",) * (len(_CSV) - 2), trouble
 
 
-def _record(host: HostResult, row: Rate | None, ratio: float | None) -> tuple[Value, ...]:
+def _record(host: HostResult, measured: Rate | None, ratio: float | None) -> tuple[Value, ...]:
     return (
         *(host.node, host.place, host.run, host.verdict, host.confidence, host.speed),
-        *((row.step, round(row.per_s, 1), row.p99_ns) if row else ("", None, None)),
+        *((measured.step, round(measured.per_s, 1), measured.p99_ns) if measured else ("", None, None)),
         None if ratio is None else round(ratio, 3),
         *(host.layers, host.model, host.cache, host.kernel, host.cloud, host.flag or host.sentence, host.next, ""),
     )
@@ -202,7 +202,7 @@ def _document(fleet: Fleet) -> FleetDocument:
     )
 
 
-def _shared(fleet: Fleet) -> Iterator[str]:
+def _shared_storage_warnings(fleet: Fleet) -> Iterator[str]:
     """Yield warnings about hosts that used the same network storage at the same time and slowed each other down."""
     hosts: dict[str, dict[str, None]] = {}
     for host in fleet.results if fleet.about.fanout > 1 else ():
@@ -217,8 +217,8 @@ def changes(before: Fleet, after: Fleet) -> list[ChangedHost]:
     """Return the targets that are in both results, the worst change first."""
     earlier = {(host.node, host.place): host for host in before.results}
     pairs = ((earlier.get((host.node, host.place)), host) for host in after.results)
-    rows = [_change(host_before, host) for host_before, host in pairs if host_before is not None]
-    return sorted(rows, key=lambda row: (not row.worse, row.ratio.factor if row.ratio else 1.0, row.host))
+    hosts = [_change(host_before, host) for host_before, host in pairs if host_before is not None]
+    return sorted(hosts, key=lambda host: (not host.worse, host.ratio.factor if host.ratio else 1.0, host.host))
 
 
 def comparison_report(before: Fleet, after: Fleet) -> Report:
@@ -227,12 +227,13 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
     header = ("", "HOST", "TARGET", "BEFORE", "AFTER", "RATE", "CHANGED SETTINGS")
     more = (f"and {len(changed) - MAX_ROWS} more",) if len(changed) > MAX_ROWS else ()
     ratios = [change.ratio.factor for change in all_changes if change.ratio]
-    rates: tuple[str, ...] = ()
+    ratio_lines = []
     if ratios:
-        rates = (f"rate after / rate before: median {median(ratios):.2f} ×, {min(ratios):.2f} to {max(ratios):.2f}",)
+        ratio_range = f"{min(ratios):.2f} to {max(ratios):.2f}"
+        ratio_lines = [f"rate after / rate before: median {median(ratios):.2f} ×, {ratio_range}"]
     sections = (
         Section("", header, tuple(map(_change_row, changed[:MAX_ROWS])), more),
-        Section("", lines=rates),
+        Section("", lines=tuple(ratio_lines)),
         *_only_in("before", before, after),
         *_only_in("after", after, before),
     )
@@ -245,8 +246,8 @@ def comparison_report(before: Fleet, after: Fleet) -> Report:
 
 
 def _change(before: HostResult, after: HostResult) -> ChangedHost:
-    earlier_rates = {row.step: row for row in before.rates if row.per_s > 0}
-    pairs = [(earlier_rates[row.step], row) for row in after.rates if row.step in earlier_rates and row.per_s > 0]
+    earlier = {each.step: each for each in before.rates if each.per_s > 0}
+    pairs = [(earlier[each.step], each) for each in after.rates if each.step in earlier and each.per_s > 0]
     changed_settings = tuple(
         f"{name} {before.facts.get(name, NONE)} → {after.facts.get(name, NONE)}"
         for name in sorted({*before.facts, *after.facts})
@@ -276,17 +277,17 @@ def _ratio(pairs: Sequence[tuple[Rate, Rate]]) -> Ratio | None:
     if not pairs:
         return None
     factor = median(after.per_s / before.per_s for before, after in pairs)
-    fewest = min(len(row.parts) for pair in pairs for row in pair)
-    if fewest < MIN_PARTS:
+    fewest_parts = min(len(each.parts) for pair in pairs for each in pair)
+    if fewest_parts < MIN_PARTS:
         return Ratio(factor)
     low = min(min(after.parts) / max(before.parts) for before, after in pairs)
     high = max(max(after.parts) / min(before.parts) for before, after in pairs)
-    return Ratio(factor, low, high, fewest)
+    return Ratio(factor, low, high, fewest_parts)
 
 
 def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     more = len(change.settings) - MAX_SETTINGS
-    words = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
+    settings_text = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
     return (
         glyph(change.after),
         Cell(change.host, change.host),
@@ -294,7 +295,7 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
         verdict(change.before),
         verdict(change.after),
         Cell(str(change.ratio or NONE), change.ratio.factor if change.ratio else None, numeric=True),
-        Cell(words, "; ".join(change.settings)),
+        Cell(settings_text, "; ".join(change.settings)),
     )
 
 

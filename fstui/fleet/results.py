@@ -41,7 +41,7 @@ _MAX_VALUE = 60
 """Names and ids are truncated to this length. A longer fact, such as a list of options, is left out, because it does
 not help to tell hosts apart."""
 _MAX_SENTENCE = 600
-Kind = TypeVar("Kind")
+Document = TypeVar("Document")
 
 
 class Rate(Base, frozen=True, kw_only=True):
@@ -51,6 +51,7 @@ class Rate(Base, frozen=True, kw_only=True):
     synced: bool = True
     """Some operations of the step were synced."""
     parts: tuple[float, ...] = ()
+    """The rates in the parts of the step."""
 
 
 class HostResult(Base, frozen=True, kw_only=True):
@@ -92,13 +93,13 @@ class HostResult(Base, frozen=True, kw_only=True):
 
     @property
     def comparable(self) -> bool:
-        """Whether its rates may be a reference for others. Storage that drops syncs is too fast for that."""
+        """Whether other hosts may be compared with its rates. Storage that drops syncs is too fast for that."""
         return self.verdict not in NOT_TRUSTED
 
     @property
     def commit_rate(self) -> Rate | None:
-        """The step whose rate is that of durable commits."""
-        return next((row for row in self.rates if row.synced), None)
+        """The rate of durable commits: that of the first synced step."""
+        return next((rate for rate in self.rates if rate.synced), None)
 
 
 class About(Base, frozen=True, kw_only=True):
@@ -114,7 +115,7 @@ class About(Base, frozen=True, kw_only=True):
     troubles: dict[str, str] = {}
     """By host: why it returned no document."""
     remarks: dict[str, str] = {}
-    """By host: how its command ended, if it returned a document but failed."""
+    """By host: how its command ended, if it failed although it returned a document."""
     fanout: int = 0
     """Number of hosts at a time; 0 in older documents."""
 
@@ -186,12 +187,12 @@ def results_of(node: str, command: str, document: bytes) -> tuple[HostResult, ..
         case "check":
             return tuple(_run_result(node, decode_run(run), is_altered(run)) for run in split_file(document))
         case "watch":
-            return (_watch_result(node, _decoded(document, WatchReport)),)
+            return (_watch_result(node, _decode(document, WatchReport)),)
         case _:
-            return (_list_result(node, _decoded(document, ListDocument)),)
+            return (_list_result(node, _decode(document, ListDocument)),)
 
 
-def _decoded(document: bytes, document_type: type[Kind]) -> Kind:
+def _decode(document: bytes, document_type: type[Document]) -> Document:
     try:
         return msgspec.json.decode(document, type=document_type)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -223,7 +224,7 @@ def _run_result(node: str, run: Run, altered: bool) -> HostResult:
             for step in run.steps
             if step.status == "finished" and step.ops and step.settings.uniform
         ),
-        **(_stack(target) if target else {}),
+        **(_storage_fields(target) if target else {}),
         kernel=run.host.kernel[:_MAX_VALUE],
         cloud=run.host.cloud or "",
         facts=_facts(run),
@@ -243,18 +244,18 @@ def _parts(step: Step) -> tuple[float, ...]:
     return tuple(round(count * PARTS / step.elapsed_s, 1) for count in ops if count)
 
 
-def _stack(target: Target) -> dict[str, str]:
+def _storage_fields(target: Target) -> dict[str, str]:
     lowest = target.lowest
     return {
         "layers": " › ".join(dict.fromkeys(node.kind for node in target.stack if node.kind != "file")),
         "model": " + ".join(dict.fromkeys(node.model or node.link or node.kind for node in lowest)),
         "cache": " + ".join(dict.fromkeys(node.write_cache or "unknown" for node in lowest)),
-        "shared": _shared(target),
+        "shared": _shared_storage(target),
     }
 
 
-def _shared(target: Target) -> str:
-    """Return the name of the server or volume if all lowest layers are reached through a network."""
+def _shared_storage(target: Target) -> str:
+    """Return the name of the server or volume if the target is stored on a server, or only on network disks."""
     if any(node.layer == "remote" for node in target.lowest):
         return target.source[:_MAX_SENTENCE]
     if target.identity and all(is_over_own_network(node) for node in target.lowest):
@@ -311,17 +312,17 @@ def _watch_result(node: str, watch_report: WatchReport) -> HostResult:
 
 def _list_result(node: str, document: ListDocument) -> HostResult:
     filesystems = [filesystem for filesystem in document.filesystems if not filesystem.pseudo]
-    # users expect a tmpfs to lose its data
-    durable = [target for target in filesystems if not kind(target.fstype).in_memory]
-    bad = [(target, finding) for target in durable for finding in target.findings if finding.verdict in NOT_TRUSTED]
-    silences = [f"{target.mount_point} does not answer" for target in filesystems if target.silent_s is not None]
-    defects = [f"{target.mount_point}: {finding.verdict}, {finding.title}" for target, finding in bad]
+    # a tmpfs is not reported, because users expect it to lose its data
+    judged = [target for target in filesystems if not kind(target.fstype).in_memory]
+    faults = [(target, finding) for target in judged for finding in target.findings if finding.verdict in NOT_TRUSTED]
+    hung = [f"{target.mount_point} does not answer" for target in filesystems if target.silent_s is not None]
+    problems = [*hung, *(f"{target.mount_point}: {finding.verdict}, {finding.title}" for target, finding in faults)]
     return HostResult(
         node=node,
-        verdict=bad[0][1].verdict if bad else None,
-        confidence=bad[0][1].confidence if bad else "low",
+        verdict=faults[0][1].verdict if faults else None,
+        confidence=faults[0][1].confidence if faults else "low",
         sentence=counted(len(filesystems), "filesystem")
-        + (f"; {'; '.join([*silences, *defects])}"[:_MAX_SENTENCE] if silences or defects else ""),
+        + (f"; {'; '.join(problems)}"[:_MAX_SENTENCE] if problems else ""),
         kernel=document.host.kernel[:_MAX_VALUE],
         cloud=document.host.cloud or "",
     )

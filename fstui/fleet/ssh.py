@@ -75,7 +75,7 @@ class Fanout:
         self.stopped = False
 
     def stop(self) -> None:
-        """Let running connections end soon and start no others. Safe in a signal handler."""
+        """Make ``run`` end running connections and start no others. Safe in a signal handler."""
         self.stopped = True
 
     def run(self, command_of_node: Mapping[str, str], on_answer: OnAnswer, *, timeout_s: float) -> None:
@@ -114,8 +114,8 @@ class Fanout:
 class _Client(ExecClient):  # type: ignore[misc]
     """One ssh process. Its output is collected in pieces, because a line may be a whole document, or never end."""
 
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.began_s: float | None = None
         self._out, self._err = bytearray(), bytearray()
         self._is_too_long = False
@@ -170,7 +170,7 @@ class _StopTimer(EventHandler):  # type: ignore[misc]
 
 
 def trouble(answer: SshResult, mark: str) -> str:
-    """Return in one sentence why the host did not answer completely, or nothing if it did."""
+    """Return why the host did not answer completely, as a sentence; empty if it did."""
     if answer.is_too_long:
         return f"it returned more than {size(MAX_BYTES)}, so the connection was closed"
     if answer.code is None and answer.word(mark, "begin") is None:
@@ -200,8 +200,8 @@ def _why_not_started(answer: SshResult, mark: str) -> str:
 def refusal(answer: SshResult, mark: str) -> str:
     """Return the last message of an fstui that ended on the host without a document."""
     code = answer.word(mark, "end") or "?"
-    words = _last_message(answer.err).removeprefix("fstui: ")
-    return f"{words or 'it printed nothing'} (exit {code})"
+    message = _last_message(answer.err).removeprefix("fstui: ")
+    return f"{message or 'it printed nothing'} (exit {code})"
 
 
 def _last_message(text: bytes) -> str:
