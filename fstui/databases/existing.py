@@ -58,7 +58,7 @@ def find_connection(settings: Sysbench) -> Connection:
         port=0 if socket and not family.socket_name_has_port else port,
         user=settings.user or options.get("user") or family.default_user(),
         password=_password(options),
-        database=family.maintenance,
+        database=family.maintenance_database,
         login_path=settings.login_path,
     )
     return family.with_client_options(connection, options)
@@ -162,7 +162,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     """Drop a database that a run created. Return None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {address(connection)}"
-    maintenance = replace(connection, database=family.maintenance)
+    maintenance_database = replace(connection, database=family.maintenance_database)
     try:
         if not await _may_be_dropped(sysbench, connection, maintenance):
             return f"{what} was not dropped: fstui did not create it, because its tables do not include {MARKER_TABLE}"

@@ -29,7 +29,7 @@ _UNITS = {
     "": 1.0, "b": 1.0, "k": 2.0**10, "kb": 2.0**10, "m": 2.0**20, "mb": 2.0**20, "g": 2.0**30, "gb": 2.0**30,
     "t": 2.0**40, "tb": 2.0**40, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0,
 }  # fmt: skip
-"""https://dev.mysql.com/doc/refman/8.4/en/program-variables.html,
+"""Factors of the units in options: https://dev.mysql.com/doc/refman/8.4/en/program-variables.html,
 https://www.postgresql.org/docs/current/config-setting.html"""
 
 

@@ -21,7 +21,7 @@ from fstui.model.errors import Refused
 
 DATABASE = "fstui"
 BINARY_LOG_BYTES = 64 << 20
-_GROUP = "client"
+_CLIENT_GROUP = "client"
 _PRINTED_OPTION = re.compile(r"--([\w-]+)=(.*)")
 _NOT_IN_CONFIG_FILE = re.compile(r"[\s\"'#]")
 """Characters that a value in sysbench's configuration file cannot contain."""
@@ -56,7 +56,7 @@ class MySQL:
     ready = None
     """The server is ready when its socket accepts connections."""
     create_statements = (f"CREATE DATABASE IF NOT EXISTS {DATABASE}",)
-    maintenance = "information_schema"
+    maintenance_database = "information_schema"
     """A database that every server has."""
     database_names = "SELECT schema_name FROM information_schema.schemata"
     quote = "`"
@@ -129,9 +129,9 @@ class MySQL:
 
         Their names have ``_``, not ``-``. Raises Refused (https://dev.mysql.com/doc/refman/8.4/en/option-files.html).
         """
-        defaults, group = _read_option_file(_GROUP), _read_option_file(login_path) if login_path else {}
+        defaults, group = _read_option_file(_CLIENT_GROUP), _read_option_file(login_path) if login_path else {}
         login = _read_login_path(login_path) if login_path else {}
-        if login_path and login_path != _GROUP and not group and not login:
+        if login_path and login_path != _CLIENT_GROUP and not group and not login:
             raise Refused(
                 f"login_path {login_path!r} is neither a group in ~/.my.cnf nor a login path that "
                 "my_print_defaults of MySQL (mysql-client) shows."

@@ -46,7 +46,7 @@ class PostgreSQL:
     """A file in the data directory, and the word with which its last line starts when the server is ready
     (src/include/utils/pidfile.h, PM_STATUS_READY)."""
     create_statements: tuple[str, ...] = ()
-    maintenance = "postgres"
+    maintenance_database = "postgres"
     database_names = "SELECT datname FROM pg_database"
     quote = '"'
     password_variable = "PGPASSWORD"
@@ -83,7 +83,7 @@ class PostgreSQL:
     def connection(self, socket: str) -> Connection:
         directory = str(Path(socket).parent)
         return Connection(
-            driver="pgsql", socket=directory, port=self.port, user=ADMINISTRATOR, database=self.maintenance
+            driver="pgsql", socket=directory, port=self.port, user=ADMINISTRATOR, database=self.maintenance_database
         )
 
     def variable_queries(self, further: Iterable[str]) -> list[str]:

@@ -67,7 +67,7 @@ def find_installed() -> Installed:
 
 
 async def find_server(kind: str) -> ServerProgram | None:
-    """Return the newest server of that kind, or None. If a program name is found, further names are not tried."""
+    """Return the newest server of that kind, or None. Further program names are tried only if the first has none."""
     directories = KINDS[kind].directories
     for name in KINDS[kind].programs:  # further names would cost time: mysqld --version takes a second
         if servers := [server for path in _candidates(name, directories) if (server := await _identify(kind, path))]:

@@ -43,7 +43,7 @@ async def server_settings(name: str) -> dict[str, Any]:
     settings = msgspec.convert({"server": name, "pool_bytes": _POOL_BYTES, "options": _OPTIONS[kind.driver]}, Sysbench)
     connection = family.connection(f"{CWD}/{{home}}/{family.socket}")
     use_database = [f"USE {connection.database}"] if family.create_statements else []
-    options = family.sysbench_options(msgspec.structs.replace(connection, database=family.maintenance))
+    options = family.sysbench_options(msgspec.structs.replace(connection, database=family.maintenance_database))
     table = f"CREATE TABLE records (place BIGINT PRIMARY KEY, block {_TEXT[kind.driver]})"
     return {
         "user": server_user(family.users),

@@ -150,7 +150,7 @@ class Throwaway:
         """
         workspace, connection = self._workspace, self.connection
         if self._family.create_statements:
-            connection = replace(connection, database=self._family.maintenance)
+            connection = replace(connection, database=self._family.maintenance_database)
         server = await read_facts(
             self.sysbench,
             self._program.kind,

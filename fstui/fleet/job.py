@@ -79,13 +79,13 @@ class FleetJob:
         self._on_answer(node, reason)
 
     def _on_search_answer(self, node: str, answer: SshResult) -> None:
-        if not ssh.trouble(answer, self._mark) and answer.word(self._mark, "copy") is not None:
+        if not ssh.trouble(answer, self._mark) and answer.value_of(self._mark, "copy") is not None:
             self._nodes_without_file.append(node)
         else:
             self._on_copy_answer(node, answer)
 
     def _on_copy_answer(self, node: str, answer: SshResult) -> None:
-        place = answer.word(self._mark, "ready") or ""
+        place = answer.value_of(self._mark, "ready") or ""
         if trouble := ssh.trouble(answer, self._mark):
             self._fail(node, trouble)
         elif place.startswith("/") and len(place) < _MAX_PATH:
@@ -107,11 +107,11 @@ class FleetJob:
             self._fail(node, f"its output is not a document: {str(refusal)[:200]}")
             return
         results.save(self.directory, node, document)
-        kib_left = answer.word(self._mark, "stays") or ""
+        kib_left = answer.value_of(self._mark, "stays") or ""
         if kib_left.isdecimal() and len(kib_left) < 12:
             self.most_bytes_left = max(self.most_bytes_left, int(kib_left) << 10)
         self._results += host_results
-        if not host_results or answer.word(self._mark, "end") not in _COMPLETE_EXITS:
+        if not host_results or answer.value_of(self._mark, "end") not in _COMPLETE_EXITS:
             self._remarks[node] = ssh.refusal(answer, self._mark)
         self._on_answer(node, ", ".join(dict.fromkeys(host.verdict or host.sentence for host in host_results)))
 
@@ -138,7 +138,7 @@ def clean(request: Request, fleet: Fleet, fanout: Fanout, on_answer: Callable[[s
 
     def on_cleaned(node: str, answer: SshResult) -> None:
         trouble = ssh.trouble(answer, mark)
-        if not trouble and answer.word(mark, "end") != "0":
+        if not trouble and answer.value_of(mark, "end") != "0":
             trouble = "its output was cut short"
         if trouble:
             troubles[node] = trouble

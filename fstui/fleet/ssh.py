@@ -47,7 +47,7 @@ class SshResult(NamedTuple):
         lines = (line for line in self.out.split(b"\n") if line.startswith(prefix))
         return [line.removeprefix(prefix).decode(errors="replace") for line in lines]
 
-    def word(self, mark: str, key: str) -> str | None:
+    def value_of(self, mark: str, key: str) -> str | None:
         """Return the rest of the last marked line whose first word is ``key``; None if there is none."""
         lines = (line.partition(" ") for line in reversed(self.lines(mark)))
         return next((value for first, _, value in lines if first == key), None)
@@ -173,19 +173,19 @@ def trouble(answer: SshResult, mark: str) -> str:
     """Return why the host did not answer completely, as a sentence; empty if it did."""
     if answer.is_too_long:
         return f"it returned more than {size(MAX_BYTES)}, so the connection was closed"
-    if answer.code is None and answer.word(mark, "begin") is None:
+    if answer.code is None and answer.value_of(mark, "begin") is None:
         return f"no answer within {seconds(answer.elapsed_s)}"
     if answer.code is None:
         return f"not finished within {seconds(answer.elapsed_s)} (--timeout): the run there was stopped"
-    if (trouble := answer.word(mark, "trouble")) is not None:
+    if (trouble := answer.value_of(mark, "trouble")) is not None:
         return _one_line(trouble)
-    return _why_incomplete(answer, mark) if answer.word(mark, "begin") is not None else _why_not_started(answer, mark)
+    return _why_incomplete(answer, mark) if answer.value_of(mark, "begin") is not None else _why_not_started(answer, mark)
 
 
 def _why_incomplete(answer: SshResult, mark: str) -> str:
     if answer.code == ssh.NO_CONNECTION:
         return "the connection broke while it ran"
-    return "" if answer.word(mark, "end") is not None else "the connection ended in the middle of its output"
+    return "" if answer.value_of(mark, "end") is not None else "the connection ended in the middle of its output"
 
 
 def _why_not_started(answer: SshResult, mark: str) -> str:
@@ -199,7 +199,7 @@ def _why_not_started(answer: SshResult, mark: str) -> str:
 
 def refusal(answer: SshResult, mark: str) -> str:
     """Return the last message of an fstui that ended on the host without a document."""
-    code = answer.word(mark, "end") or "?"
+    code = answer.value_of(mark, "end") or "?"
     message = _last_message(answer.err).removeprefix("fstui: ")
     return f"{message or 'it printed nothing'} (exit {code})"
 

@@ -51,8 +51,7 @@ def products() -> tuple[Product, ...]:
 
 
 def product_fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product whose operation was measured. Yield none if syncs are broken or fstui limited
-    the rate."""
+    """Yield the answer for each product with a measured operation, unless syncs are broken or fstui limited the rate."""
     if case.configuration.breaks_sync or case.evidence.rate_limit:
         return
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}
@@ -67,8 +66,8 @@ def add_products(speed: Speed, fits: Sequence[Fit]) -> Speed:
     too_slow = [fit.product for fit in fits if fit.answer == "does-not-fit"]
     if speed.answer not in ("normal", "slow") or not (enough or too_slow):
         return speed
-    with_definition = [product.name for product in products() if product.defines_fast_enough]
-    title = next((f"; too slow for {name}" for name in too_slow if name in with_definition), "")
+    defined = [product.name for product in products() if product.defines_fast_enough]
+    title = next((f"; too slow for {name}" for name in too_slow if name in defined), "")
     title = title or next((f"; enough for {name}" for name in enough), "")
     lists = (("Too slow for", too_slow), ("Enough for", enough))
     sentences = [f"{intro} {', '.join(names)}." for intro, names in lists if names]

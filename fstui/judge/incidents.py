@@ -25,7 +25,7 @@ SLOW_DEVICE_MS, SLOW_DEVICE_S = 50.0, 2.0
 MAX_GAP_S = 10.0
 """Waits for the same devices belong to one incident if they are at most this far apart."""
 COMPLETION_DELAY_S = 0.5
-"""A request is counted when it is complete. This may be so much later than the end of the wait."""
+"""A request is counted when it is complete. This may be up to this long after the end of the wait."""
 WRITEBACK_DELAY_S = 30.0
 """The kernel keeps written data in memory for about this time before it writes the data to the device."""
 MIN_CAUSE_BYTES_PER_S = 4 << 20
@@ -34,7 +34,7 @@ MIN_CAUSE_SHARE = 0.3
 """A program counts as the cause if it did at least this share of the device's work, or if it waited for at least this
 share of the time that the affected program waited."""
 MIN_CAUSE_SYNCS_PER_S, SYNC_RATE_FACTOR = 10, 2.0
-"""Syncs of another program may be the cause if there are this many, and this many times as many as before."""
+"""A program may be the cause if it syncs this often, and this many times as often as in the minute before."""
 MEMORY_WAIT_SHARE = 0.2
 """Memory is the cause if processes waited for memory in at least this share of the time."""
 CPU_WAIT_SHARE = 0.9
@@ -354,18 +354,17 @@ def _io_limit(facts: IncidentFacts) -> Explanation | None:
 def _other_program(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
-    own = facts.main_wait.program if facts.main_wait else ""
+    own_program = facts.main_wait.program if facts.main_wait else ""
     processes = _transfers(facts.writing_windows)
     writers = [process for process in processes if facts.devices.intersection(process.devices)]
     writer = max(writers, key=lambda process: process.written, default=None)
     if writer and _may_be_cause(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
-        is_itself = writer.program == own
-        who = f"{own} itself" if is_itself else _label(writer)
+        is_itself = writer.program == own_program
+        who = f"{own_program} itself" if is_itself else _label(writer)
         clause = f"{_latency_rose(facts)} while {who} wrote {_per_s(writer.written, writer, facts)}"
         return Explanation("itself" if is_itself else "writer", clause, None if is_itself else writer)
-    reader = max(
-        (process for process in processes if process.program != own), key=lambda process: process.read, default=None
-    )
+    others = [process for process in processes if process.program != own_program]
+    reader = max(others, key=lambda process: process.read, default=None)
     if reader and _may_be_cause(facts, reader.read, sum(counters.read_kib for counters in facts.counters)):
         clause = f"{_latency_rose(facts)} while {_label(reader)} read {_per_s(reader.read, reader, facts)}"
         return Explanation("reader", clause, reader)
@@ -407,7 +406,7 @@ def _per_s(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
 def _other_syncs(facts: IncidentFacts) -> Explanation | None:
     if not facts.is_device_slow:
         return None
-    own = facts.main_wait.program if facts.main_wait else ""
+    own_program = facts.main_wait.program if facts.main_wait else ""
     syncs, waited_ms = Counter[str](), Counter[str]()
     by_program: dict[str, RecordedWait] = {}
     for wait in facts.waits:
@@ -416,15 +415,16 @@ def _other_syncs(facts: IncidentFacts) -> Explanation | None:
             waited_ms[wait.program] += wait.waited_ms + wait.in_flight_ms
             by_program[wait.program] = wait
     windows_s = sum(window.elapsed_s for window in facts.windows) or 1.0
+    min_waited_ms = MIN_CAUSE_SHARE * waited_ms[own_program]
     suspects = [
         program
         for program in syncs
-        if program != own
+        if program != own_program
         and syncs[program] / windows_s >= SYNC_RATE_FACTOR * facts.usual_syncs_per_s.get(program, 0.0)
         and (
-            syncs[program] >= max(MIN_CAUSE_SYNCS_PER_S * windows_s, syncs[own])
+            syncs[program] >= max(MIN_CAUSE_SYNCS_PER_S * windows_s, syncs[own_program])
             # a new program may sync rarely because its own syncs are slow
-            or (program not in facts.usual_syncs_per_s and waited_ms[program] >= MIN_CAUSE_SHARE * waited_ms[own])
+            or (program not in facts.usual_syncs_per_s and waited_ms[program] >= min_waited_ms)
         )
     ]
     if not suspects:

@@ -169,10 +169,8 @@ def rates(case: Case) -> dict[Operation, tuple[int, float]]:
 
 
 def find_placements(run: Run) -> tuple[Placement, ...]:
-    """Return a placement for each measured operation that has references.
-
-    Operations with more references of the user's own come first, then those with more published references. Unsynced
-    O_DIRECT comes last.
+    """Return a placement for each measured operation that has references. Operations with more references of the user
+    come first, then those with more published references. Unsynced O_DIRECT comes last.
 
     Return nothing if fstui limited the rate, or if the syncs may not be durable and so may be faster than any disk.
     """

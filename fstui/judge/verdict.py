@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -49,7 +49,8 @@ def judge(evidence: Evidence) -> Judgement:
     case = Case(evidence)
     rules = all_rules(with_steps=bool(case.steps.all))
     unordered = (finding for rule in rules for finding in rule(case))
-    findings = sort_findings(replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered)
+    safe = (replace(finding, next=_safe_next(evidence, finding.next)) for finding in unordered)
+    findings = tuple(sorted(safe, key=_order))
     decisive = decisive_finding(findings)
     first_notes = [finding for finding in findings if finding.rule in _preceding_rules() and finding.verdict is None]
     introduction = " ".join(finding.sentence for finding in first_notes)
@@ -77,7 +78,7 @@ def _safe_next(evidence: Evidence, steps: tuple[str, ...]) -> tuple[str, ...]:
     real = [re.sub(rf"/dev/(?:{names})\b", "DEVICE", step.replace(target.mount_point, "DIR")) for step in steps]
     on_simulated = [step for step in real if "simulated" in step]
     on_real = [step for step in real if "simulated" not in step]
-    if on_real:  # only the first step, because the others are shown after it
+    if on_real:  # change only the first step: it may be shown alone, and the others follow it
         first = on_real[0]
         on_real[0] = f"On a real disk{', on' + first[2:] if first.startswith('On the host') else ': ' + first}"
     return (*on_simulated, *on_real)
@@ -94,10 +95,6 @@ def leading_finding(findings: Sequence[Finding]) -> Finding | None:
     return decisive_finding(findings) or next((finding for finding in findings if finding.rule == UNDECIDED), None)
 
 
-def sort_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort by verdict, worst first, then by confidence. Findings about one step come later, notes last."""
-    return tuple(sorted(findings, key=_order))
-
 
 def _weight(finding: Finding) -> tuple[int, int, int]:
     verdict = finding.verdict or "cannot-tell"
@@ -106,6 +103,7 @@ def _weight(finding: Finding) -> tuple[int, int, int]:
 
 
 def _order(finding: Finding) -> tuple[bool, bool, int, int]:
+    """Return a sort key: worst verdict first, then by confidence. Findings about one step come later, notes last."""
     is_note = finding.verdict is None
     return (
         is_note,
@@ -137,18 +135,18 @@ def _reason(case: Case) -> _Reason:
         return "nothing is known", "Nothing is known about the storage stack, so nothing can be judged.", ()
     if not case.steps.all:
         has_fault = any(node.state for node in case.stack.nodes)
-        known = "Nothing" if has_fault else "The configuration shows no fault, and nothing"
-        sentence = f"{known} has been measured yet: run fsync-rate to count the flushes of this storage."
+        subject = "Nothing" if has_fault else "The configuration shows no fault, and nothing"
+        sentence = f"{subject} has been measured yet: run fsync-rate to count the flushes of this storage."
         return "not measured", sentence, (_COUNT_FLUSHES,)
     failures = [step.error for step in case.steps.all if step.error]
     if len(failures) == len(case.steps.all):
         sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
         return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
     if not case.steps.synced:
-        most = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
+        max_syncs = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
         sentence = (
             f"To judge the flushes, one writer must sync at least {MIN_SYNCS} times in one step. The maximum here "
-            f"was {most}: run fsync-rate, or allow more seconds."
+            f"was {max_syncs}: run fsync-rate, or allow more seconds."
         )
         return "too few syncs", sentence, (_COUNT_FLUSHES,)
     syncs = sum(write_step.syncs for write_step in case.steps.synced)

@@ -36,7 +36,7 @@ class CommitStep(NamedTuple):
 
     @property
     def as_syncs(self) -> WriteStep:
-        """The step with each commit as one sync of the binary log or the WAL, whether or not the commit is durable."""
+        """The step as if each commit were one sync of the binary log or the WAL, even if commits are not durable."""
         flags = self.settings.log_flags
         sync = SyncWrites(offsets="append", prefill="none", sync="none" if flags else "fdatasync", open_flags=flags)
         return WriteStep(replace(self.step, syncs=self.step.ops, bytes=0), sync)
@@ -100,8 +100,7 @@ class DatabaseCommits:
         return (f"{commit_syncs.sync_method} by fstui: {ratio(per_sync)} flushes each, on the same filesystem",)
 
     def _count(self, commits: CommitStep) -> CountedCommits | None:
-        """Count by the counters and by the trace. Prefer the result that lacks flushes. Return None if the flushes
-        cannot be counted."""
+        """Count by the counters and by the trace. Return a result that lacks flushes if there is one, or else any."""
         accounts = self._flushes.compute_accounts(commits.as_syncs)
         by_counters, by_trace = self._count_by_counters(commits, accounts), self._count_by_trace(commits, accounts)
         candidates = [counted for counted in (by_counters, by_trace) if counted]

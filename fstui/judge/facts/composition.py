@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from math import inf, isinf
 from typing import Literal, NamedTuple
 
-from fstui.judge.facts.stack import Level, Stack
+from fstui.judge.facts.stack import Level, Stack, walk
 from fstui.model.counters import DeviceCounters
 from fstui.model.steps import Snapshot, Step
 from fstui.model.storage import Node
@@ -77,7 +77,12 @@ class Composition:
 
     def holding_layers(self) -> tuple[Node, ...]:
         """Return the lowest layers that may hold the only copy of a byte. Excludes spares and read caches."""
-        return tuple({end.id: end for end in self._holding_layers(self._filesystem)}.values())
+
+        def layers_with_bytes(node: Node) -> list[Node]:
+            return [edge.node for edge in self.edges(node) if edge.forwarded.bytes != "never"]
+
+        reached = walk([self._filesystem], layers_with_bytes)
+        return tuple(node for node in reached.values() if not self.edges(node))
 
     def active_edges(self, node: Node, quantity: Quantity) -> list[Edge]:
         """Return the edges to members that receive everything, except members that were idle in the step or failed."""
@@ -194,13 +199,6 @@ class Composition:
             if edge.delivery(quantity) in ("each", "shared"):
                 yield from self._path_ends(edge.node, quantity)
 
-    def _holding_layers(self, node: Node) -> Iterator[Node]:
-        edges = self.edges(node)
-        if not edges:
-            yield node
-        for edge in edges:
-            if edge.forwarded.bytes != "never":
-                yield from self._holding_layers(edge.node)
 
 
 def _divided(whole: Range, parts: int) -> Range:

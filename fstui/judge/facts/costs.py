@@ -22,8 +22,7 @@ NETWORK_PER_S = 10_000
 A round trip within a zone takes 50 to 250 µs, and a cloud's volume writes several copies before it acknowledges.
 """
 NAND_PER_S = 10_000
-"""The maximum number of flushed writes per second of one writer on a drive without power-loss protection. Such a drive
-must program NAND."""
+"""The maximum number of flushed writes per second of one writer on a drive that must program NAND for each flush."""
 CACHE_PER_S = 100_000
 """The maximum number of writes per second that a protected cache behind a bus completes for one writer."""
 NAND_PROGRAM_NS = 200_000

@@ -1,4 +1,4 @@
-"""Whether flushes have an effect, and on which of the lowest devices that was observed.
+"""Find out whether flushes have an effect, and on which of the lowest devices that was observed.
 
 If flushes take equally long for any amount of unsynced data, they have nothing to write back or do not write it back.
 """
@@ -30,8 +30,8 @@ GROWTH_FACTOR = 1.5
 """Flush time grows if each of the two largest amounts takes this many times as long as every smaller amount. A write of
 another process may slow down one flush, but hardly both."""
 MIN_DEVICE_SHARE, MIN_DEVICE_MS = 0.25, 2
-"""A device acts on flushes if they account for this share of the growth, and for at least this many ms (its
-counters have whole ms). On a device that ignores flushes, btrfs still takes longer for more extents."""
+"""A device acts on flushes if its own flushes account for this share of the growth, and for at least this many ms (its
+counters have whole ms). Growth alone proves nothing: btrfs always takes longer for more extents."""
 _LARGEST_POINTS, _MIN_POINTS = 2, 3
 """How many of the largest amounts must take longer, and how many amounts a pattern needs."""
 

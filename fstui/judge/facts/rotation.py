@@ -58,10 +58,6 @@ def slowest_revolution_ns(nodes: Iterable[Node]) -> int | None:
     return max((ns for node in nodes if node.medium and (ns := revolution_ns(node.medium))), default=None)
 
 
-def rewrites_per_s(revolutions_per_minute: int) -> float:
-    """Return the largest possible number of durable rewrites of one block per second."""
-    return revolutions_per_minute / 60
-
 
 class Platters(NamedTuple):
     """The platters of the lowest disks, with the evidence for their rotational speed."""
@@ -79,7 +75,7 @@ class Platters(NamedTuple):
     @property
     def writes_per_s(self) -> float:
         least_ns = {"log": LOGGED_NS, "flash": NAND_PROGRAM_NS}.get(self.placement)
-        return rewrites_per_s(self.rpm) if least_ns is None else 1e9 / least_ns
+        return self.rpm / 60 if least_ns is None else 1e9 / least_ns  # in place: one block per revolution
 
     @property
     def declared(self) -> bool:
@@ -116,7 +112,7 @@ class Pace(NamedTuple):
         return self.platters.writes_per_s * (1 if self.is_one_block or not waits_for_block else 2)
 
     @property
-    def times_limit(self) -> float:
+    def ratio_to_limit(self) -> float:
         return self.step.rate_per_s / self.limit_per_s
 
     @property
@@ -131,7 +127,7 @@ class Pace(NamedTuple):
         """How often O_DIRECT writes without a sync were acknowledged, compared with the limit."""
         return (
             f"Writes with O_DIRECT and no sync were acknowledged {rate(self.step.rate_per_s)} times a second in "
-            f"{words.time_measured([self.step])}, {self.times_limit:.1f} × the limit ({self.allowance})"
+            f"{words.time_measured([self.step])}, {self.ratio_to_limit:.1f} × the limit ({self.allowance})"
         )
 
     @property
@@ -179,7 +175,7 @@ class Rotation:
     @cached_property
     def too_fast_paces(self) -> tuple[Pace, ...]:
         """The steps of synced writes, at any offsets, whose rate is above ``TOO_FAST``."""
-        return tuple(pace for pace in self._paces if pace.times_limit > TOO_FAST)
+        return tuple(pace for pace in self._paces if pace.ratio_to_limit > TOO_FAST)
 
     @cached_property
     def working_devices(self) -> frozenset[str]:
@@ -208,7 +204,7 @@ class Rotation:
             and write_step.settings.offsets in {"same", "random"}
             and write_step.settings.prefill == "written"
         )
-        return tuple(pace for pace in paces if pace.times_limit > TOO_FAST and pace.step.name not in buffered)
+        return tuple(pace for pace in paces if pace.ratio_to_limit > TOO_FAST and pace.step.name not in buffered)
 
     @property
     def cache_off_advice(self) -> tuple[str, ...]:
@@ -261,7 +257,7 @@ class Rotation:
 
 
 def fastest_pace(paces: Sequence[Pace]) -> Pace:
-    return max(paces, key=lambda pace: pace.times_limit)
+    return max(paces, key=lambda pace: pace.ratio_to_limit)
 
 
 def _speed(node: Node, host: Host) -> tuple[int, str] | None:

@@ -170,8 +170,8 @@ class RunFlushes:
     def is_temporary(self, missing: FlushAccount) -> bool:
         if missing.step not in self._steps.all:  # the account is about an interval of a step that has enough flushes
             return True
-        whole = next((write_step for write_step in self._steps.synced if write_step.step is missing.step), None)
-        intervals = self._missing_in_intervals(whole) if whole else ()
+        whole_step = next((write_step for write_step in self._steps.synced if write_step.step is missing.step), None)
+        intervals = self._missing_in_intervals(whole_step) if whole_step else ()
         has_gap = any(interval and interval.per_sync < _GAP_SHARE * missing.per_sync for interval in intervals)
         return has_gap and None in intervals
 
@@ -187,7 +187,7 @@ class RunFlushes:
         return False
 
     def advice(self, level: Level) -> str:
-        """Return what the user can do if flushes or bytes are missing at that level."""
+        """Return what the user can do if flushes or bytes are missing at ``level``."""
         depth = next((depth for depth, other in enumerate(self._stack.levels) if other is level), 0)
         if not depth:
             return words.LOOK_FOR_FILTER
@@ -209,8 +209,8 @@ class RunFlushes:
     @cached_property
     def sync_rate(self) -> str:
         """``shortage`` if it is not empty, otherwise the rate of the step with most syncs; empty without syncs."""
-        most = max(self._steps_without_fua, key=lambda write_step: write_step.syncs, default=None)
-        return self.shortage or (words.syncs_a_second(most.syncs, most.step) if most else "")
+        longest = max(self._steps_without_fua, key=lambda write_step: write_step.syncs, default=None)
+        return self.shortage or (words.syncs_a_second(longest.syncs, longest.step) if longest else "")
 
     @property
     def _steps_without_fua(self) -> list[WriteStep]:

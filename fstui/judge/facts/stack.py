@@ -15,7 +15,7 @@ from fstui.storage.layers.facts import DEVICE_UNSEEN
 from fstui.storage.layers.forwarding import NOTHING, Forwarded, Member
 
 _AUXILIARY_ROLES = ("journal", "log", "metadata")
-"""Each of these roles has a single device and no copy."""
+"""Only one device has such a role, and no other device holds a copy of its data."""
 
 
 class Level(NamedTuple):
@@ -113,7 +113,7 @@ class Stack:
         def awaited(node: Node) -> Iterable[Node] | None:
             return kind(node.kind).waits_for(node, self.children(node), self.nodes[0])
 
-        reached = _walk(self.nodes[:1], lambda node: awaited(node) or ())
+        reached = walk(self.nodes[:1], lambda node: awaited(node) or ())
         if any(awaited(node) is None for node in reached.values()):
             return ()
         return tuple(node for node in self.lowest if node.id in reached)
@@ -131,7 +131,7 @@ class Stack:
         def receivers(layer: Node) -> tuple[Node, ...]:
             return () if kind(layer.kind).is_each_write_durable(layer) else self.children(layer)
 
-        return tuple(_walk(self.children(node), receivers).values())
+        return tuple(walk(self.children(node), receivers).values())
 
     def backing_filesystems(self, device: Node) -> tuple[Node, ...]:
         """Return the filesystems that hold the backing file of a loop device; empty for a disk."""
@@ -146,7 +146,7 @@ class Stack:
         """Return whether a "write through" layer on the path makes the kernel drop flushes; None if this is unknown."""
         if device not in level.devices:
             return None
-        on_path = (node for node in level.path if device.id in {node.id, *_walk(self.children(node), self.children)})
+        on_path = (node for node in level.path if device.id in {node.id, *walk(self.children(node), self.children)})
         if any(node.write_cache == "write through" for node in on_path):
             return True
         return False if device.write_cache == "write back" else None
@@ -202,7 +202,7 @@ class Stack:
             edges = zip(self.children(node), self._forwarded(node), strict=True)
             return [child for child, forwarded in edges if forwarded != NOTHING and follows(forwarded)]
 
-        reached = _walk(self.nodes[:1], followed)
+        reached = walk(self.nodes[:1], followed)
         return tuple(node for node in self.nodes if node.id in reached)
 
     def _forwarded(self, node: Node) -> list[Forwarded]:
@@ -219,7 +219,7 @@ class Stack:
             yield node
 
     def _level(self, filesystem: Node) -> Level:
-        path = tuple(_walk(self._level_members(filesystem), self._level_members).values())
+        path = tuple(walk(self._level_members(filesystem), self._level_members).values())
         return Level(filesystem, path, tuple(filter(self.is_device, path)))
 
     def _level_members(self, node: Node) -> list[Node]:
@@ -227,7 +227,7 @@ class Stack:
         return [child for child in self.children(node) if child.layer in ("block", "pool")]
 
 
-def _walk(start: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> dict[str, Node]:
+def walk(start: Iterable[Node], below: Callable[[Node], Iterable[Node]]) -> dict[str, Node]:
     """Return ``start`` and the layers reached from there, by id, nearest first."""
     reached: dict[str, Node] = {}
     pending = list(start)

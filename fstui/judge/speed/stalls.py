@@ -66,7 +66,7 @@ def _stalled_steps(case: Case) -> Iterator[StalledStep]:
 
 
 def _stalled_servers(case: Case) -> Iterator[StalledStep]:
-    """Yield steps in which a server that fstui started stopped completing commits, not due to a lack of CPU."""
+    """Yield the steps in which fstui's own server completed no commit for a while, unless a lack of CPU explains it."""
     for step in case.steps.all:
         figures = step.figures
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:

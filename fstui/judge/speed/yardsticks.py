@@ -8,7 +8,7 @@ from statistics import median, quantiles
 from typing import NamedTuple
 
 from fstui.judge.facts import Case
-from fstui.judge.facts.rotation import SLOWEST_RPM, rewrites_per_s, rpm
+from fstui.judge.facts.rotation import SLOWEST_RPM, rpm
 from fstui.judge.facts.steps import MIN_SYNCS, WriteStep, has_rate
 from fstui.judge.references import NEVER_SYNCED, PublishedClass, comparable, operation_of, published, published_class
 from fstui.judge.speed.reasons import limits_reached
@@ -206,7 +206,7 @@ def _compare_to_revolutions(case: Case, slowest_rpm: int, write_step: WriteStep)
 
 def _compare_to_limits(case: Case, write_step: WriteStep) -> StepComparison:
     """Compare with the slowest disk. A step is slow only if an I/O limit below that disk's rate slowed it down."""
-    floor = rewrites_per_s(SLOWEST_RPM)
+    floor = SLOWEST_RPM / 60
     applies = any("iops" in limit.what and int(limit.value) < floor for limit in limits_reached(case, write_step.step))
     evidence = f"{floor:.0f} revolutions per second"
     return StepComparison(write_step, floor if applies else 0.0, floor, evidence)

@@ -40,10 +40,10 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     names = ("Optane" if is_optane(node) else "a power-loss-protected drive" for node in devices)
     steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(names))
     claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
-    adds = added_time(write, flushed)
+    added = added_time(write, flushed)
     yield Conclusion(
-        title=f"a flush adds {adds}, on {kinds}",
-        sentence=f"A flush adds {adds} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
+        title=f"a flush adds {added}, on {kinds}",
+        sentence=f"A flush adds {added} to a write of {duration_ns(write.ns)} at {words.devices(devices)} "
         f"(in {words.time_measured(steps)}). That is normal on {kinds}. The write is durable if the drive's claim is "
         f"true: {claim}.{case.lowest_devices.doubt()}",
         verdict="plausible",

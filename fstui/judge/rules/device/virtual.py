@@ -177,8 +177,8 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     """
     served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]
     suspects = [(node, platform) for node, platform in served if platform.drops_flushes or platform.leaves_in_drive]
-    working = any(growth.shows_work for growth in case.flush_growth) and case.flushes.complete_lowest_account
-    if not suspects or (working and not suspects[0][1].leaves_in_drive):
+    flushes_work = any(growth.shows_work for growth in case.flush_growth) and case.flushes.complete_lowest_account
+    if not suspects or (flushes_work and not suspects[0][1].leaves_in_drive):
         return
     if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
         return

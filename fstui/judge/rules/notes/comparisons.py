@@ -85,8 +85,8 @@ def _sends_more_flushes(case: Case, by_fsync: WriteStep, by_fdatasync: WriteStep
     """Return whether fsync sent more flushes, and no other process added any at the topmost level."""
     if any(account.others_wrote for step in (by_fsync, by_fdatasync) for account in case.flushes.accounts(step)[:1]):
         return False
-    flushes, fewer = case.flushes.per_sync(by_fsync), case.flushes.per_sync(by_fdatasync)
-    return flushes is not None and fewer is not None and flushes >= MIN_FLUSH_RATIO * fewer > 0
+    fsync_flushes, fdatasync_flushes = case.flushes.per_sync(by_fsync), case.flushes.per_sync(by_fdatasync)
+    return bool(fsync_flushes and fdatasync_flushes and fsync_flushes >= MIN_FLUSH_RATIO * fdatasync_flushes)
 
 
 @rule(order=140)

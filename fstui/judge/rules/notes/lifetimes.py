@@ -21,11 +21,11 @@ class _Scratch(NamedTuple):
     owner: str
 
 
-_LAYERS = re.compile(r"/docker/overlay2/|/io\.containerd\.snapshotter|/containers/storage/overlay/")
+_CONTAINER_LAYER = re.compile(r"/docker/overlay2/|/io\.containerd\.snapshotter|/containers/storage/overlay/")
 _EMPTY_DIR = re.compile(r"/pods/[^/]+/volumes/kubernetes\.io~empty-dir/")
 _SCRATCH_PLACES = (
-    _Scratch("upperdir", _LAYERS, "the writable layer of a container", "container"),
-    _Scratch("upperdir_at", _LAYERS, "the writable layer of a container", "container"),
+    _Scratch("upperdir", _CONTAINER_LAYER, "the writable layer of a container", "container"),
+    _Scratch("upperdir_at", _CONTAINER_LAYER, "the writable layer of a container", "container"),
     _Scratch("root", _EMPTY_DIR, "an emptyDir of a pod", "pod"),
 )
 

@@ -157,8 +157,7 @@ def _plausible(step: Step, figures: PowerCutFigures) -> Conclusion:
 
 
 def _confidence(cuts: int, in_guest: bool) -> Confidence:
-    """Return more confidence for more cuts, because a volatile cache may have been empty at some of them. Return less
-    in a guest, which cannot see whether the host lost its power."""
+    """Return more confidence after many cuts, and less in a guest: it cannot see whether the host lost its power."""
     has_many = cuts >= MANY_CUTS
     if in_guest:
         return "medium" if has_many else "low"

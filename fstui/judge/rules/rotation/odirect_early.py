@@ -39,7 +39,7 @@ def odirect_no_cache(case: Case) -> Iterator[Conclusion]:
             sentence=f"{worst.direct_clause}, although the disk {claim} no write cache. A layer "
             "below acknowledges early.",
             verdict="suspicious",
-            confidence="high" if worst.times_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
+            confidence="high" if worst.ratio_to_limit > FAR_TOO_FAST and worst.platters.declared else "medium",
             steps=[pace.step for pace in paces],
             evidence=(
                 *(pace.evidence for pace in paces),
@@ -84,7 +84,7 @@ def odirect_before_platter(case: Case) -> Iterator[Conclusion]:
             sentence=f"{worst.direct_clause}: most writes were acknowledged before the platter had them."
             f"{_compared_with_synced(case, worst)}",
             verdict="not-durable",
-            confidence="high" if worst.times_limit > FAR_TOO_FAST else "medium",
+            confidence="high" if worst.ratio_to_limit > FAR_TOO_FAST else "medium",
             scope="step",
             steps=[pace.step for pace in paces],
             evidence=(*(pace.evidence for pace in paces), *worst.platters.evidence),

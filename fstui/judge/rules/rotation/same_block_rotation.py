@@ -61,7 +61,7 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
         f"platter. This is based on {words.time_judged([pace.step for pace in paces])}; only a power cut proves more."
         f"{case.lowest_devices.doubt()}",
         verdict="consistent",
-        confidence="low" if uncertain or pace.times_limit > LOW_CONFIDENCE_ABOVE else "medium",
+        confidence="low" if uncertain or pace.ratio_to_limit > LOW_CONFIDENCE_ABOVE else "medium",
         steps=[pace.step for pace in paces],
         evidence=(*(pace.evidence for pace in paces), *pace.platters.evidence),
         next=(words.CUT_THE_POWER,),
@@ -71,12 +71,12 @@ def _no_faster(case: Case, pace: Pace) -> Conclusion:
 def _too_fast(case: Case, paces: Sequence[Pace]) -> Conclusion:
     worst = fastest_pace(paces)
     step, platter = worst.step, worst.platters
-    certain = worst.times_limit > FAR_TOO_FAST and case.flushes.has_expected_flushes(step) and platter.declared
+    certain = worst.ratio_to_limit > FAR_TOO_FAST and case.flushes.has_expected_flushes(step) and platter.declared
     per_s = rate(step.rate_per_s)
     return Conclusion(
         title=f"{per_s}/s, {worst.allowance}",
         sentence=f"{_rewritten(worst)} and synced {per_s} times a second in {words.time_measured([step])}, "
-        f"{worst.times_limit:.1f} × the limit ({worst.allowance}). {_explanation(case, worst)}",
+        f"{worst.ratio_to_limit:.1f} × the limit ({worst.allowance}). {_explanation(case, worst)}",
         verdict="suspicious",
         confidence="high" if certain else "medium",
         steps=[pace.step for pace in paces],
