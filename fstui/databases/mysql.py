@@ -75,10 +75,10 @@ class MySQL:
 
     def command_line(self, program: ServerProgram, data: str, socket: str, settings: Sysbench) -> list[str]:
         # MariaDB's binary log is off by default, and sync_binlog has no effect without it
-        fixed = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_SMALL_BINARY_LOG, _FAST_SHUTDOWN]
-        fixed += ["--mysqlx=OFF"] if program.kind == "mysql" else _FILE_IO_COUNTERS
+        fixed_options = ["--skip-networking", "--server-id=1", "--log-bin=binlog", *_SMALL_BINARY_LOG, _FAST_SHUTDOWN]
+        fixed_options += ["--mysqlx=OFF"] if program.kind == "mysql" else _FILE_IO_COUNTERS
         options = {"innodb_buffer_pool_size": settings.pool_bytes, **settings.options}
-        return [*common_argv(program, data), f"--socket={socket}", *fixed, *_option_arguments(options)]
+        return [*common_argv(program, data), f"--socket={socket}", *fixed_options, *_option_arguments(options)]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
         """Return the commands that create the data directory. Its owner and root can connect without a password."""
@@ -186,8 +186,8 @@ def common_argv(program: ServerProgram, data: str) -> list[str]:
 def _system_tables(program: ServerProgram) -> list[str]:
     """Return the SQL scripts that mariadb-install-db runs. That tool itself may not be installed with the server."""
     prefix = Path(program.path).resolve().parent.parent
-    places = itertools.product((prefix, Path("/usr")), ("mysql", "mariadb"), ("mariadb", "mysql"))
-    for directory, name, product in places:
+    candidates = itertools.product((prefix, Path("/usr")), ("mysql", "mariadb"), ("mariadb", "mysql"))
+    for directory, name, product in candidates:
         files = [directory / "share" / name / f"{product}_{table}" for table in _SYSTEM_TABLES]
         if all(file.is_file() for file in files):
             return list(map(str, files))

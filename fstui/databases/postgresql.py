@@ -28,7 +28,7 @@ _LIBPQ_VARIABLES = {
 """Keywords of a service file that sysbench has no option for, and libpq's environment variables for them
 (https://www.postgresql.org/docs/current/libpq-envars.html)."""
 _IO_COUNTERS = "SUM(writes), {}, SUM(fsyncs), SUM(write_time) * 1000000, SUM(fsync_time) * 1000000 FROM pg_stat_io"
-_BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
+_WRITTEN_BLOCKS = "buffers_checkpoint + buffers_clean + buffers_backend"
 
 
 class PostgreSQL:
@@ -69,7 +69,7 @@ class PostgreSQL:
             **({"track_wal_io_timing": "on"} if program.version >= (14,) else {}),
             **settings.options,
         }
-        settings_argv = (word for name, value in options.items() for word in ("-c", f"{name}={_text(value)}"))
+        settings_argv = (word for name, value in options.items() for word in ("-c", f"{name}={_value_text(value)}"))
         return [os.path.realpath(program.path), "-D", data, *settings_argv]
 
     def preparation(self, program: ServerProgram, data: str) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ class PostgreSQL:
                 f"SELECT 'data', {counters} WHERE object = 'relation'",
             ]
         wal = "SELECT 'WAL', wal_write, wal_bytes, wal_sync, wal_write_time * 1000000, wal_sync_time * 1000000"
-        data = f"SELECT 'data', {_BLOCKS}, ({_BLOCKS}) * 8192, NULL, NULL, NULL FROM pg_stat_bgwriter"
+        data = f"SELECT 'data', {_WRITTEN_BLOCKS}, ({_WRITTEN_BLOCKS}) * 8192, NULL, NULL, NULL FROM pg_stat_bgwriter"
         if major >= 16:
             data = f"SELECT 'data', {_IO_COUNTERS.format('SUM(writes * op_bytes)')} WHERE object = 'relation'"
         return [*([f"{wal} FROM pg_stat_wal"] if major >= 14 else []), data]
@@ -167,5 +167,5 @@ def _service_files() -> list[Path]:
     return [home, Path(os.environ.get("PGSYSCONFDIR") or "/etc/postgresql-common") / "pg_service.conf"]
 
 
-def _text(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else str(value)

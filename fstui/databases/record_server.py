@@ -32,7 +32,7 @@ _OPTIONS: dict[str, dict[str, bool | int | float | str]] = {
     },
 }
 """Options by driver: every commit is durable, and the logs are small."""
-_TEXT = {"mysql": "LONGTEXT", "pgsql": "TEXT"}
+_BLOCK_TYPES = {"mysql": "LONGTEXT", "pgsql": "TEXT"}
 
 
 async def server_settings(name: str) -> dict[str, Any]:
@@ -44,7 +44,7 @@ async def server_settings(name: str) -> dict[str, Any]:
     connection = family.connection(f"{CWD}/{{home}}/{family.socket}")
     use_database = [f"USE {connection.database}"] if family.create_statements else []
     options = family.sysbench_options(msgspec.structs.replace(connection, database=family.maintenance_database))
-    table = f"CREATE TABLE records (place BIGINT PRIMARY KEY, block {_TEXT[kind.driver]})"
+    table = f"CREATE TABLE records (place BIGINT PRIMARY KEY, block {_BLOCK_TYPES[kind.driver]})"
     return {
         "user": server_user(family.users),
         "prepare": family.preparation(program, "{data}"),

@@ -26,7 +26,7 @@ MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
 MIN_PARTS = 3
 """The ratio of a step gets an interval if the step was measured in at least this many parts."""
 _MAX_SENTENCE = 300
-_CSV = (
+_CSV_HEADER = (
     "host", "target", "run", "verdict", "confidence", "speed", "step", "per_s", "p99_ns", "ratio_to_peers", "layers",
     "model", "cache", "kernel", "cloud", "flag", "next", "trouble",
 )  # fmt: skip
@@ -67,7 +67,7 @@ DOCUMENTS: dict[str, tuple[type[msgspec.Struct], str]] = {
 
 
 def report_of(fleet: Fleet) -> Report:
-    return Report(headline(fleet), tuple(_sections(fleet)), _document(fleet), records(_CSV, _records(fleet)))
+    return Report(headline(fleet), tuple(_sections(fleet)), _document(fleet), records(_CSV_HEADER, _records(fleet)))
 
 
 def headline(fleet: Fleet) -> str:
@@ -179,7 +179,7 @@ def _records(fleet: Fleet) -> Iterator[tuple[Value, ...]]:
         for each in host.rates or (None,):
             yield _record(host, each, ratios.get((host.node, host.place, each.step)) if each else None)
     for node, trouble in fleet.about.troubles.items():
-        yield node, *("",) * (len(_CSV) - 2), trouble
+        yield node, *("",) * (len(_CSV_HEADER) - 2), trouble
 
 
 def _record(host: HostResult, measured: Rate | None, ratio: float | None) -> tuple[Value, ...]:
@@ -301,6 +301,6 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
 
 def _only_in(period: str, fleet: Fleet, other: Fleet) -> Iterator[Section]:
     in_other = {host.node for host in other.results}
-    if only := list(dict.fromkeys(host.node for host in fleet.results if host.node not in in_other)):
-        yield Section("", lines=(f"only {period}: {fold(only)}",))
+    if only_here := list(dict.fromkeys(host.node for host in fleet.results if host.node not in in_other)):
+        yield Section("", lines=(f"only {period}: {fold(only_here)}",))
     yield Section(f"{period}, no answer", lines=reason_lines(fleet.about.troubles)[:MAX_ROWS])

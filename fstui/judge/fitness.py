@@ -51,7 +51,7 @@ def products() -> tuple[Product, ...]:
 
 
 def product_fits(case: Case) -> Iterator[Fit]:
-    """Yield the answer for each product with a measured operation, unless syncs are broken or fstui limited the rate."""
+    """Yield the answer for each product with a measured operation, if syncs work and fstui set no rate limit."""
     if case.configuration.breaks_sync or case.evidence.rate_limit:
         return
     measured = {operation: step for step in reversed(case.steps.measured) if (operation := _operation(step))}

@@ -361,12 +361,12 @@ def _other_program(facts: IncidentFacts) -> Explanation | None:
     if writer and _may_be_cause(facts, writer.written, sum(counters.written_kib for counters in facts.counters)):
         is_itself = writer.program == own_program
         who = f"{own_program} itself" if is_itself else _label(writer)
-        clause = f"{_latency_rose(facts)} while {who} wrote {_per_s(writer.written, writer, facts)}"
+        clause = f"{_latency_rose(facts)} while {who} wrote {_rate_text(writer.written, writer, facts)}"
         return Explanation("itself" if is_itself else "writer", clause, None if is_itself else writer)
     others = [process for process in processes if process.program != own_program]
     reader = max(others, key=lambda process: process.read, default=None)
     if reader and _may_be_cause(facts, reader.read, sum(counters.read_kib for counters in facts.counters)):
-        clause = f"{_latency_rose(facts)} while {_label(reader)} read {_per_s(reader.read, reader, facts)}"
+        clause = f"{_latency_rose(facts)} while {_label(reader)} read {_rate_text(reader.read, reader, facts)}"
         return Explanation("reader", clause, reader)
     return None
 
@@ -393,7 +393,7 @@ def _discards(facts: IncidentFacts) -> Explanation | None:
     return Explanation("discards", f"{_latency_rose(facts)} while blocks were discarded: {amount} in {requests}")
 
 
-def _per_s(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
+def _rate_text(amount: int, process: ProcessIo, facts: IncidentFacts) -> str:
     """Return the rate of a process in the windows that recorded it. A window records only processes with much I/O."""
     active_s = sum(
         window.elapsed_s

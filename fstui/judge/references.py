@@ -27,7 +27,7 @@ Operation = Literal[
 NEVER_SYNCED: tuple[Operation, ...] = ("O_DIRECT", "ioping")
 MIN_PUBLISHED = 8
 """Describe a class of medium by its published rates of durable writes only if there are at least this many."""
-_BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
+_OPERATIONS_BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     ((), "fdatasync"): "fdatasync",
     ((), "fsync"): "fsync",
     (("dsync",), "none"): "O_DSYNC",
@@ -36,7 +36,7 @@ _BY_SETTINGS: dict[tuple[tuple[str, ...], str], Operation] = {
     (("direct", "dsync"), "none"): "O_DIRECT+O_DSYNC",
     (("direct",), "none"): "O_DIRECT",
 }
-_NAMES = {"ssd": "SSDs", "ssd-plp": "SSDs with power-loss protection", "optane": "Optane drives"}
+_MEDIA_NAMES = {"ssd": "SSDs", "ssd-plp": "SSDs with power-loss protection", "optane": "Optane drives"}
 _ROTATING: frozenset[MediumClass] = frozenset({"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"})
 
 
@@ -136,7 +136,7 @@ def _durable_references() -> tuple[Reference, ...]:
 
 def media_names(media: Iterable[str]) -> str:
     """Return the classes of media in words: ``Optane drives, SSDs``."""
-    return ", ".join(sorted(_NAMES.get(medium, medium) for medium in media))
+    return ", ".join(sorted(_MEDIA_NAMES.get(medium, medium) for medium in media))
 
 
 def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
@@ -155,7 +155,7 @@ def operation_of(settings: SyncWrites) -> Operation | None:
         return "append+fdatasync" if appends and (settings.open_flags, settings.sync) == ((), "fdatasync") else None
     if settings.offsets in {"append", "sequential"}:
         return None
-    return _BY_SETTINGS.get((settings.open_flags, settings.sync))
+    return _OPERATIONS_BY_SETTINGS.get((settings.open_flags, settings.sync))
 
 
 def rates(case: Case) -> dict[Operation, tuple[int, float]]:

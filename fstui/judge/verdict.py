@@ -27,18 +27,18 @@ from fstui.storage.layers.devices.links import link
 UNDECIDED = "undecided"
 _COUNT_FLUSHES = "Run fsync-rate there: it counts the flushes of each sync."
 _AS_ROOT = "Run it again as root: the kernel's trace shows flushes that no device counts."
-_REMEDY = "Fix the cause of the error, then run again."
+_OTHER_REMEDY = "Fix the cause of the error, then run again."
 _REMEDIES: dict[int | None, str] = {
     errno.ENOSPC: "Free some space on the filesystem, then run again.",
     errno.EDQUOT: "Raise the quota or free some space, then run again.",
     errno.EROFS: "Remount the filesystem read-write, then run again.",
 }
-_ARRAY = (
+_CHECK_ARRAY = (
     "Ask the administrator of the target whether it writes through: on a Linux target, targetcli shows "
     "emulate_write_cache, and fsync-rate can run there."
 )
 _CONFIDENCE: tuple[Confidence, ...] = ("high", "medium", "low")
-_FIRST: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
+_DECIDING_VERDICTS: tuple[Verdict, ...] = (*NOT_DURABLE, "kept", "suspicious")
 """A finding with one of these verdicts decides, in this order. If there is none, the most confident finding decides."""
 _Reason = tuple[str, str, tuple[str, ...]]
 """Why no rule could judge the run: title, sentence, next steps."""
@@ -98,7 +98,7 @@ def leading_finding(findings: Sequence[Finding]) -> Finding | None:
 
 def _weight(finding: Finding) -> tuple[int, int, int]:
     verdict = finding.verdict or "cannot-tell"
-    first = _FIRST.index(verdict) if verdict in _FIRST else len(_FIRST)
+    first = _DECIDING_VERDICTS.index(verdict) if verdict in _DECIDING_VERDICTS else len(_DECIDING_VERDICTS)
     return first, _CONFIDENCE.index(finding.confidence), VERDICTS.index(verdict)
 
 
@@ -141,7 +141,7 @@ def _reason(case: Case) -> _Reason:
     failures = [step.error for step in case.steps.all if step.error]
     if len(failures) == len(case.steps.all):
         sentence = f"Every step failed, the first with {failures[0].text}: nothing can be judged."
-        return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _REMEDY),)
+        return "every step failed", sentence, (_REMEDIES.get(failures[0].errno, _OTHER_REMEDY),)
     if not case.steps.synced:
         max_syncs = max((write_step.syncs for write_step in case.steps.measured if write_step.sync_method), default=0)
         sentence = (
@@ -190,7 +190,7 @@ def _cache_checks(case: Case, devices: tuple[Node, ...]) -> Iterator[str]:
     """Yield what the user can do to check whether these devices have a volatile cache."""
     first = devices[0]
     if link(first.link).own_network:
-        yield _ARRAY
+        yield _CHECK_ARRAY
     elif case.host.virtualization and (is_virtual(first) or link(first.link).may_be_an_array):
         yield from words.host_advice(case.host)
     elif first.link == "nvme":

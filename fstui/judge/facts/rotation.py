@@ -168,7 +168,7 @@ class Rotation:
         )
 
     @cached_property
-    def same_block(self) -> tuple[Pace, ...]:
+    def same_block_paces(self) -> tuple[Pace, ...]:
         """The steps that rewrote and synced one block in place at full speed."""
         return tuple(pace for pace in self._paces if pace.is_one_block and pace.platters.placement == "in place")
 
@@ -180,14 +180,14 @@ class Rotation:
     @cached_property
     def working_devices(self) -> frozenset[str]:
         """The ids of the disks whose own counters account for the time of the steps that rewrite one block."""
-        if not self.same_block or self.too_fast_paces:
+        if not self.same_block_paces or self.too_fast_paces:
             return frozenset()
         overwrites = (write_step for write_step in self._steps.synced if write_step.overwrites_at_full_speed)
         rewrites = (write_step for write_step in overwrites if write_step.settings.offsets == "same")
         return frozenset.intersection(*(frozenset(self._busy_devices(write_step)) for write_step in rewrites))
 
     @property
-    def platters_wait(self) -> bool:
+    def syncs_reach_platters(self) -> bool:
         """Whether each disk itself accounts for the time of the syncs, so no cache acknowledged them early."""
         return self.platters is not None and self.working_devices.issuperset(node.id for node in self.platters.devices)
 

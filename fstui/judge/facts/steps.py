@@ -152,10 +152,10 @@ class Steps:
 
     def settings_in_effect(self, settings: Settings) -> SyncWrites | None:
         """Return the settings of a step that writes, else None. The mount option ``sync`` adds O_DSYNC."""
-        writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-        if writes and writes.sync == "none" and _sync_method(writes) is None and self.has_sync_mount:
-            return replace(writes, open_flags=(*writes.open_flags, "dsync"))
-        return writes
+        in_effect = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
+        if in_effect and in_effect.sync == "none" and _sync_method(in_effect) is None and self.has_sync_mount:
+            return replace(in_effect, open_flags=(*in_effect.open_flags, "dsync"))
+        return in_effect
 
 
 def _is_valid(step: Step) -> bool:

@@ -41,7 +41,7 @@ def test_disk_with_a_log_or_flash_waits_for_no_block(model: str, writes: str, pe
 def test_pace_below_that_of_a_log_shows_no_revolution() -> None:
     """A volatile cache that ignores flushes may be as slow."""
     where = on_disk(filesystem(), disk(medium=READ, model="HGST HUS726040AL"))
-    assert not rotation(where, same_block(100)).platters_wait
+    assert not rotation(where, same_block(100)).syncs_reach_platters
     array = on_array(disk(medium=READ), disk("sdb", medium=READ, model="HGST HUS726040AL"))
     both = same_block(400, flushes={"sda": 1, "sdb": 1})
     assert not rotation(array, both).too_fast_paces  # the slower of the two is not known
@@ -102,15 +102,15 @@ def test_disk_of_an_unknown_model_may_have_a_log() -> None:
 
 def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     """With a cgroup limit, or next to a slower disk, a disk that ignores flushes is as slow as a platter."""
-    assert not rotation(SPINNING, same_block(100, own=0.4)).platters_wait
-    assert rotation(SPINNING, same_block(100, own=0.6)).platters_wait
+    assert not rotation(SPINNING, same_block(100, own=0.4)).syncs_reach_platters
+    assert rotation(SPINNING, same_block(100, own=0.6)).syncs_reach_platters
     array = on_array(disk(medium=READ), disk("sdb", medium=READ))
     both = same_block(100, flushes={"sda": 1, "sdb": 1})
     idle = replace(both.counters[1], flush_ms=3)
     one = replace(both, counters=(both.counters[0], idle))
-    assert rotation(array, both).platters_wait
-    assert rotation(array, one).working_devices == {"sda"} and not rotation(array, one).platters_wait
-    assert not rotation(array, both, one).platters_wait
+    assert rotation(array, both).syncs_reach_platters
+    assert rotation(array, one).working_devices == {"sda"} and not rotation(array, one).syncs_reach_platters
+    assert not rotation(array, both, one).syncs_reach_platters
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_platter_answers_only_if_it_takes_the_time_itself() -> None:
     ids=["flushes are missing", "bytes are missing", "next to other writers", "rare syncs", "no device time"],
 )
 def test_step_that_does_more_than_rewrite_shows_nothing(done: Step) -> None:
-    assert not rotation(SPINNING, done).platters_wait
+    assert not rotation(SPINNING, done).syncs_reach_platters
 
 
 @pytest.mark.parametrize(

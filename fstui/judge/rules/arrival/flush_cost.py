@@ -54,7 +54,7 @@ def flush_cost(case: Case) -> Iterator[Conclusion]:
     lowest = case.flushes.complete_lowest_account
     if growing and lowest:
         yield _growing(case, growing, words.devices(lowest.devices))
-    elif not growing and case.host.virtualization and not (case.rotation.platters_wait or case.commits_are_safe):
+    elif not growing and case.host.virtualization and not (case.rotation.syncs_reach_platters or case.commits_are_safe):
         write, flushed = case.costs.write, case.costs.synced
         is_cheap = write and flushed and flushed.ns - write.ns < CHEAP_BELOW * write.ns
         if write and flushed and is_cheap and case.flushes.has_expected_flushes(flushed.step):

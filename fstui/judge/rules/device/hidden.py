@@ -178,7 +178,7 @@ def usb_bridge(case: Case) -> Iterator[Conclusion]:
     bridged = [
         node for node in case.stack.lowest if link(node.link).hides_drive and node.write_cache == "write through"
     ]
-    if bridged and not case.configuration.breaks_sync and not case.rotation.platters_wait:
+    if bridged and not case.configuration.breaks_sync and not case.rotation.syncs_reach_platters:
         where = words.devices(bridged)
         yield Conclusion(
             title=f"{where}: a USB bridge hides the drive's cache",

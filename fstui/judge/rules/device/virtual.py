@@ -49,7 +49,7 @@ def virtio_no_flush(case: Case) -> Iterator[Conclusion]:
     """
     disks = [node for node in case.stack.lowest if node.link == "virtio" and node.write_cache == "write through"]
     without_flush = [node for node in disks if off_reading(node, "F_FLUSH")]
-    if case.configuration.breaks_sync or case.rotation.platters_wait:
+    if case.configuration.breaks_sync or case.rotation.syncs_reach_platters:
         return
     if without_flush:
         yield _no_flush(case, without_flush, case.costs.write)
@@ -180,7 +180,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     flushes_work = any(growth.shows_work for growth in case.flush_growth) and case.flushes.complete_lowest_account
     if not suspects or (flushes_work and not suspects[0][1].leaves_in_drive):
         return
-    if case.configuration.breaks_sync or case.rotation.platters_wait or case.commits_are_safe:
+    if case.configuration.breaks_sync or case.rotation.syncs_reach_platters or case.commits_are_safe:
         return
     where, platform = words.devices(node for node, _ in suspects), suspects[0][1]
     problem = f"{platform.title} ignores flushes"

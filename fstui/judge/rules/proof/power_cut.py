@@ -80,8 +80,8 @@ def _lost(case: Case, step: Step, figures: PowerCutFigures) -> Conclusion:
     advice = _NOT_DURABLE
     if account:
         where = words.devices(account.devices)
-        ignores = f"All flushes arrived at {where}: it ignores them, or a write failed ('dmesg')."
-        advice = (f"{ignores} Switch its write cache off, or replace it.", advice[1])
+        explanation = f"All flushes arrived at {where}: it ignores them, or a write failed ('dmesg')."
+        advice = (f"{explanation} Switch its write cache off, or replace it.", advice[1])
     return Conclusion(
         title=title, sentence=sentence, verdict="lost", steps=[step], evidence=_evidence_lines(figures), next=advice
     )
@@ -200,7 +200,7 @@ def _evidence_lines(figures: PowerCutFigures) -> Iterator[str]:
         yield f"in flight: {count(figures.in_flight)} records were being written at the cut; damage there is not a loss"
     if figures.unpromised:
         yield f"new files: {count(figures.unpromised)} are gone; their directory was not synced, so POSIX allows that"
-    yield f"the cut: {_cut(figures)}"
+    yield f"the cut: {_cut_text(figures)}"
     if figures.read_only:
         yield "now: the filesystem is mounted read-only"
     if figures.log_cut_off:

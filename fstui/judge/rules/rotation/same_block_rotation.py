@@ -46,12 +46,12 @@ def same_block_rotation(case: Case) -> Iterator[Conclusion]:
     if case.rotation.too_fast_paces:
         same_block = tuple(pace for pace in case.rotation.too_fast_paces if pace.is_one_block)
         yield _too_fast(case, same_block or case.rotation.too_fast_paces)
-    elif case.rotation.same_block:
-        yield _no_faster(case, fastest_pace(case.rotation.same_block))
+    elif case.rotation.same_block_paces:
+        yield _no_faster(case, fastest_pace(case.rotation.same_block_paces))
 
 
 def _no_faster(case: Case, pace: Pace) -> Conclusion:
-    paces = case.rotation.same_block
+    paces = case.rotation.same_block_paces
     slowed_down = case.evidence.process.io_limits or case.other_writers.busy_devices
     uncertain = pace.platters.assumed or slowed_down or not case.lowest_devices.verified
     per_s = rate(pace.step.rate_per_s)
