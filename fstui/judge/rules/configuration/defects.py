@@ -42,7 +42,7 @@ def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
         "id": layer.id,
         "name": layer.name,
         "label": words.label(layer),
-        "pool": f"volume {layer.name}" if layer.layer == "block" else f"dataset under {layer.name}",
+        "dataset": f"volume {layer.name}" if layer.layer == "block" else f"dataset under {layer.name}",
         "rate": f" ({rate})" if rate else "",
         "early_return": rate or "a sync returns before the data is safe",
         "check_battery": battery,

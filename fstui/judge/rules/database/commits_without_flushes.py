@@ -9,13 +9,13 @@ A database acknowledged commits before they were durable. There are two cases:
   for a throwaway server that fstui started with these settings, it is about that step only.
 
 ## How it was measured
-Only steps with one client and at least 20 commits are judged. A commit is expected to send as many flushes as one sync
-of a growing log does on this filesystem. A step of the same run with the same system call or open flags shows that such
-syncs arrive. Settings were read from the server, libraries from its `/proc/PID/maps`.
+Flushes are counted in steps with one client and at least 20 commits. A commit is expected to send as many flushes as
+one sync of a growing log does on this filesystem. A step of the same run with the same system call or open flags shows
+that such syncs arrive. Settings were read from the server, libraries from its `/proc/PID/maps`.
 
 ## What it proves, and what it does not
 Other processes only add flushes, so a shortage is certain. Many clients share one flush (group commit), so their
-commits are not judged. A server whose data is on another filesystem is not judged either.
+flushes are not counted. Neither are those of a server whose data is on another filesystem.
 
 ## What to do next
 Check the server: `grep eatmydata /proc/PID/maps`, `grep Seccomp /proc/PID/status`. Or set it to durable commits and

@@ -39,8 +39,8 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     By the call that failed and its errno:
 
     - not-durable: EIO on fsync, fdatasync, msync or a write with O_DSYNC
-    - cannot-tell: another error on fsync, fdatasync or msync; or the filesystem has stopped, that is, a write, open
-      or chdir failed with EIO, EUCLEAN, EROFS, ESHUTDOWN or ENOTCONN
+    - cannot-tell: another error on fsync, fdatasync or msync; or the filesystem has stopped after it was synced, that
+      is, a write, open or chdir failed with EIO, EUCLEAN, EROFS, ESHUTDOWN or ENOTCONN
     - a note: a full disk, and another error on a plain write
 
     ## What it proves, and what it does not
