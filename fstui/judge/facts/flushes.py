@@ -52,7 +52,7 @@ class _Expectation(NamedTuple):
 def compute_accounts(stack: Stack, write_step: WriteStep, other_writers: OtherWriters) -> LevelAccounts:
     """Return the accounts of one step; empty if a filesystem has devices that are not in the stack.
 
-    A step without syncs is expected to send no flush. Its bytes have to arrive only if it wrote with O_DIRECT.
+    For a step without syncs, no number of flushes is expected. Its bytes must arrive only if it wrote with O_DIRECT.
     """
     if not stack.levels or stack.has_unseen_devices:
         return ()

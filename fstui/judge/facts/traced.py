@@ -51,7 +51,7 @@ class TracedFlushes(NamedTuple):
 def traced_flushes(
     stack: Stack, level: Level, write_step: WriteStep, expected: ExpectedFlushes | None
 ) -> TracedFlushes | None:
-    """Return what the trace attributes to fstui; None without a trace, or if the kernel drops flushes."""
+    """Return what the trace attributes to fstui; None if it is missing or ambiguous, or if the kernel drops flushes."""
     traces = _traces_by_device(write_step.step)
     topmost = [node for node in stack.children(level.filesystem) if node in level.path]
     traced_ids = {_traced_device(stack, node).id for node in topmost}
