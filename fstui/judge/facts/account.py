@@ -32,7 +32,7 @@ few bytes arrived."""
 ENOUGH_SHARE = 0.9
 """A number below this share of the expected one is too small."""
 MISSING_TOLERANCE = 0.002
-"""If the expected number is exact, or at least 1, the flushes of this share of the syncs may be missing, and always
+"""If the expected number is exact, or a range from 1, the flushes of this share of the syncs may be missing, and always
 those of one sync. In over 300 such steps on durable storage (ext, XFS, btrfs, ZFS) none was missing. ``ENOUGH_SHARE``
 would overlook a library that drops every twelfth or twentieth sync."""
 SURPLUS_TOLERANCE = 0.05
