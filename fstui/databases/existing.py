@@ -162,7 +162,7 @@ async def drop(sysbench: str, connection: Connection, entry: ledger.LedgerEntry)
     """Drop a database that a run created. Return None, or a sentence with the reason why it still exists."""
     family = family_of(connection)
     what = f"database {connection.database} on {address(connection)}"
-    maintenance_database = replace(connection, database=family.maintenance_database)
+    maintenance = replace(connection, database=family.maintenance_database)
     try:
         if not await _may_be_dropped(sysbench, connection, maintenance):
             return f"{what} was not dropped: fstui did not create it, because its tables do not include {MARKER_TABLE}"

@@ -36,7 +36,7 @@ class Level(NamedTuple):
         return claims.pop() if len(claims) == 1 else None
 
     def _claims_fua(self, node_id: str) -> bool | None:
-        """Return whether a layer supports FUA. If that is unknown and only one layer is below it, that layer decides."""
+        """Return whether a layer supports FUA. If that is unknown and one layer is below it, that layer decides."""
         node = next((node for node in self.path if node.id == node_id), None)
         if node is None:
             return None
