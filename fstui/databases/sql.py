@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -67,11 +67,15 @@ async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
     except Refused as refusal:
         raise DatabaseError(str(refusal)) from None
     try:
-        for name, path in tls_files(connection).items():
-            Path(workspace.held.path, name).symlink_to(path)
+        _link_files(tls_files(connection), workspace.held.path)
         yield workspace.held.path
     finally:
         await workspace.remove()
+
+
+def _link_files(files_by_name: Mapping[str, str], directory: str) -> None:
+    for name, path in files_by_name.items():
+        Path(directory, name).symlink_to(path)
 
 
 def address(connection: Connection) -> str:

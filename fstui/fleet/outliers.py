@@ -152,7 +152,6 @@ class _Deviation(NamedTuple):
         return self.spread.hosts > MIN_PEERS and self.distance > limit
 
 
-
 def _deviations(group: HostGroup, members: Sequence[HostResult]) -> Iterator[list[_Deviation]]:
     """Yield, for each comparable host, its deviations in the steps that other hosts also have."""
     spreads = {spread.step: spread for spread in group.steps if spread.hosts > 1}

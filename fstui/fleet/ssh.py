@@ -179,7 +179,9 @@ def trouble(answer: SshResult, mark: str) -> str:
         return f"not finished within {seconds(answer.elapsed_s)} (--timeout): the run there was stopped"
     if (trouble := answer.value_of(mark, "trouble")) is not None:
         return _one_line(trouble)
-    return _why_incomplete(answer, mark) if answer.value_of(mark, "begin") is not None else _why_not_started(answer, mark)
+    return (
+        _why_incomplete(answer, mark) if answer.value_of(mark, "begin") is not None else _why_not_started(answer, mark)
+    )
 
 
 def _why_incomplete(answer: SshResult, mark: str) -> str:

@@ -95,7 +95,6 @@ def leading_finding(findings: Sequence[Finding]) -> Finding | None:
     return decisive_finding(findings) or next((finding for finding in findings if finding.rule == UNDECIDED), None)
 
 
-
 def _weight(finding: Finding) -> tuple[int, int, int]:
     verdict = finding.verdict or "cannot-tell"
     first = _DECIDING_VERDICTS.index(verdict) if verdict in _DECIDING_VERDICTS else len(_DECIDING_VERDICTS)

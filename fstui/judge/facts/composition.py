@@ -200,7 +200,6 @@ class Composition:
                 yield from self._path_ends(edge.node, quantity)
 
 
-
 def _divided(whole: Range, parts: int) -> Range:
     return Range(whole.low / parts, whole.high / parts)
 

@@ -58,7 +58,6 @@ def slowest_revolution_ns(nodes: Iterable[Node]) -> int | None:
     return max((ns for node in nodes if node.medium and (ns := revolution_ns(node.medium))), default=None)
 
 
-
 class Platters(NamedTuple):
     """The platters of the lowest disks, with the evidence for their rotational speed."""
 
@@ -226,7 +225,6 @@ class Rotation:
             if write_step.writes_at_full_speed
             and (write_step.overwrites_at_full_speed or write_step.settings.offsets != "same")
         )
-
 
     def _busy_devices(self, write_step: WriteStep) -> Iterator[str]:
         """Yield the devices whose own flushes or writes took ``MIN_BUSY_SHARE`` of the step.

@@ -26,7 +26,7 @@ acknowledge a flush and ignore it (see `flush-cost`). Without a trace, the resul
 If other processes write, stop them or use another disk. To be certain, run a power-cut test.
 
 ## Details
-- One sync or 0.2 % may lack a flush (10 % if a range is expected that does not start at 1).
+- One sync or 0.2 % may lack a flush (10 % for a range not starting at 1).
 - Stripe and mirror members receive every flush; multipath paths share them.
 - The trace includes FUA writes and layers without counters (dm, md).
 """

@@ -207,7 +207,7 @@ def _evidence_lines(figures: PowerCutFigures) -> Iterator[str]:
         yield "the log: its last line was cut off and left out"
 
 
-def _cut(figures: PowerCutFigures) -> str:
+def _cut_text(figures: PowerCutFigures) -> str:
     if figures.ended is not None:
         return f"none while it wrote, the writer had stopped: {figures.ended}"
     if figures.simulated:
