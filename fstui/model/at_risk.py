@@ -13,7 +13,7 @@ SCHEMA = "fstui.at-risk/1"
 
 
 class BytesAtRisk(Base, frozen=True, kw_only=True):
-    """Amounts, ages and syncs of a program or a file. Bytes are upper bounds."""
+    """The bytes at risk of a program or a file, their age, and its syncs. All numbers of bytes are upper bounds."""
 
     dirty_bytes: Count
     """In the page cache and not yet written. The kernel counts whole folios of up to 2 MiB, so the true amount may be
@@ -27,6 +27,7 @@ class BytesAtRisk(Base, frozen=True, kw_only=True):
     most_bytes: Count
     """The most bytes at risk at one time since the watch started."""
     longest_s: Amount
+    """The greatest age of bytes at risk since the watch started."""
     syncs: Count | None
     """Syncs since the watch started; None without the kernel's trace."""
     sync_every_s: Amount | None
@@ -54,7 +55,7 @@ class ProgramAtRisk(BytesAtRisk, frozen=True, kw_only=True):
     direct_files: int = 0
     """Files that the program has open with O_DIRECT. Their bytes are not counted."""
     direct_bytes: Count = 0
-    """The most bytes that the caches of these files' disks may hold. Any program may have written them."""
+    """The most bytes that the disks of these files may hold in their caches. Any program may have written them."""
     names: int
     """Files that were created or renamed, whose directory is not yet durable."""
     oldest_name_s: Amount | None

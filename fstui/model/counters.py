@@ -35,7 +35,7 @@ class DeviceCounters(Base, frozen=True, kw_only=True):
 
 
 COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
-"""Fields that only grow, so that the difference between two readings is what happened in between."""
+"""Fields whose values only grow. Their difference between two readings is what happened in between."""
 
 
 class Counters(Base, frozen=True, kw_only=True):
@@ -121,8 +121,8 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """Flushes that fstui's probes, and the servers that it started, requested. None here and below: unknown, because an
     event was lost."""
     requested_by_kernel_threads: int | None = msgspec.field(name="asked_by_kernel_threads")
-    """Flushes that a journal's thread, a loop's worker or writeback requested. None also in a pid namespace, where they
-    count as others."""
+    """Flushes that a journal's thread, a loop's worker or writeback requested. None also in a pid namespace: there
+    they are part of ``requested_by_others``."""
     requested_by_others: int | None = msgspec.field(name="asked_by_others")
     fua_writes: int | None
     """FUA writes of all processes."""
@@ -134,7 +134,7 @@ class DeviceTrace(Base, frozen=True, kw_only=True):
     """From the driver to the completion, without the filesystem. Of concurrent flushes, the first that was issued is
     assumed to be the first that was completed. None if there were no flushes, or too many block requests to record."""
     device_write_ns: DeviceTimes | None = None
-    """The same for writes."""
+    """The same times for writes."""
     lost: int = 0
     """Events that did not fit into the kernel's buffers. If any are lost, all counts are None, because they would be
     too low."""

@@ -39,7 +39,7 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
     def words(self) -> str:
         """For example ``medium hdd-7200, write cache none``."""
         values = {"medium": self.medium, "write cache": self.write_cache}
-        return ", ".join(f"{what} {word}" for what, word in values.items() if word)
+        return ", ".join(f"{what} {value}" for what, value in values.items() if value)
 
 
 NO_DECLARATION = Declaration()
@@ -68,7 +68,7 @@ def _declared_node(node: Node, declaration: Declaration) -> Node:
     return msgspec.structs.replace(node, medium=medium)
 
 
-def _checked(word: str | None, words: tuple[Any, ...], what: str) -> Any:
-    if word is not None and word not in words:
-        raise Refused(f"unknown {what} '{word}'. Choose one of: {', '.join(words)}.")
-    return word
+def _checked(value: str | None, allowed: tuple[Any, ...], what: str) -> Any:
+    if value is not None and value not in allowed:
+        raise Refused(f"unknown {what} '{value}'. Choose one of: {', '.join(allowed)}.")
+    return value

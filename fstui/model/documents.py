@@ -48,7 +48,7 @@ def is_altered(document: bytes) -> bool:
     body, key, stated = document.rstrip().rpartition(_KEY)
     if key and stated == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
         return False
-    if b'"digest"' not in document:  # an old document; a history may hold thousands of them
+    if b'"digest"' not in document:  # an old document without a digest; decoding thousands of them would be slow
         return False
     try:
         decoded = msgspec.json.decode(document)

@@ -21,11 +21,11 @@ def local_time() -> datetime:
         raise Refused(sentence) from None
 
 
-def hint_for(word: str, known: Iterable[str]) -> str:
-    """Return ``" Did you mean 'fsync-rate'?"``, or an empty string if no known word begins with it or is similar."""
+def hint_for(word: str, allowed: Iterable[str]) -> str:
+    """Return ``" Did you mean 'fsync-rate'?"``. Return "" if no allowed name begins with the word or is similar."""
     from difflib import get_close_matches  # noqa: PLC0415  imported only after a typo
 
-    names = list(known)
-    longer = [name for name in names if len(word) > 1 and name.startswith(word)]
-    similar = longer or get_close_matches(word, names, n=1)
+    names = list(allowed)
+    completions = [name for name in names if len(word) > 1 and name.startswith(word)]
+    similar = completions or get_close_matches(word, names, n=1)
     return f" Did you mean '{similar[0]}'?" if similar else ""

@@ -1,4 +1,4 @@
-"""Forms: the title and the settings of a check, and the values that a user gave them."""
+"""Forms: the title and the settings of a scenario or a power-cut test, and the values that a user chose."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     unit: str = ""
     help: str = ""
     choices: list[Scalar] | dict[str, dict[str, Any]] | None = None
-    """The allowed values, or words that each select several options."""
+    """The allowed values, or names that each select several options."""
     min: float | None = None
     max: float | None = None
     absent: Scalar | None = None
@@ -42,7 +42,7 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The title, the question and the settings of a check."""
+    """The title, the question and the settings of a scenario or a power-cut test."""
 
     name: str
     title: str
@@ -56,14 +56,14 @@ def chosen_values(form: Form, overrides: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {key: setting.value for key, setting in form.settings.items()}
     for key, text in overrides.items():
         if key not in form.settings:
-            known = ", ".join(form.settings)
-            raise Refused(f"{form.name} has no setting '{key}'.{hint_for(key, form.settings)} It has: {known}.")
+            names = ", ".join(form.settings)
+            raise Refused(f"{form.name} has no setting '{key}'.{hint_for(key, form.settings)} It has: {names}.")
         values[key] = _parse(key, form.settings[key], text)
     return values
 
 
 def changed_values(form: Form, values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values of a run document that differ from the defaults, as ``key=value`` pairs."""
+    """Return the values that differ from the defaults, as ``key=value`` pairs. ``values``: as in a run document."""
     return {
         key: ",".join(map(str, value)) if isinstance(value, list) else str(value)
         for key, value in values.items()
@@ -72,14 +72,14 @@ def changed_values(form: Form, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _parse(key: str, setting: Setting, text: str) -> Scalar | list[Scalar]:
-    listed = isinstance(setting.value, list)
+    is_list = isinstance(setting.value, list)
     example = as_list(setting.value)[0]
     values = [_scalar(key, example, item.strip(), setting.unit) for item in text.split(",")]
-    if len(values) > 1 and not listed and not setting.choices:  # several choices make one step each
+    if len(values) > 1 and not is_list and not setting.choices:  # several choices make one step each
         raise Refused(f"{key} takes one value, not '{text}'")
     for value in values:
         check_value(key, setting, value)
-    return values if listed or len(values) > 1 else values[0]
+    return values if is_list or len(values) > 1 else values[0]
 
 
 def size_of(text: str) -> int | None:
@@ -108,9 +108,9 @@ def _scalar(key: str, example: Scalar, text: str, unit: str) -> Scalar:
     except (ValueError, KeyError, OverflowError):
         if unit == "s":
             raise Refused(f"{key} takes a time such as 30s or 10m, not '{text}'") from None
-        wanted = {"bool": "true or false", "int": "a whole number", "float": "a number"}[type(example).__name__]
-        of_unit = f" of {unit}" if unit else ""
-        raise Refused(f"{key} takes {wanted}{of_unit}, not '{text}'") from None
+        expected = {"bool": "true or false", "int": "a whole number", "float": "a number"}[type(example).__name__]
+        unit_text = f" of {unit}" if unit else ""
+        raise Refused(f"{key} takes {expected}{unit_text}, not '{text}'") from None
 
 
 def check_value(key: str, setting: Setting, value: Scalar) -> None:

@@ -17,8 +17,8 @@ Scope = Literal["storage", "process", "step"]
 Answer = Literal["stalls", "slow", "unknown", "normal"]
 
 Fitness = Literal["fits", "light-load", "within-limit", "does-not-fit", "no-threshold", "not-known"]
-"""``light-load``: above what is required, below what is recommended. ``within-limit``: no sync took so long that the
-product warns or stops. ``not-known``: the host was short of CPU."""
+"""``light-load``: as fast as required, but slower than recommended. ``within-limit``: no sync took so long that the
+product warns or stops. ``not-known``: too slow, but the host was short of CPU."""
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """Worst first."""
@@ -27,7 +27,7 @@ NOT_DURABLE: tuple[Verdict, ...] = ("lost", "not-durable")
 """Acknowledged data was lost or can be lost."""
 
 NOT_TRUSTED: tuple[Verdict, ...] = (*NOT_DURABLE, "suspicious")
-"""Acknowledgements of this storage are not to be relied on."""
+"""Do not rely on the acknowledgements of such storage."""
 
 TOO_SLOW: tuple[Answer, ...] = ("stalls", "slow")
 """The answers for which ``--fail-on slow`` exits with status 3."""
@@ -69,6 +69,7 @@ class Fit(Base, frozen=True, kw_only=True):
 
     product: str
     does: str
+    """How the product writes: ``appends to a log, with fdatasync``."""
     answer: Fitness
     measured: str
     """``p99 1.8 ms, 3 269/s``; without a threshold the commits per second of one client."""

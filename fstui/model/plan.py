@@ -16,7 +16,7 @@ class PlannedStep(Base, frozen=True, kw_only=True):
     skip: str | None = None
     """Why the step is impossible here, as a sentence; None if it is possible."""
     limit_ns: int | None = None
-    """The least time that physics allows for one operation (one revolution of the disk), drawn as a line."""
+    """The minimum time of one operation, which is one revolution of the disk. A line in the chart shows it."""
 
 
 class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/1"):
@@ -33,9 +33,9 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     bytes_per_s: int | None = None
     """Written per second, if the run lasts until it is stopped."""
     server: str | None = None
-    """An existing server that stores what the steps write: bytes in ``server_bytes``, which ``max_bytes`` excludes."""
+    """An existing server that stores what the steps write. These bytes are in ``server_bytes``, not ``max_bytes``."""
     server_says: tuple[str, ...] = ()
-    """Facts that the server reported, one per line, or why it did not answer."""
+    """One line per fact that the server reported, or one line that says why it did not answer."""
     server_bytes: int = 0
     server_room_bytes: int = 0
     """The most space in use on that server at any time."""

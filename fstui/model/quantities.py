@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_GROUP = "\xa0"
+_SEPARATOR = "\xa0"
 """A non-breaking space. The narrow non-breaking space, U+202F, is missing in some fonts and in 8-bit encodings."""
-_GROUPED_NUMBER = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
-"""A number in groups of three digits, or before a percent sign, with ordinary spaces, as in Markdown."""
+_NUMBER_WITH_SPACES = r"(?<![\w.])\d{1,3}(?: \d{3})+(?!\w)|\d %"
+"""In Markdown files, ordinary spaces separate groups of three digits, and a number from the percent sign."""
 
 
 def count(number: float) -> str:
     """A whole number in groups of three digits: ``211 402``."""
-    return f"{round(number):,}".replace(",", _GROUP)
+    return f"{round(number):,}".replace(",", _SEPARATOR)
 
 
 def grouped(page: str) -> str:
     """Replace the spaces in the numbers of a page with non-breaking spaces, as `count` and `percent` write them."""
-    return re.sub(_GROUPED_NUMBER, lambda number: number[0].replace(" ", _GROUP), page)
+    return re.sub(_NUMBER_WITH_SPACES, lambda number: number[0].replace(" ", _SEPARATOR), page)
 
 
 def counted(number: int, thing: str) -> str:
@@ -78,7 +78,7 @@ def _scaled(number: float, limit: float, units: Sequence[str]) -> tuple[float, s
 
 
 def exact_size(number: int) -> str:
-    """Bytes, exactly, as ``--set`` takes them: ``16K``, ``1M``, ``1000``."""
+    """The exact number of bytes, in the form of ``--set``: ``16K``, ``1M``, ``1000``."""
     for unit, factor in (("T", 1 << 40), ("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)):
         units, rest = divmod(number, factor)
         if not rest and 0 < units < 10_000:
@@ -93,7 +93,7 @@ def rotation(rpm: int) -> str:
 
 def percent(share: float, digits: int = 0) -> str:
     """A share: ``44 %``."""
-    return f"{100 * share:.{digits}f}{_GROUP}%"
+    return f"{100 * share:.{digits}f}{_SEPARATOR}%"
 
 
 def ratio(value: float) -> str:

@@ -1,4 +1,4 @@
-"""How much a run restricts itself, so that other users of the host do not suffer."""
+"""The limits of a run, which protect other users of the host."""
 
 from __future__ import annotations
 

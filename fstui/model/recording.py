@@ -50,7 +50,7 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TimedRecord(Base, frozen=True, kw_only=True, tag_field="kind"):
-    """A record. ``at``: when it was taken, in seconds since 1970, by the system clock at that time."""
+    """A record. ``at``: when it was taken, in seconds since 1970 according to the system clock."""
 
     at: float
     boot_s: float
@@ -60,6 +60,7 @@ class TimedRecord(Base, frozen=True, kw_only=True, tag_field="kind"):
     dropped: int = 0
     """Records before this one that could not be written."""
     trouble: str = ""
+    """What could not be recorded, and why."""
 
 
 class Header(TimedRecord, frozen=True, kw_only=True, tag="header"):
@@ -95,7 +96,7 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     inode: int = 0
     device: str = ""
     below: tuple[str, ...] = ()
-    """The devices at or below ``device`` that get requests."""
+    """The devices that receive requests: ``device`` itself or devices below it."""
     fstype: str = ""
     """Only for a filesystem without a block device."""
     mount_point: str = ""
@@ -111,8 +112,8 @@ class RecordedWait(Base, frozen=True, kw_only=True):
     limits: tuple[str, ...] = ()
     """The io limits of the cgroup: ``vda wiops 100``."""
     slow: tuple[tuple[float, int, int], ...] = ()
-    """Syncs of at least 100 ms: seconds between the return and the end of the window, how many ms each took, and an
-    upper bound of the part of that time in which its thread waited for a CPU."""
+    """For each sync of at least 100 ms: the seconds from its return to the end of the window, its duration in ms, and
+    an upper bound of the ms in which its thread waited for a CPU."""
 
     @property
     def longest_so_far_ms(self) -> int:
@@ -206,8 +207,7 @@ class Bucket(Base, frozen=True, kw_only=True):
     read_bytes: int = 0
     flushes: int = 0
     latency_ms: float | None = None
-    """Mean time of its writes and flushes. If requests are in flight and none was completed: how long they have taken
-    so far."""
+    """Mean time of its writes and flushes. If none was completed, the age of the requests in flight."""
     cpu: float | None = None
     """``cpu``, ``io``, ``memory``: the share of the time in which a process waited for it."""
     io: float | None = None
@@ -239,7 +239,7 @@ class WhatHappened(Base, frozen=True, kw_only=True):
 
 
 def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bool:
-    """Return whether a part of the period is not recorded. The last minute may not have been written yet."""
+    """Return whether a part of the period is not recorded. The last minute does not count: it is written later."""
     return period[0] < recorded[0] or period[1] > recorded[1] + 60
 
 

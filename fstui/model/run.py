@@ -17,7 +17,7 @@ from fstui.model.storage import MediumClass, Target
 SCHEMA = "fstui.run/2"
 
 RunStatus = Literal["finished", "stopped", "failed", "running"]
-"""Until a run has ended, its saved document says "stopped". So if the run is killed, its document is right."""
+"""While a run is running, its saved document has the status "stopped", which is right if the run is killed."""
 
 
 class ScenarioRef(Base, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class ScenarioRef(Base, frozen=True, kw_only=True):
 
 
 class Round(Base, frozen=True, kw_only=True):
-    """The place of a run among interleaved runs (``fstui run --rounds``): each side runs once per round."""
+    """The place of a run in a series of interleaved runs (``fstui run --rounds``). Each side runs once per round."""
 
     series: str
     """The same for all runs of the series."""
@@ -49,7 +49,7 @@ class EarlierRun(Base, frozen=True, kw_only=True):
 
 
 class OwnReference(Base, frozen=True, kw_only=True):
-    """A reference of the user's own: runs of one operation on storage of one kind, combined."""
+    """A reference that the user made from runs of one operation on storage of one kind."""
 
     name: str
     """Given by the user: ``our db hosts``."""
@@ -113,6 +113,7 @@ class Run(Evidence, frozen=True, kw_only=True):
     """Bytes that the kernel counted at each lowest device during the whole run, by all processes. Devices without
     counters are missing."""
     left_behind: tuple[str, ...] = ()
+    """What the run could not remove, as sentences."""
     findings: tuple[Finding, ...] = ()
     verdict: Verdict = "cannot-tell"
     confidence: Confidence = "low"

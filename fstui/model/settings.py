@@ -77,15 +77,15 @@ class Figures:
 
     @property
     def newest(self) -> tuple[float, str] | None:
-        """The last report of a program: its operations per second, and the rest as text."""
+        """The last report of a program: its operations per second, and a text with its other numbers."""
         return None
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
-        """Return the reports of a program, interval by interval, instead of samples."""
+        """Return a point for each interval that a program reported. Such a program returns no samples."""
         return ()
 
     def pauses(self) -> tuple[Pause, ...]:
-        """Return the times in which a program that reports intervals completed nothing."""
+        """Return the pauses of a program that reports intervals."""
         return ()
 
     def latency(self, histogram: Sequence[tuple[int, int]]) -> Latency | None:
@@ -193,11 +193,11 @@ class Settings:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations should be durable when they return. ``timed_syncs``: syncs timed on their own."""
+        """Return how many operations should be durable when they return. ``timed_syncs``: the measured sync durations."""
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:
-        """Return the operations as commits of a database; None if they are not commits."""
+        """Return the database and its settings if the operations are its commits, otherwise None."""
         return None
 
 

@@ -23,7 +23,7 @@ def toml_files(folder: Path) -> dict[str, Path]:
 
 
 def table(package: str, name: str, as_type: type[Table]) -> Table:
-    """Return the contents of a TOML file in a package, which may be in a zip file."""
+    """Return the contents of a TOML file in a package. The package may be in a zip file."""
     data = pkgutil.get_data(package, name)
     assert data is not None, "it is part of the package"
     return msgspec.toml.decode(data, type=as_type)

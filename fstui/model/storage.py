@@ -129,7 +129,7 @@ class Target(Base, frozen=True, kw_only=True):
     space: Space | None = None
     """None if unknown, or if the filesystem reports no size."""
     silent_s: float | None = None
-    """How long statvfs(3) has been hanging, because the server or the disk hangs; None if it has returned."""
+    """How long statvfs(3) has not returned, because the server or the disk hangs; None if it has returned."""
     pseudo: bool = False
     """The filesystem cannot hold files (proc, sysfs, cgroup …)."""
 
@@ -151,7 +151,7 @@ class Target(Base, frozen=True, kw_only=True):
 
     @property
     def devices(self) -> tuple[Node, ...]:
-        """The devices that receive the filesystem's own requests: its disks or its loop device, nothing below that."""
+        """The devices that receive the filesystem's own requests: its disks or loop device, not disks below a loop."""
         reached, pending = set[str](), {node.id for node in self.stack[:1]}
         while pending:
             reached |= pending

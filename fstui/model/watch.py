@@ -50,7 +50,7 @@ class FileWaits(Base, frozen=True, kw_only=True):
 
     @property
     def who(self) -> str:
-        """The program with its process id or the number of processes, or as a kernel thread."""
+        """The program with its pid, with the number of its processes, or with the word "kernel"."""
         name = self.program or "a program that has ended"
         if self.kernel:
             return f"{name} (kernel)"
@@ -58,7 +58,7 @@ class FileWaits(Base, frozen=True, kw_only=True):
 
     @property
     def where(self) -> str:
-        """The path, or what else is known about the file."""
+        """The path, or if that is not known, the number of files or the inode, and the device."""
         device = self.device or "an unknown device"
         if self.file:
             return self.file

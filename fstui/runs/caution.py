@@ -24,7 +24,7 @@ BUSY_SHARE = 0.5
 """If a device is busy for at least this share of the time, a run that writes HEAVY_RUN_BYTES delays other programs."""
 HEAVY_RUN_BYTES = 1 << 30
 LIGHT_RUN_BYTES = 8_000_000
-"""A run that writes at most this much (a check) is not a burden for a busy device or a nearly full filesystem."""
+"""A run that writes at most this much (such as a check) is allowed on a busy device or a nearly full filesystem."""
 LITTLE_SPACE_SHARE, LITTLE_SPACE_BYTES = 0.1, 1 << 30
 """The free space during a run is low if it is less than both a tenth of the filesystem and 1 GiB."""
 LITTLE_MEMORY_BYTES = 128 << 20
@@ -46,7 +46,7 @@ async def watch_idle(session: Session, targets: Iterable[Target]) -> Idle:
 async def check(
     session: Session, site: Site, room_bytes: int, bytes_to_write: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
-    """Watch the devices for a second. Return their activity, and reasons not to run there.
+    """Watch the devices for a second. Return their activity, and the reasons not to run on them.
 
     Return (None, ()) in a simulation, and if FSTUI_YES confirms every run.
     """
@@ -59,14 +59,15 @@ async def check(
 
 
 def concerns(
-    session: Session, site: Site, busy: Mapping[str, float], room_bytes: int, bytes_to_write: int = 0
+    session: Session, site: Site, busy_shares: Mapping[str, float], room_bytes: int, bytes_to_write: int = 0
 ) -> tuple[str, ...]:
-    """Return reasons not to run there, with measured values; none in a simulation or with FSTUI_YES."""
+    """Return reasons not to run at this site, with measured values; none in a simulation or with FSTUI_YES."""
     if session.simulated or is_confirmed():
         return ()
     if 0 < bytes_to_write <= LIGHT_RUN_BYTES:
-        return tuple(_memory())
-    return (*_busy(site.raw_target, busy, bytes_to_write), *_space(site, room_bytes), *_memory())
+        return tuple(_memory_concerns())
+    device_concerns = _device_concerns(site.raw_target, busy_shares, bytes_to_write)
+    return (*device_concerns, *_space_concerns(site, room_bytes), *_memory_concerns())
 
 
 def is_confirmed() -> bool:
@@ -74,20 +75,20 @@ def is_confirmed() -> bool:
     return os.environ.get(YES_VARIABLE, "") not in ("", "0")
 
 
-def busiest(target: Target, busy: Mapping[str, float]) -> tuple[float, str]:
+def busiest(target: Target, busy_shares: Mapping[str, float]) -> tuple[float, str]:
     """Return the share of the time in which the busiest device of the stack was busy, and its name."""
-    return max(((busy.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
+    return max(((busy_shares.get(node.id, 0.0), node.id) for node in target.stack), default=(0.0, ""))
 
 
-def _busy(target: Target, busy: Mapping[str, float], bytes_to_write: int) -> Iterator[str]:
-    share, device = busiest(target, busy)
+def _device_concerns(target: Target, busy_shares: Mapping[str, float], bytes_to_write: int) -> Iterator[str]:
+    share, device = busiest(target, busy_shares)
     is_heavy = bytes_to_write >= HEAVY_RUN_BYTES and share >= BUSY_SHARE
     if share > TOO_BUSY_SHARE or is_heavy:
         writes = f", and this run writes up to {size(bytes_to_write)}" if is_heavy else ""
         yield f"its device {device} was {percent(min(share, 1))} busy in the last second{writes}"
 
 
-def _space(site: Site, room_bytes: int) -> Iterator[str]:
+def _space_concerns(site: Site, room_bytes: int) -> Iterator[str]:
     space = site.directory.space
     if space is None:
         return
@@ -96,7 +97,7 @@ def _space(site: Site, room_bytes: int) -> Iterator[str]:
         yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stays free during the run"
 
 
-def _memory() -> Iterator[str]:
+def _memory_concerns() -> Iterator[str]:
     available_bytes = proc.meminfo().get("MemAvailable")
     if available_bytes is not None and available_bytes < LITTLE_MEMORY_BYTES:
         yield f"only {size(available_bytes)} of memory is available"

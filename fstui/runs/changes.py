@@ -23,11 +23,11 @@ _MOVES = frozenset({EXCLUSIVE, PVMOVE})
 """Operations that move data, so that it is unknown which device receives a flush."""
 
 
-def changes(first: tuple[Node, ...], *later: tuple[Node, ...]) -> tuple[str, ...]:
+def changes(first_stack: tuple[Node, ...], *later_stacks: tuple[Node, ...]) -> tuple[str, ...]:
     """Return a line for each setting that changed after the first reading of the stack: ``sda: fua 1 → 0``."""
-    stacks = [{node.id: node for node in stack} for stack in later if stack]
-    gone = (f"{first[0].id}: gone",) if first and not all(later) else ()
-    lines = (line for node in first for line in _node_changes(node, [stack.get(node.id) for stack in stacks]))
+    stacks = [{node.id: node for node in stack} for stack in later_stacks if stack]
+    gone = (f"{first_stack[0].id}: gone",) if first_stack and not all(later_stacks) else ()
+    lines = (line for node in first_stack for line in _node_changes(node, [stack.get(node.id) for stack in stacks]))
     return (*gone, *lines)
 
 
@@ -48,8 +48,8 @@ def _node_changes(before: Node, later_nodes: list[Node | None]) -> Iterator[str]
         values = [value for value, _ in groupby(value for _, value in properties)]  # without repetitions
         if len(values) > 1:
             yield f"{before.id}: {name} {' → '.join(values)}"
-    moves = (work for node in present for work in node.state if work.what in _MOVES)
-    yield from dict.fromkeys(f"{before.id}: {work.what} {work.value}" for work in moves)
+    moves = (reading for node in present for reading in node.state if reading.what in _MOVES)
+    yield from dict.fromkeys(f"{before.id}: {reading.what} {reading.value}" for reading in moves)
 
 
 def _properties(node: Node) -> Iterator[tuple[str, str]]:

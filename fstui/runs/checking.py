@@ -41,7 +41,7 @@ class SkippedFilesystem(NamedTuple):
     name: str
     reason: str
     is_failure: bool = False
-    """Whether the exit status must show that it was not checked: the user named it, or it does not answer."""
+    """Whether the exit status must show that it was not checked: because the user named it, or because it hangs."""
 
 
 class Checkup:
@@ -92,7 +92,7 @@ class Checkup:
         first_mounts: dict[object, str] = {}
         suitable: list[Target] = []
         for target in filesystems:
-            reason = _why_unfit(target)
+            reason = _skip_reason(target)
             mount_point = target.mount_point
             first = mount_point if reason else first_mounts.setdefault(_filesystem_key(target), mount_point)
             is_repeated = first != mount_point
@@ -132,7 +132,7 @@ class Checkup:
 
 
 async def events_until_timeout(running: RunInProgress) -> AsyncIterator[Event]:
-    """Yield a run's events, and stop the run after TIMEOUT_S. The steps so far are judged."""
+    """Yield a run's events, and stop the run after TIMEOUT_S. Its finished steps are judged."""
     timeout = asyncio.get_running_loop().call_later(TIMEOUT_S, running.stop)
     try:
         async for event in running.events():
@@ -148,7 +148,7 @@ def names_by_reason(skipped: Iterable[SkippedFilesystem]) -> dict[str, list[str]
     return names
 
 
-def _why_unfit(target: Target) -> str:
+def _skip_reason(target: Target) -> str:
     """Return why this filesystem is not checked unless the user names it; empty if it is checked."""
     if target.pseudo:
         return "stores no data"
@@ -159,7 +159,7 @@ def _why_unfit(target: Target) -> str:
     if kind(target.fstype).in_memory:
         return f"in memory ({target.fstype}): {_NAME_IT_HINT}"
     is_inside = kind(target.fstype).uses_directory and target.mount_point != "/"
-    return f"stored in another filesystem, as that of a container: {_NAME_IT_HINT}" if is_inside else ""
+    return f"stored in a directory of another filesystem, as in a container: {_NAME_IT_HINT}" if is_inside else ""
 
 
 def _configuration_verdict(judgement: Judgement | None) -> str:
@@ -171,6 +171,6 @@ def _configuration_verdict(judgement: Judgement | None) -> str:
 
 
 def _filesystem_key(target: Target) -> object:
-    """Return a value that all mounts of one filesystem share, also bind mounts and subvolumes."""
+    """Return a value that all mounts of one filesystem share, including bind mounts and subvolumes."""
     is_on_device = target.source.startswith("/")
     return (target.fstype, target.source) if is_on_device else (target.fstype, target.source, target.identity)

@@ -34,8 +34,8 @@ class CpuMeter:
             return None
         try:
             server, probe = psutil.Process(self._server), psutil.Process(self._probe).cpu_times()
-            family_s = sum(map(_process_cpu_s, (server, *server.children(recursive=True))))
-            return family_s + probe.children_user + probe.children_system
+            server_s = sum(map(_process_cpu_s, (server, *server.children(recursive=True))))
+            return server_s + probe.children_user + probe.children_system
         except psutil.Error:
             return None
 

@@ -72,9 +72,9 @@ async def path_of(reference: str) -> str:
     return str(await in_home(runs.find, reference))
 
 
-async def add_rounds(chosen: Sequence[Run]) -> list[Run]:
+async def add_rounds(chosen_runs: Sequence[Run]) -> list[Run]:
     """Return the runs together with the other saved rounds of the same series. Raises Refused."""
-    return await in_home(_add_rounds, tuple(chosen))
+    return await in_home(_add_rounds, tuple(chosen_runs))
 
 
 def _shown_text(summary: Summary) -> str:
@@ -86,12 +86,12 @@ def _shown_text(summary: Summary) -> str:
     return " ".join(words).lower()
 
 
-def _add_rounds(chosen: tuple[Run, ...]) -> list[Run]:
-    sides = {(run.round.series, run.round.side) for run in chosen if run.round}
-    ids = {run.id for run in chosen}
+def _add_rounds(chosen_runs: tuple[Run, ...]) -> list[Run]:
+    sides = {(run.round.series, run.round.side) for run in chosen_runs if run.round}
+    ids = {run.id for run in chosen_runs}
     others = [saved for saved in (runs.history() if sides else ()) if saved.round and saved.id not in ids]
-    wanted = [saved for saved in others if saved.round and (saved.round.series, saved.round.side) in sides]
-    return [*chosen, *(runs.read(Path(saved.path)) for saved in wanted)]
+    other_rounds = [saved for saved in others if saved.round and (saved.round.series, saved.round.side) in sides]
+    return [*chosen_runs, *(runs.read(Path(saved.path)) for saved in other_rounds)]
 
 
 def _read_run(reference: str) -> SavedRun:

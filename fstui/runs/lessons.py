@@ -70,7 +70,7 @@ class Claim(LessonTable, frozen=True, kw_only=True):
     of: str = ""
     """The step with the figure, as ``run/step``."""
     over: str = ""
-    """The step whose figure is the divisor; empty if the figure itself is claimed."""
+    """The step whose figure is the divisor; empty if the claim is about the figure itself."""
     least: float = 0.0
     most: float = float("inf")
     run: str = ""
@@ -165,7 +165,7 @@ def check(claim: Claim, runs: Mapping[str, Run]) -> CheckedClaim:
     divisor = _figure(claim.figure, _step(claim.over, runs)) if claim.over else 1.0
     value = figure / divisor if divisor else float("inf")
     format_figure = rate if claim.figure == "rate" else ratio
-    # format the ratio of two figures with as many digits as a rate
+    # a ratio of two figures has as many digits as a rate
     format_value = rate if claim.over else format_figure
     sentence = claim.says.format(value=format_value(value), of=format_figure(figure), over=format_figure(divisor))
     return CheckedClaim(sentence, claim.least <= value <= claim.most)

@@ -70,7 +70,7 @@ def plan(
 
 
 def _limit_steps(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[PlannedStep, ...]:
-    """Limit the rate of each step, or else skip the step. Raises Refused if all steps are skipped."""
+    """Limit the rate of each step, and skip steps without a rate limit. Raises Refused if all steps are skipped."""
     limited_steps = tuple(_limit_step(step, bytes_per_s) for step in steps)
     if all(step.skip for step in limited_steps):
         raise Refused(f"--max-rate leaves nothing to run: {limited_steps[0].skip}")
@@ -85,7 +85,7 @@ def _limit_step(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
 
 
 def with_revolution(step: PlannedStep, target: Target) -> PlannedStep:
-    """Add the time of a revolution if the step rewrites one block of a rotating disk."""
+    """Add the time of one revolution to a step that rewrites one block of a rotating disk."""
     limit_ns = rotation.slowest_revolution_ns(target.lowest) if step.settings.rewrites_one_block else None
     return msgspec.structs.replace(step, limit_ns=limit_ns) if limit_ns else step
 

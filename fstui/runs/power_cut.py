@@ -59,12 +59,12 @@ async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
 
 
 async def earlier_cuts(target: Target) -> CutHistory:
-    """Return the results of that storage's power cuts, and those not verified yet. Raises Refused, OSError."""
+    """Return the results of earlier power cuts of this storage, and unverified cuts. Raises Refused, OSError."""
     return await in_home(power_cuts.read_history, target.identity, timeout_s=HISTORY_TIMEOUT_S)
 
 
-async def verify(session: Session, directory: str, log: bytes, declared: CutDeclaration) -> Verification:
-    """Return the run of this power cut, judged and not yet saved. Raises Refused."""
+async def verify(session: Session, directory: str, log: bytes, declaration: CutDeclaration) -> Verification:
+    """Compare the storage with the witness's log. Return the run, judged and not yet saved. Raises Refused."""
     from fstui.powercut import verification  # noqa: PLC0415
 
     witness_log = verification.read_log(log)
@@ -72,8 +72,8 @@ async def verify(session: Session, directory: str, log: bytes, declared: CutDecl
     earlier = await in_home(
         power_cuts.read_earlier_cuts, header.run, header.target.identity, timeout_s=HISTORY_TIMEOUT_S
     )
-    servers = {} if declared.unmountable else await _servers(header.streams)
-    return await verification.verify(directory, witness_log, earlier, session.machine, declared, servers=servers)
+    servers = {} if declaration.unmountable else await _servers(header.streams)
+    return await verification.verify(directory, witness_log, earlier, session.machine, declaration, servers=servers)
 
 
 async def save(session: Session, verified: Verification) -> SaveResult:

@@ -23,7 +23,7 @@ from fstui.model.storage import Node
 MAX_DELAYED_SHARE = 0.01
 """If the probe waited for fstui to read its output for more than this share of its time, its rate is invalid."""
 MAX_DELAY_NS = 1_000_000_000
-"""Operations are normally reported within this time. If not, a write or a sync takes long, or there are few."""
+"""Probes report an operation within this time after its end, unless operations are slow or rare."""
 MAX_MOMENTS = 16
 MIN_INTERVALS = 16
 MIN_INTERVAL_NS = 100_000_000
@@ -71,10 +71,10 @@ class StepRecorder:
         self.error: Failure | None = None
         self.started_ns = 0
         self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
-        self.before: Counters | None = None
-        self.newest: Counters | None = None
+        self.first_counters: Counters | None = None
+        self.newest_counters: Counters | None = None
         self._moments: list[_Moment] = []
-        """The newest moment whose operations are all reported, then the moments after it."""
+        """First the newest moment before which all operations have been reported, then all later moments."""
         self._reported_ns: dict[int, int] = {}
         """The end of the last operation that each writer reported."""
         self._elapsed_ns = 0
@@ -113,7 +113,7 @@ class StepRecorder:
 
     def begin(self, counters: Counters) -> None:
         """Start with the counters that were read between ``ready`` and ``go``."""
-        self.before = self.newest = counters
+        self.first_counters = self.newest_counters = counters
         self.started_ns = counters.monotonic_ns
         self._moments = [_Moment(counters)]
         self.intervals.add_reading(counters)
@@ -124,30 +124,34 @@ class StepRecorder:
         if not ends:
             return
         durations: Sequence[int] = samples.durations_ns(0)
-        synced: Sequence[int] = ()
+        sync_durations: Sequence[int] = ()
         if samples.parts == 2:
-            synced = samples.durations_ns(1)
+            sync_durations = samples.durations_ns(1)
             self.writes.add(durations)
             # if syncs are rare, most operations have no sync, which is reported as a duration of 0
-            self.sync_parts.add(list(filter(None, synced)) if self._syncs_some_operations else synced)
-            durations = list(map(add, durations, synced))
+            self.sync_parts.add(list(filter(None, sync_durations)) if self._syncs_some_operations else sync_durations)
+            durations = list(map(add, durations, sync_durations))
         self.intervals.add_operations(samples.begins_ns, ends)
         self.timeline.add(ends, durations, self.started_ns)
         self._reported_ns[samples.writer] = ends[-1]
         for moment in self._moments:
-            ended = bisect_right(ends, moment.counters.monotonic_ns)
-            moment.ops += ended
-            moment.timed_syncs += sum(map(bool, synced[:ended])) if self._syncs_some_operations else len(synced[:ended])
+            ended_count = bisect_right(ends, moment.counters.monotonic_ns)
+            moment.ops += ended_count
+            counted_durations = sync_durations[:ended_count]
+            moment.timed_syncs += (
+                sum(map(bool, counted_durations)) if self._syncs_some_operations else len(counted_durations)
+            )
 
     def note_in_flight(self, call: OperationInFlight) -> None:
         self._operations_in_flight[call.writer] = call
 
     def add_counters(self, counters: Counters, *, is_last: bool = False) -> None:
         """Add newer counters, and add the differences at the lowest devices to the timeline."""
-        assert self.newest is not None
+        assert self.newest_counters is not None
         self.intervals.add_reading(counters, is_last=is_last)
-        lowest_changes = [device for device in difference(self.newest, counters) if device.device in self._lowest]
-        self.newest = counters
+        changes = difference(self.newest_counters, counters)
+        lowest_changes = [device for device in changes if device.device in self._lowest]
+        self.newest_counters = counters
         self._moments.append(_Moment(counters, self.operations.total, self.sync_parts.total))
         self._drop_old_moments()
         self.timeline.add_counters(
@@ -162,7 +166,7 @@ class StepRecorder:
 
     def add_unfinished(self) -> None:
         """Record each operation in flight with its elapsed time, so that storage that hangs does not look fast."""
-        now_ns = self.newest.monotonic_ns if self.newest else 0
+        now_ns = self.newest_counters.monotonic_ns if self.newest_counters else 0
         for call in self._operations_in_flight.values():
             self.timeline.add([now_ns], [now_ns - call.since_ns], self.started_ns)
             self._unfinished_ops += 1
@@ -182,14 +186,15 @@ class StepRecorder:
         return StallSummary(count=self._unfinished_ops, lost_s=round(self.operations.max / 1e9, 3))
 
     def _pending_operation(self, status: StepStatus, elapsed_ns: int) -> PendingOperation | None:
-        if self._unfinished_ops and self.newest:
-            return self._current_stall(self.newest.monotonic_ns)
+        if self._unfinished_ops and self.newest_counters:
+            return self._current_stall(self.newest_counters.monotonic_ns)
         if status == "stopped" and not self._operations_in_flight:
             return self._current_stall(self.started_ns + elapsed_ns) or self.abandoned_operation
         return self.abandoned_operation
 
     def counter_changes(self) -> tuple[DeviceCounters, ...]:
-        return difference(self.before, self.newest) if self.before and self.newest else ()
+        first, newest = self.first_counters, self.newest_counters
+        return difference(first, newest) if first and newest else ()
 
     def _drop_old_moments(self) -> None:
         reported_ns = min(self._reported_ns.values(), default=0)
@@ -198,11 +203,11 @@ class StepRecorder:
         del self._moments[1:-MAX_MOMENTS]
 
     def snapshot(self, now_ns: int) -> Snapshot:
-        """Return what is known at a moment of which all operations are reported, so that its numbers fit together.
+        """Return the numbers of the newest moment before which all operations have been reported.
 
-        If there is no such moment within ``MAX_DELAY_NS``, the elapsed time continues.
+        If that moment is more than ``MAX_DELAY_NS`` ago, the elapsed time is that of ``now_ns``.
         """
-        ops, syncs, written_bytes, counters = self.ops, self.syncs, self.bytes, self.newest
+        ops, syncs, written_bytes, counters = self.ops, self.syncs, self.bytes, self.newest_counters
         at_ns = now_ns
         if self._reported_ns and self._moments:
             self._drop_old_moments()
@@ -210,12 +215,13 @@ class StepRecorder:
             counters, ops = moment.counters, moment.ops
             syncs = self.settings.syncs(ops, moment.timed_syncs, self._figures)
             written_bytes = self.settings.written_bytes(ops, self._figures)
-            is_recent = counters is not self.before and now_ns - counters.monotonic_ns <= MAX_DELAY_NS
+            is_recent = counters is not self.first_counters and now_ns - counters.monotonic_ns <= MAX_DELAY_NS
             at_ns = counters.monotonic_ns if is_recent else now_ns
         self._elapsed_ns = max(self._elapsed_ns, at_ns - self.started_ns) if self.started_ns else 0
         elapsed_s = self._elapsed_ns / 1e9
-        changes = difference(self.before, counters) if self.before and counters else ()
-        in_flight = {device.device: device.in_flight for device in (self.newest.devices if self.newest else ())}
+        changes = difference(self.first_counters, counters) if self.first_counters and counters else ()
+        newest_devices = self.newest_counters.devices if self.newest_counters else ()
+        in_flight = {device.device: device.in_flight for device in newest_devices}
         return Snapshot(
             index=self.index,
             name=self.plan.name,
@@ -228,14 +234,17 @@ class StepRecorder:
             latency_ns=self.operations.latency(),
             sync_ns=self.sync_parts.latency(),
             timeline=tuple(point for point in self.timeline.points() if point.t_s < elapsed_s),
-            counters=tuple(msgspec.structs.replace(one, in_flight=in_flight.get(one.device)) for one in changes),
+            counters=tuple(
+                msgspec.structs.replace(device, in_flight=in_flight.get(device.device)) for device in changes
+            ),
             stall=self._current_stall(now_ns),
             figures=self.reported.figures,
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
         """Return the finished step. It is ``disturbed`` if the probe had to wait for fstui to read its output."""
-        elapsed_ns = max(0, (self.times.end_ns or (self.newest.monotonic_ns if self.newest else 0)) - self.started_ns)
+        newest_ns = self.newest_counters.monotonic_ns if self.newest_counters else 0
+        elapsed_ns = max(0, (self.times.end_ns or newest_ns) - self.started_ns)
         if status == "finished" and self.times.delayed_ns > MAX_DELAYED_SHARE * elapsed_ns:
             status = "disturbed"
         return Step(

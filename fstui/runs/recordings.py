@@ -82,7 +82,7 @@ def unit() -> str:
 
 
 def _program_command() -> str:
-    """Return the command of this program: the ``fstui`` on the PATH, if it is this installation, or this script."""
+    """Return the command of this program: ``fstui`` on the PATH if it is this installation, otherwise this script."""
     installed, script = shutil.which("fstui"), Path(sys.argv[0])
     with suppress(OSError):
         if installed and Path(installed).resolve() == script.resolve():
@@ -186,9 +186,9 @@ async def read_what_happened(period: tuple[float, float] | None) -> WhatHappened
 
 
 async def read_overview(start: float, end: float, cell_s: float, device: str = "") -> list[Bucket]:
-    """Return a row for each interval of ``cell_s`` between two times that has records. Raises Refused, OSError.
+    """Return a row for each interval of ``cell_s`` seconds that has records. Raises Refused, OSError.
 
-    ``device``: the device of all rows; empty for the slowest device of each.
+    ``device``: the device of all rows; empty: each row shows the slowest device of its interval.
     """
     return await in_home(_read_overview, start, end, cell_s, device, timeout_s=READ_TIMEOUT_S)
 
@@ -199,7 +199,7 @@ def _read_overview(start: float, end: float, cell_s: float, device: str) -> list
 
 
 async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:
-    """Return the second and the window that contain a time. Raises Refused, OSError."""
+    """Return the records of the second and of the window that contain a time. Raises Refused, OSError."""
     return await in_home(_read_moment, time_s, timeout_s=READ_TIMEOUT_S)
 
 
@@ -224,7 +224,7 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
     extent = source.extent or (source.records[0].at, source.records[-1].at)
     start, end = period or extent
     records = incidents.collect_records(source.records)
-    worst = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
+    worst_incidents = tuple(incidents.incidents(records, start, end, MAX_INCIDENTS))
     gaps = tuple(gap for gap in _gaps(source.records) if gap.start < end and gap.end > start)
     excerpt = Records(
         [second for second in records.seconds if start < second.at <= end + second.elapsed_s],
@@ -238,8 +238,8 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
         start=start,
         end=end,
         recorded=extent,
-        sentence=_sentence(excerpt, worst, (start, end), extent),
-        incidents=worst,
+        sentence=_sentence(excerpt, worst_incidents, (start, end), extent),
+        incidents=worst_incidents,
         gaps=gaps,
         notes=tuple(_notes(source, excerpt, headers, start, end)),
         buckets=tuple(incidents.buckets(records, start, end)),
@@ -247,10 +247,10 @@ def what_happened(source: Recording, period: tuple[float, float] | None) -> What
 
 
 def _sentence(
-    excerpt: Records, worst: Sequence[Incident], period: tuple[float, float], extent: tuple[float, float]
+    excerpt: Records, worst_incidents: Sequence[Incident], period: tuple[float, float], extent: tuple[float, float]
 ) -> str:
-    if worst:
-        incident = worst[0]
+    if worst_incidents:
+        incident = worst_incidents[0]
         return f"{span(incident.start, incident.end)}: {incident.sentence}"
     if not excerpt.seconds:
         return f"Nothing was recorded in {span(*period)}."

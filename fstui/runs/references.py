@@ -27,39 +27,39 @@ async def read_own() -> tuple[OwnReference, ...]:
     return await in_home(user_data.own_references)
 
 
-class Added(NamedTuple):
+class AddedReferences(NamedTuple):
     references: tuple[OwnReference, ...]
     skipped: tuple[str, ...]
 
 
-async def add(name: str, sources: Iterable[str]) -> Added:
+async def add(name: str, sources: Iterable[str]) -> AddedReferences:
     """Add suitable runs as references. ``sources``: run ids, documents and directories. Raises OSError, Refused."""
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
     runs, skipped = await in_home(_read_runs, tuple(sources), timeout_s=READ_TIMEOUT_S)
     new_references = make_references(name, runs)
     await in_home(user_data.add_references, new_references)
-    return Added(new_references, skipped)
+    return AddedReferences(new_references, skipped)
 
 
 async def remove(name: str) -> None:
-    """Remove the references of that name. Raises Refused if there are none, OSError."""
+    """Remove the references of that name. Raises OSError, and Refused if there are none."""
     await in_home(user_data.remove_references, name)
 
 
 def _read_runs(sources: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:
-    suitable: list[Run] = []
+    suitable_runs: list[Run] = []
     skipped: list[str] = []
     for source in sources:
         candidates = [(run, why_unsuitable(run)) for path in _documents(source) for run in _read_unaltered(path)]
         if not candidates:
             raise Refused(f"{source} contains no run")
-        if fitting := [run for run, reason in candidates if not reason]:
-            suitable += fitting
+        if suitable_candidates := [run for run, reason in candidates if not reason]:
+            suitable_runs += suitable_candidates
             skipped += [_label(run, reason) for run, reason in candidates if reason]
         else:
-            suitable.append(candidates[0][0])  # make_references refuses this run with the reason
-    return suitable, tuple(skipped)
+            suitable_runs.append(candidates[0][0])  # make_references refuses this run with the reason
+    return suitable_runs, tuple(skipped)
 
 
 def _label(run: Run, reason: str) -> str:

@@ -181,8 +181,8 @@ class RunInProgress:
             await self._run_step(index, planned_step, directory, servers)
             if self._has_lasting_error():
                 break
-        if cut := self._machine.aftermath():
-            self._add(max(len(self._run.steps) - 1, 0), cut)
+        if power_cut_step := self._machine.power_cut_step():
+            self._add_step(max(len(self._run.steps) - 1, 0), power_cut_step)
 
     async def _pause(self, idle_watch: IdleWatch, duration_s: float) -> None:
         """Watch the devices while fstui does nothing. A stop ends the pause."""
@@ -193,15 +193,15 @@ class RunInProgress:
             self._mailbox.put(IdleMeasured(idle=idle_watch.idle))
 
     async def _run_step(self, index: int, planned_step: PlannedStep, directory: RunDirectory, servers: Servers) -> None:
-        if reason := planned_step.skip or self._why_skipped(planned_step):
+        if reason := planned_step.skip or self._skip_reason(planned_step):
             skipped = Step(name=planned_step.name, settings=planned_step.settings, status="skipped", reason=reason)
-            self._add(index, skipped)
+            self._add_step(index, skipped)
             return
         if not self._stop_requested.is_set():
             self._skip_requested.clear()
         server = await self._start_server(index, planned_step, servers)
         if isinstance(server, Step):
-            self._add(index, server)
+            self._add_step(index, server)
             return
         self._step_runner = StepRunner(
             index, planned_step, self._machine, self._target.stack, self._mailbox.put, trace=self._trace
@@ -223,12 +223,12 @@ class RunInProgress:
             self._has_facts = True
             self._update(process=_with_facts(self._run.process, facts))
         self._update(written_bytes=self._run.written_bytes + prepared_bytes + step.bytes)
-        self._add(index, step)
+        self._add_step(index, step)
         # after an error, do not save again before the end of the run
         if self._save_error is None and not self._stop_requested.is_set():
             self._save_error = (await self._save()).error
 
-    def _why_skipped(self, planned_step: PlannedStep) -> str | None:
+    def _skip_reason(self, planned_step: PlannedStep) -> str | None:
         """Return why the step is skipped: it syncs this filesystem, but the server's data is on another one."""
         if self._server_target is None or planned_step.settings.needs_server:
             return None
@@ -255,7 +255,7 @@ class RunInProgress:
             return Step(name=planned_step.name, settings=planned_step.settings, status="stopped")
         return server
 
-    def _add(self, index: int, step: Step) -> None:
+    def _add_step(self, index: int, step: Step) -> None:
         self._update(steps=(*self._run.steps, step))
         self._mailbox.put(StepFinished(index=index, step=step))
         self._judge()

@@ -1,18 +1,17 @@
 """A scenario, and how it becomes steps. Every mistake is reported with file, table and key.
 
 ``[settings.x]`` is a setting that a user may change with ``--set x=…``. It has ``value`` (whose type is the type of x;
-a list makes one step per value), ``unit``, ``help``, and ``choices``, or ``min`` and ``max``. A choice may be a word
-for several keys: ``high = { sync_binlog = 1 }``. Every scenario has the setting ``seconds``, the measured time per
-step.
+a list makes one step per value), ``unit``, ``help``, and ``choices``, or ``min`` and ``max``. A choice may stand for
+several keys: ``high = { sync_binlog = 1 }``. Every scenario has the setting ``seconds``, the measured time per step.
 
 ``[[steps]]`` is a step: ``name``, ``probe``, and the keys of that kind of step (the settings struct in
 ``fstui.measure.kinds``). A value that is exactly ``"{x}"`` is replaced by the value of x with its type; within a
-longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` means all keys of the word chosen for
-x. Other keys of the table take precedence. If x has ``absent = VALUE``, the key is left out for that value, so that a
-word or a default decides.
+longer text, ``{x}`` is replaced by the text of the value. ``"*" = "{x}"`` inserts all keys for which the choice of x
+stands. Other keys of the table take precedence. If x has ``absent = VALUE``, the key is left out for that value. Then
+the key of a choice or the default applies.
 
 ``for_each = ["x", "y"]`` makes a step for each combination, with x outermost. ``{*}`` in the name means the values that
-vary. ``only = { x = […] }`` lists the values for which the table is meant. ``[server]`` applies to all steps that
+vary. ``only = { x = […] }`` lists the values to which the table applies. ``[server]`` applies to all steps that
 measure a database: the ``kind`` of server, and its ``options``.
 """
 
@@ -36,9 +35,9 @@ from fstui.model.run import ScenarioRef
 
 _FIELD = re.compile(r"\{(\w+)\}")
 MAX_STEPS = 1000
-"""Maximum number of steps of one table, so that a mistake in a list of values does not make a plan for a year."""
+"""Maximum number of steps of one table, so that a mistake in a list of values does not make an endless plan."""
 _MEASURED_TIME = "{seconds}"
-WORD_KEY = "*"
+CHOICE_KEY = "*"
 
 
 class ScenarioServer(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +56,7 @@ class StepHead(Base, frozen=True, kw_only=True):
     for_each: list[str] = msgspec.field(default_factory=list)
     """Settings that may be lists: there is a step for each combination, with the first setting outermost."""
     only: dict[str, list[Scalar]] = msgspec.field(default_factory=dict)
-    """The values of settings for which this table is meant."""
+    """The values of settings to which this table applies."""
 
 
 def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRef, tuple[PlannedStep, ...]]:
@@ -65,19 +64,20 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     values = chosen_values(scenario, overrides)
     _check_value_count(scenario, {key: values[key] for key in overrides})
     steps_by_table = [(table, list(_steps_of(scenario, table, values))) for table in scenario.steps]
-    steps = [step for _, planned in steps_by_table for step in planned]
+    steps = [step for _, table_steps in steps_by_table for step in table_steps]
     if not steps:
         raise Refused("no step is left with these settings")
     for_all_steps = [_MEASURED_TIME, msgspec.to_builtins(scenario.server)]
-    used = _setting_names([*for_all_steps, *(table for table, planned in steps_by_table if planned)])
-    unused = _setting_names([table for table, planned in steps_by_table if not planned]) - used
-    if ineffective := [key for key in overrides if key in unused]:
+    used_settings = _setting_names([*for_all_steps, *(table for table, table_steps in steps_by_table if table_steps)])
+    unused_tables = [table for table, table_steps in steps_by_table if not table_steps]
+    unused_settings = _setting_names(unused_tables) - used_settings
+    if ineffective := [key for key in overrides if key in unused_settings]:
         raise Refused(f"--set {ineffective[0]}={overrides[ineffective[0]]} has no effect: no step uses it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # findings refer to steps by name
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")
     # leave out settings without effect here, such as flush_method for PostgreSQL
-    settings = {key: value for key, value in values.items() if key not in unused}
+    settings = {key: value for key, value in values.items() if key not in unused_settings}
     return ScenarioRef(name=scenario.name, title=scenario.title, settings=settings), tuple(steps)
 
 
@@ -115,7 +115,7 @@ def _steps_of(scenario: Scenario, table: dict[str, Any], values: dict[str, Any])
 
 
 def _combinations(head: StepHead, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield one value for each setting, in every combination for which the table is meant."""
+    """Yield one value for each setting, in every combination to which the table applies."""
     if unknown := head.only.keys() - values.keys():
         raise Refused(f"only: there is no setting {min(unknown)!r}")
     if prod(len(as_list(values[key])) for key in head.for_each) > MAX_STEPS:
@@ -136,7 +136,7 @@ def _step_keys(scenario: Scenario, head: StepHead, table: dict[str, Any], filler
 
 
 def _name_part(key: str, value: Scalar) -> str:
-    """Return the value for a step's name. A word has no key before it; a number or a switch follows its key."""
+    """Return the part of a step's name for a value. Only a number or a switch has its key in front: ``writers 4``."""
     return str(value) if isinstance(value, str) and value not in {"on", "off"} else f"{key} {value}".lower()
 
 
@@ -149,9 +149,9 @@ class SettingFiller:
 
     def fill_table(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """Fill in a table. A key is left out if its setting has the value ``absent``."""
-        present = {key: value for key, value in table.items() if key != WORD_KEY and not self._is_absent(value)}
-        filled_table = {key: self.fill_value(value) for key, value in present.items()}
-        return {**self._word_keys(table[WORD_KEY]), **filled_table} if WORD_KEY in table else filled_table
+        present_keys = {key: value for key, value in table.items() if key != CHOICE_KEY and not self._is_absent(value)}
+        filled_table = {key: self.fill_value(value) for key, value in present_keys.items()}
+        return {**self._choice_keys(table[CHOICE_KEY]), **filled_table} if CHOICE_KEY in table else filled_table
 
     def fill_value(self, value: Any) -> Any:
         """Fill in a value. ``"{x}"`` becomes the value of x; within a longer text, the text of the value."""
@@ -185,9 +185,9 @@ class SettingFiller:
             and not self._settings[field[1]].is_set_by(self.fill_value(value))
         )
 
-    def _word_keys(self, reference: Any) -> dict[str, Any]:
+    def _choice_keys(self, reference: Any) -> dict[str, Any]:
         field = _FIELD.fullmatch(str(reference))
         setting = self._settings.get(field[1]) if field else None
         if setting is None or not isinstance(setting.choices, dict):
-            raise Refused(f'"*" = {reference!r}: this needs a setting whose choices are words for several options')
+            raise Refused(f'"*" = {reference!r}: this needs a setting whose choices each select several options')
         return setting.choices[str(self.fill_value(reference))]

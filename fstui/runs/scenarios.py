@@ -1,7 +1,7 @@
 """Find and load scenarios: those that come with fstui, and the user's own.
 
 Shipped scenarios take precedence over the user's own in ``scenarios/`` of the XDG config directory, which may hang. A
-name with a slash or ending in ``.toml`` is a file.
+name that contains a slash or ends in ``.toml`` is the path of a file.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def names() -> list[str]:
 
 
 def shipped_names() -> list[str]:
-    present = shipped_files().keys()
-    return [name for name in _ORDER if name in present] + sorted(present - set(_ORDER))
+    file_names = shipped_files().keys()
+    return [name for name in _ORDER if name in file_names] + sorted(file_names - set(_ORDER))
 
 
 def load_shipped() -> list[NamedScenario]:
@@ -70,7 +70,7 @@ async def find(name: str) -> Scenario:
 
 
 async def own_text(name: str) -> str:
-    """Return the text of the file of a scenario; empty for a shipped scenario or an unknown name. Raises Refused."""
+    """Return the text of a user's scenario file; empty for a shipped scenario or an unknown name. Raises Refused."""
     return "" if name in shipped_names() else await in_child(_own_text, name, where=_place_of(name))
 
 

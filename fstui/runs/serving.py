@@ -100,14 +100,14 @@ class DatabaseServers(Servers):
     async def _prepare(self, settings: Sysbench) -> StepServer:
         server = await self._server_for(settings)
         self._server_settings = settings
-        extra = {
+        probe_only_settings = {
             **probe_settings(server.sysbench, server.connection, server.facts),
             "fill": settings.table_counts != self._filled_counts,
             "drop": self._filled_counts is not None,
         }
         self._filled_counts = settings.table_counts
         processes = (server.pid,) if server.pid else None
-        return StepServer(extra, {"server": msgspec.to_builtins(server.facts)}, processes)
+        return StepServer(probe_only_settings, {"server": msgspec.to_builtins(server.facts)}, processes)
 
     async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
         """Return the running server, restarted if its options differ, or a new one."""

@@ -120,7 +120,7 @@ class Session:
         return site.with_declaration(self.saved_declaration(site))
 
     async def plan(self, scenario: Scenario, site: Site, settings: Mapping[str, str], typed_name: str = "") -> Plan:
-        """Return what a run would do there. ``typed_name``: the scenario as the user typed it. Raises Refused."""
+        """Return the plan of a run at this site. ``typed_name``: the scenario as the user typed it. Raises Refused."""
         from fstui.runs import planner  # noqa: PLC0415
 
         if self._programs is None and planner.needs_programs(scenario, settings):
@@ -156,7 +156,7 @@ class Session:
         return await self.plan_by_name(run.scenario.name, directory, settings, _declaration_of(run))
 
     def start(self, plan: Plan, site: Site, idle: Idle | None = None, round_: Round | None = None) -> RunInProgress:
-        """Return the run, which begins when its events are read. ``idle``: the activity of its devices before it."""
+        """Return a run that begins when its events are read. ``idle``: the activity of the devices before the run."""
         from fstui.runs.runner import RunInProgress  # noqa: PLC0415
 
         return RunInProgress(plan, site, self.machine, idle, round_)

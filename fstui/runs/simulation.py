@@ -27,7 +27,7 @@ def find(text: str) -> Simulated:
 
 
 def seeded_for_round(parameters: Simulated, round_: Round) -> Simulated:
-    """Return the storage with another seed for each round. The first round in the first directory keeps it."""
+    """Return the storage with another seed for each round. The first round of the first directory keeps the seed."""
     return replace(parameters, seed=parameters.seed + _SEED_STEP * (round_.number - 1 + round_.of * round_.side))
 
 

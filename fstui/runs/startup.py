@@ -20,7 +20,7 @@ class StartupData(NamedTuple):
     left_behind: list[LedgerEntry]
     """The ledger entries of runs that were killed. Their removal needs no confirmation."""
     keys: dict[str, str]
-    """Command → key, where the user has changed it."""
+    """The keys that the user has changed, by command."""
     theme: str = ""
     """Empty if the user has chosen none."""
     keys_error: str = ""

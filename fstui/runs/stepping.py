@@ -81,15 +81,15 @@ class StepRunner:
                 self._probe.stop()
 
     async def run(self, directory: HeldDirectory, facts: bool, server: StepServer | None = None) -> Step:
-        """Measure until the end or the stop. The step contains errors of the storage, which are not raised."""
+        """Measure until the end or the stop. Errors of the storage are not raised but recorded in the step."""
         self._emit(self._preparation)
         self._server = server
         if server:
             self._recorder.reported.merge(server.figures)
             self._server_pids = server.processes
-        extra = server.probe_settings if server else {}
+        probe_settings = server.probe_settings if server else {}
         try:
-            request = ProbeRequest(self._planned_step, directory, self._stack, facts, extra)
+            request = ProbeRequest(self._planned_step, directory, self._stack, facts, probe_settings)
             self._probe = await self._machine.start(request)
         except OSError as error:
             self._recorder.error = Failure(call="start the probe", errno=error.errno, message=str(error.strerror))
@@ -175,9 +175,9 @@ class StepRunner:
             self._send_snapshot()
 
     def _send_snapshot(self) -> None:
-        newest = self._recorder.newest
-        if newest is not None and not self._recorder.has_ended:
-            self._emit(StepProgressed(snapshot=self._recorder.snapshot(newest.monotonic_ns)))
+        newest_counters = self._recorder.newest_counters
+        if newest_counters is not None and not self._recorder.has_ended:
+            self._emit(StepProgressed(snapshot=self._recorder.snapshot(newest_counters.monotonic_ns)))
         elif self._ready_time_s is None and (silent_s := time.monotonic() - self._frame_time_s) > PROGRESS_TIMEOUT_S:
             self._emit(msgspec.structs.replace(self._preparation, silent_s=silent_s))
 
@@ -200,8 +200,8 @@ class StepRunner:
 
     async def _read_trace(self) -> None:
         """Read the trace up to the last reading of the counters. Drop it if the server's processes are unknown."""
-        if self._recorder.newest is not None:
-            trace = await self._trace.end(self._recorder.newest.monotonic_ns)
+        if self._recorder.newest_counters is not None:
+            trace = await self._trace.end(self._recorder.newest_counters.monotonic_ns)
             self._recorder.trace = trace if self._server_pids is not None else None
 
     def _step(self) -> Step:

@@ -135,8 +135,8 @@ class WatchingWaits(Watching):
         )
 
 
-def _conclude(watched: WatchCounts, why_untraced: str | None, inventory: Inventory) -> WatchConclusion:
-    return conclude_from_proc(watched, why_untraced) if why_untraced else conclude(watched, inventory.filesystems)
+def _conclude(counts: WatchCounts, why_untraced: str | None, inventory: Inventory) -> WatchConclusion:
+    return conclude_from_proc(counts, why_untraced) if why_untraced else conclude(counts, inventory.filesystems)
 
 
 class ProcSpan:

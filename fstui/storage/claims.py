@@ -1,7 +1,7 @@
-"""What only tools can report, mostly only to root: which commands to run, and what they printed.
+"""The output of tools such as smartctl, most of which only root can run.
 
 The tools can hang on dead hardware, so a child process runs them (``fstui.measure.helpers.claims``). The modules of the
-layers interpret what they printed.
+layers interpret the output.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Claims = Mapping[str, ToolOutput]
 
 NO_CLAIMS: Claims = {}
 ROOT_ONLY = frozenset({"dmsetup", "hdparm", "losetup", "nvme", "smartctl"})
-_ABSENT = ("No such file or directory", "Not a directory")
+_ABSENCE_MESSAGES = ("No such file or directory", "Not a directory")
 """Messages of stat(1), in the C locale, if a path does not exist."""
 
 
@@ -46,7 +46,7 @@ def output_of(claims: Claims, command: Command) -> str | None:
 def reports_absence(claims: Claims, command: Command) -> bool:
     """Return whether stat(1) reported that nothing is at its path."""
     result = claims.get(command_line(command))
-    return result is not None and (result.error or "").endswith(_ABSENT)
+    return result is not None and (result.error or "").endswith(_ABSENCE_MESSAGES)
 
 
 def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> Reading:
@@ -62,7 +62,7 @@ def missing_reading(what: str, commands: Sequence[Command], claims: Claims) -> R
 
 
 def decode(line: Any) -> Claims:
-    """Return the output of the tool in one decoded line from the child; empty if the line has another form."""
+    """Return the output in a decoded line from the child, by command line; empty if the line has another form."""
     try:
         return {str(line["command"]): msgspec.convert(line, ToolOutput)}
     except (TypeError, KeyError, msgspec.ValidationError):

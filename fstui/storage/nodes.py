@@ -33,7 +33,7 @@ class SurveyedLayer(NamedTuple):
 
 
 def device_node(name: str, readers: Readers) -> SurveyedLayer:
-    """Return the device with that kernel name. Its ``below``: kernel names, ids of ``other_layers``."""
+    """Return the device with that kernel name. Its field ``below`` has kernel names and ids of ``other_layers``."""
     disk_name = readers.sources.names.whole_device(name)
     if name != disk_name:
         return _partition(name, disk_name, readers.sources.tree)
@@ -101,7 +101,7 @@ _SINGLE_FILES = frozenset({"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"})
 
 
 def filesystem_node(mount: Mount, readers: Readers) -> SurveyedLayer:
-    """Return the filesystem of that mount. Its ``below``: kernel names, ``mount:…``, ids of ``other_layers``."""
+    """Return the filesystem of that mount. Its field ``below`` has the ids of all layers directly below."""
     description = readers.filesystem_reader(mount.fstype).read(mount)
     node = Node(
         id=f"mount:{mount.mount_point}",

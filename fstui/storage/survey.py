@@ -52,7 +52,7 @@ def survey(root: Path = Path("/"), claims: Claims = NO_CLAIMS) -> Inventory:
 
 def target_of(directory: str, inventory: Inventory) -> Target:
     """Return the filesystem that holds an absolute, resolved directory. Raises Refused if there is none."""
-    target = mounts.mount_of_path(directory, {each.mount_point: each for each in inventory.filesystems})
+    target = mounts.mount_of_path(directory, {target.mount_point: target for target in inventory.filesystems})
     if target is None:
         raise Refused(f"{directory}: no mounted filesystem holds it; give an absolute path")
     return msgspec.structs.replace(target, path=directory)
@@ -150,8 +150,9 @@ class Graph:
         below = [lower for child in node.below for lower in self.stack(child)]
         # no flush is expected below a layer that makes each write durable at once
         durable_layers = (lower for lower in below if kind(lower.kind).is_each_write_durable(lower))
-        safe = {protected.id for lower in durable_layers for protected in self.stack(lower.id)}
-        return next((lower for lower in below if lower.write_cache == "write back" and lower.id not in safe), None)
+        durable_ids = {layer.id for lower in durable_layers for layer in self.stack(lower.id)}
+        with_cache = (lower for lower in below if lower.write_cache == "write back")
+        return next((lower for lower in with_cache if lower.id not in durable_ids), None)
 
 
 def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
@@ -203,8 +204,8 @@ def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, .
     root = os.geteuid() == 0 if root is None else root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
-    distinct: dict[Command, None] = {}
+    all_commands: dict[Command, None] = {}
     for name, nodes_of_kind in by_kind(nodes.values()).items():
         sources = [target.source for target in inventory.filesystems if target.fstype == name]
-        distinct |= dict.fromkeys(kind(name).commands(nodes_of_kind, sources))
-    return tuple(command for command in distinct if root or command[0] not in ROOT_ONLY)
+        all_commands |= dict.fromkeys(kind(name).commands(nodes_of_kind, sources))
+    return tuple(command for command in all_commands if root or command[0] not in ROOT_ONLY)

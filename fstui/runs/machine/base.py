@@ -157,14 +157,14 @@ class Machine(Protocol):
         return False
 
     async def with_space(self, inventory: Inventory) -> Inventory:
-        """Add the free space, and ``silent_s`` if a filesystem does not answer."""
+        """Add the free space to each filesystem, or ``silent_s`` if the filesystem hangs."""
         return inventory
 
     def target(self, directory: str) -> Target:
         """Return the stack below a resolved directory, as of the last survey. Raises Refused."""
 
     def counters(self, stack: Iterable[Node]) -> Counters:
-        """Return the counters of every layer at one monotonic time."""
+        """Return the counters of every layer, and the time at which they were read."""
 
     def cgroup_process(self) -> Process | None:
         """Return the process in whose I/O cgroup the probes run; None if they run in the cgroup of fstui."""
@@ -217,8 +217,8 @@ class Machine(Protocol):
         """Apply ``KEY=VALUE`` to a simulated disk. Raises Refused on any other machine."""
         raise Refused("Only simulated disks have settings to change.")
 
-    def aftermath(self) -> Step | None:
-        """Return what survived, as a step, if the power was cut since the run's directory was made."""
+    def power_cut_step(self) -> Step | None:
+        """Return the result of a power cut as a step; None without a power cut since the run's directory was made."""
         return None
 
     async def save_declaration(self, identity: str, declaration: Declaration) -> None:

@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 LIST_MAX_AGE_S, RUN_MAX_AGE_S = 60.0, 5.0
 """Maximum age of the output of tools, for the list of filesystems and for a run."""
 CHILD_START_TIMEOUT_S = 30.0
-"""A child program that prints nothing for this long got no CPU. If it stops printing later, the storage hangs."""
+"""Time limit for the first line of a child program, which may wait for a CPU. If it stops later, the storage hangs."""
 SILENCE_TIMEOUT_S = 1.0
-"""A filesystem hangs if its statvfs has not returned and, for this long, no other statvfs has returned. On a busy host,
-thousands of calls take time."""
+"""If no statvfs returns for this long, the filesystems without a result are reported as hanging. The total time has no
+limit, because thousands of calls take long on a busy host."""
 TOOLS_TIMEOUT_S = 7.0
 """Slightly longer than the 6 s after which the child program gives up on a tool."""
 SAVE_TIMEOUT_S = 10.0
@@ -64,8 +64,8 @@ class LocalMachine(Machine):
     ) -> None:
         """``cgroup_of_pid``: the process in whose I/O cgroup the probes run. Raises Refused if it cannot be joined.
 
-        ``trace``: use the kernel's trace if possible. ``trusting``: as root, also write where another user could rename
-        what is written. ``rate_limit``: the limit for the probes.
+        ``trace``: use the kernel's trace if possible. ``trusting``: as root, also write in a directory where another
+        user could rename files. ``rate_limit``: the limit for the probes.
         """
         self.simulated: str | None = None
         self._cgroup = OtherCgroup(cgroup_of_pid, root) if cgroup_of_pid is not None else None
@@ -76,16 +76,16 @@ class LocalMachine(Machine):
         self._silent_since: dict[str, float] = {}
         self._file_numbers = count(1)
         self._watch: Watch | None = None
-        self._newest: Inventory | None = None
+        self._newest_inventory: Inventory | None = None
         self._claims: Claims = {}
         self._commands: tuple[Command, ...] = ()
-        self._commands_at = -math.inf
+        self._tools_run_at = -math.inf
         self._guests: tuple[Guest, ...] = ()
-        self._guests_at = -math.inf
+        self._guests_read_at = -math.inf
 
     def survey(self) -> Inventory:
-        self._newest = msgspec.structs.replace(survey.survey(self._root, self._claims), guests=self._guests)
-        return self._newest
+        self._newest_inventory = msgspec.structs.replace(survey.survey(self._root, self._claims), guests=self._guests)
+        return self._newest_inventory
 
     def has_changed(self) -> bool:
         if self._watch is None:
@@ -95,9 +95,9 @@ class LocalMachine(Machine):
     async def _run_tools(self, inventory: Inventory, max_age_s: float) -> Inventory | None:
         """Return a new survey with the output of tools; None if the recent output is still valid."""
         commands = survey.commands(inventory) if self._root == Path("/") else ()
-        if not commands or (commands == self._commands and time.monotonic() - self._commands_at < max_age_s):
+        if not commands or (commands == self._commands and time.monotonic() - self._tools_run_at < max_age_s):
             return None
-        self._commands_at = time.monotonic()
+        self._tools_run_at = time.monotonic()
         self._claims = await run_tools(commands)
         surveyed = self.survey()
         self._commands = survey.commands(surveyed)
@@ -126,9 +126,9 @@ class LocalMachine(Machine):
         from fstui.storage import guests  # noqa: PLC0415  not needed for the first screen
 
         pids, now = guests.find_pids(self._root), time.monotonic()
-        if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_at < LIST_MAX_AGE_S:
+        if pids == tuple(guest.pid for guest in self._guests) and now - self._guests_read_at < LIST_MAX_AGE_S:
             return
-        self._guests_at, self._guests = now, ()
+        self._guests_read_at, self._guests = now, ()
         if pids:
             try:
                 self._guests = await in_child(
@@ -146,7 +146,7 @@ class LocalMachine(Machine):
         )
 
     def target(self, directory: str) -> Target:
-        return survey.target_of(directory, self._newest or self.survey())
+        return survey.target_of(directory, self._newest_inventory or self.survey())
 
     def counters(self, stack: Iterable[Node]) -> Counters:
         return device_counters.read_counters(tuple(stack), self._root)
@@ -200,7 +200,7 @@ class LocalMachine(Machine):
     async def watch_waits(self, target: Target | None, pid: int | None) -> RunningWatch:
         from fstui.trace.child import start_watch  # noqa: PLC0415
 
-        return await start_watch(target, pid, (self._newest or self.survey()).filesystems)
+        return await start_watch(target, pid, (self._newest_inventory or self.survey()).filesystems)
 
     async def watch_risk(self, target: Target | None, pid: int | None) -> AtRiskChild:
         from fstui.trace.at_risk import AtRiskChild  # noqa: PLC0415

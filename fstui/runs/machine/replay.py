@@ -19,13 +19,13 @@ from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch
 from fstui.state.workspace import TargetDirectory
 
-_SPACE_BYTES = 1 << 40
+_ASSUMED_SPACE_BYTES = 1 << 40
 NO_STORAGE = Run(id="plan", started_at="", target=Target(path="DIR", mount_point="DIR", fstype="", source=""))
 """A run without storage, for a machine that can only plan."""
 
 
 class ReplayMachine(Machine):
-    """A machine whose probes are the steps of a saved run. ``pace`` 0 plays at once, 1 in real time."""
+    """A machine whose probes are the steps of a saved run. ``pace`` 1: in real time; 0: as fast as possible."""
 
     def __init__(self, run: Run, pace: float = 1.0) -> None:
         if run.target is None:
@@ -57,11 +57,11 @@ class ReplayMachine(Machine):
 
     async def inspect(self, directory: str) -> TargetDirectory:
         return TargetDirectory(
-            directory, self._target.space or Space(total_bytes=_SPACE_BYTES, free_bytes=_SPACE_BYTES)
+            directory, self._target.space or Space(total_bytes=_ASSUMED_SPACE_BYTES, free_bytes=_ASSUMED_SPACE_BYTES)
         )
 
     async def find_programs(self) -> Installed:
-        return EVERYTHING  # the run used it
+        return EVERYTHING  # the saved run found the programs that it needs
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:
         return ReplayTrace(self)
@@ -91,7 +91,7 @@ class ReplayMachine(Machine):
         await asyncio.sleep(seconds * self.pace)
 
     def advance(self, counters: Iterable[DeviceCounters], from_share: float, to_share: float) -> None:
-        """Advance the counters by a share of the saved counters, which they equal at the end of a step."""
+        """Add what the saved counters counted between two shares of their period: 0.0 is its start, 1.0 its end."""
         for saved_counters in counters:
             device = self._counters.get(saved_counters.device, DeviceCounters(device=saved_counters.device))
             self._counters[saved_counters.device] = DeviceCounters(
@@ -189,7 +189,7 @@ def _sync_share(step: Step) -> float | None:
 
 
 def _as_samples(begin_ns: int, now_ns: int, values: list[int], sync_share: float | None) -> Samples:
-    """Return the values as consecutive operations that end at ``now_ns``, or later if they began at ``begin_ns``."""
+    """Return consecutive operations that end at ``now_ns``, or later if the first would begin before ``begin_ns``."""
     part_ends_ns: list[int] = []
     end_ns = start_ns = max(begin_ns, now_ns - sum(values))
     for value in values:

@@ -24,7 +24,7 @@ from fstui.model.steps import Step
 from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchCounts
 from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
-from fstui.simulate import stack as surveyed
+from fstui.simulate import stack as simulated_stack
 from fstui.simulate.parameters import Simulated, with_change
 from fstui.simulate.programs import SimulatedProgram, new_program
 from fstui.simulate.simulated_host import SimulatedHost
@@ -35,7 +35,7 @@ from fstui.trace.child import FinalReport
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
 _NO_PROGRAMS = Installed(frozenset(), sysbench=False, why_no_oltp=_NO_SERVER)
 CHUNK_NS = 50e6
-"""The model's time between two frames of samples."""
+"""The simulated time between two frames of samples."""
 SECOND_NS = 1e9
 FILE_WRITE_DURATION_S = 0.1
 """Approximate time to write the file before the measurement starts."""
@@ -49,16 +49,16 @@ class SimulatedMachine(Machine):
         self.parameters = parameters
         self.host = SimulatedHost(parameters)
         self._pace = pace
-        self._due = time.monotonic()
+        self._wake_up_at = time.monotonic()
         self._measured_settings: Settings | None = None
-        self._began_ns = 0.0
+        self._step_began_ns = 0.0
         self._power_cut: Step | None = None
 
     def survey(self) -> Inventory:
-        return surveyed.inventory(self.parameters)
+        return simulated_stack.inventory(self.parameters)
 
     def target(self, directory: str) -> Target:
-        target = surveyed.target(self.parameters)
+        target = simulated_stack.target(self.parameters)
         if not f"{directory}/".startswith(f"{target.mount_point}/"):
             raise Refused(f"{directory} is not on the simulated disk, which is mounted on {target.mount_point}.")
         return target
@@ -85,11 +85,11 @@ class SimulatedMachine(Machine):
 
     async def start(self, probe: ProbeRequest) -> SimulatedProbe:
         settings = probe.step.settings
-        work = new_program(self.host, settings) if isinstance(settings, StepSettings) else None
-        if work is None:
+        program = new_program(self.host, settings) if isinstance(settings, StepSettings) else None
+        if program is None:
             raise OSError(95, f"a simulated host has no {settings.probe}")
-        self._measured_settings, self._began_ns = settings, self.host.now_ns
-        return SimulatedProbe(self, work, probe.facts)
+        self._measured_settings, self._step_began_ns = settings, self.host.now_ns
+        return SimulatedProbe(self, program, probe.facts)
 
     def pull_plug(self) -> None:
         """Cut the power now, and look for the acknowledged writes, as after a real power cut."""
@@ -100,7 +100,7 @@ class SimulatedMachine(Machine):
         if self._power_cut is None:
             writes = "append" if settings.offsets == "append" else "overwrite"
             cut = PowerCut(sync=(_sync_of(settings),), writes=(writes,))
-            elapsed_s = (self.host.now_ns - self._began_ns) / 1e9
+            elapsed_s = (self.host.now_ns - self._step_began_ns) / 1e9
             self._power_cut = self.host.cut_power(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
 
     def change(self, setting: str) -> None:
@@ -108,47 +108,47 @@ class SimulatedMachine(Machine):
         self.simulated = f"{self.simulated},{setting}"
         self.host.change(self.parameters)
 
-    def aftermath(self) -> Step | None:
+    def power_cut_step(self) -> Step | None:
         return self._power_cut
 
     async def wait(self, seconds: float) -> None:
         await self.pass_time(self.host.now_ns + seconds * 1e9)
 
     async def pass_time(self, until_ns: float) -> None:
-        """Advance the model's clock to that time, at the machine's pace. It falls behind if this host is too slow."""
+        """Advance the model's clock to that time, at the machine's pace, or more slowly if this host is too slow."""
         passed_s = max(0.0, until_ns - self.host.now_ns) / 1e9 * self._pace
         self.host.now_ns = max(self.host.now_ns, until_ns)
         now = time.monotonic()
-        self._due = max(self._due, now - 0.1) + passed_s  # a longer delay is not caught up
-        await asyncio.sleep(max(0.0, self._due - now) if self._pace else 0.0)
+        self._wake_up_at = max(self._wake_up_at, now - 0.1) + passed_s  # after a longer delay, the model stays behind
+        await asyncio.sleep(max(0.0, self._wake_up_at - now) if self._pace else 0.0)
 
 
 class SimulatedProbe(RunningProbe):
-    def __init__(self, machine: SimulatedMachine, work: SimulatedProgram, facts: bool) -> None:
+    def __init__(self, machine: SimulatedMachine, program: SimulatedProgram, facts: bool) -> None:
         super().__init__()
-        self._machine, self._work, self._facts = machine, work, facts
+        self._machine, self._program, self._facts = machine, program, facts
 
     async def frames(self) -> AsyncIterator[Frame | Samples]:
-        machine, work = self._machine, self._work
+        machine, program = self._machine, self._program
         if self._facts:
             yield Frame("facts", self._sync_path())
         await machine.wait(FILE_WRITE_DURATION_S)
         yield Frame("ready", {})
         await self._go_requested.wait()
-        work.begin()
-        while not (work.has_ended or self._is_stopped):
+        program.begin()
+        while not (program.has_ended or self._is_stopped):
             until_ns = machine.host.now_ns + CHUNK_NS
-            for burst in work.run_until(until_ns):
+            for burst in program.run_until(until_ns):
                 yield Samples.from_part_ends(burst.writer, burst.parts, burst.start_ns, burst.part_ends_ns)
-            await machine.pass_time(work.ended_ns if work.has_ended else max(until_ns, work.ended_ns))
-        if work.failed_call:
+            await machine.pass_time(program.ended_ns if program.has_ended else max(until_ns, program.ended_ns))
+        if program.failed_call:
             eio = errno.EIO
-            yield Frame("error", {"call": work.failed_call, "errno": eio, "message": os.strerror(eio), "writer": 0})
+            yield Frame("error", {"call": program.failed_call, "errno": eio, "message": os.strerror(eio), "writer": 0})
             return
-        if work.figures:
-            yield Frame("figures", work.figures)
-        end_ns = work.ended_ns if work.has_ended else machine.host.now_ns
-        yield Frame("done", {"start_ns": int(work.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
+        if program.figures:
+            yield Frame("figures", program.figures)
+        end_ns = program.ended_ns if program.has_ended else machine.host.now_ns
+        yield Frame("done", {"start_ns": int(program.started_ns), "end_ns": int(end_ns), "delayed_ns": 0})
 
     def _sync_path(self) -> dict[str, object]:
         is_stubbed = self._machine.parameters.host.syncs_stubbed

@@ -147,7 +147,8 @@ class GuestReader:
         devices_there = {mount.number: mount.device for mount in mounts}
         devices_here = {mount.number: mount.device for mount in self._mounts}
         device = devices_there.get(number or 0) or devices_here.get(number or 0)
-        # if the process does not mount the filesystem of the file found here, its own file at that path is another one
+        # the file may have been opened by its path on this host; if the process does not mount that filesystem, its own
+        # file is a different one
         if device not in devices_there.values():
             return None
         candidates = [mount for mount in self._mounts if mount.device == device]

@@ -1,4 +1,4 @@
-"""Read the disks of Firecracker and cloud-hypervisor, from the API socket, else from the arguments or their file.
+"""Read the disks of Firecracker and cloud-hypervisor from the API socket, the arguments or the configuration file.
 
 Firecracker offers a flush to its guest only if ``cache_type`` is ``Writeback`` (docs/api_requests/block-caching.md).
 Versions before Firecracker's pull request 2702 acknowledged a flush without executing it. cloud-hypervisor executes a
@@ -88,13 +88,13 @@ def is_on(value: object, default: bool = False) -> bool:
 def _option_values(words: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
     """Return the values of these options: ``--disk A B --disk C``, ``--disk=A``."""
     values: dict[str, list[str]] = {}
-    current = ""
+    current_option = ""
     for word in words[1:]:
         name, equals, value = word.partition("=")
         if word.startswith("--"):
-            current = name
-        if current in options and (equals or not word.startswith("--")):
-            values.setdefault(current, []).append(value if word.startswith("--") else word)
+            current_option = name
+        if current_option in options and (equals or not word.startswith("--")):
+            values.setdefault(current_option, []).append(value if word.startswith("--") else word)
     return values
 
 

@@ -21,14 +21,13 @@ from fstui.storage.guests.sockets import decode_json
 
 Options = dict[str, Any]
 
-_NO_VALUE = frozenset({
+_OPTIONS_WITHOUT_VALUE = frozenset({
     "S", "alt-grab", "ctrl-grab", "curses", "daemonize", "enable-kvm", "enable-sync-profile", "full-screen", "h",
     "help", "mem-prealloc", "no-acpi", "no-fd-bootchk", "no-hpet", "no-kvm", "no-quit", "no-reboot", "no-shutdown",
     "no-user-config", "nodefaults", "nodefconfig", "nographic", "old-param", "only-migratable", "portrait", "preconfig",
     "s", "sdl", "semihosting", "singlestep", "snapshot", "usb", "version", "win2k-hack", "xen-attach",
     "xen-domid-restrict",
 })  # fmt: skip
-"""Options without a value."""
 _IMPLIED_KEYS = {"device": "driver", "blockdev": "driver", "name": "guest", "chardev": "backend", "mon": "chardev"}
 """The key to which the first word of a value belongs if it has no ``=``: ``driver`` for ``-device virtio-blk,id=a``."""
 _MODES = {
@@ -39,14 +38,14 @@ _MODES = {
     (True, False, True): "unsafe",
 }
 """QEMU's names of (cache.writeback, cache.direct, cache.no-flush), as in qemu(1), -drive cache=."""
-_CACHE = {mode: settings for settings, mode in _MODES.items()} | {"off": (True, True, False)}
+_MODE_SETTINGS = {mode: settings for settings, mode in _MODES.items()} | {"off": (True, True, False)}
 """The same settings by name. ``off`` is an older name of ``none``."""
 _DISK_OPTIONS = ("hda", "hdb", "hdc", "hdd")
 _NO_DISKS = frozenset({"none", "pflash", "mtd", "floppy"})
 """Interfaces of ``-drive`` that attach no disk."""
 _CDROMS = frozenset({"ide-cd", "scsi-cd"})
 _PASS_THROUGH = frozenset({"scsi-block", "scsi-generic"})
-"""Devices that hand a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
+"""Devices that pass a flush to the disk as a SCSI command (scsi_block_is_passthrough in hw/scsi/scsi-disk.c)."""
 _PASS_THROUGH_REASON = "the guest's SCSI commands go to the device itself, whatever the cache mode"
 _OUTSIDE_QEMU = {
     "vhost-user": VHOST_USER,
@@ -60,7 +59,7 @@ _FORMATS = frozenset({
 })  # fmt: skip
 """Drivers of formats and filters (BlockdevDriver in qapi/block-core.json). They store nothing, so the lowest node of a
 disk has another driver."""
-NO_CACHE: Mapping[str, Any] = {}
+_DEFAULT: Mapping[str, Any] = {}
 MAX_DEPTH = 32
 PASS_THROUGH = "pass-through"
 _URL_USER = re.compile(r"(?<=:)//[^/@]*@")
@@ -81,13 +80,14 @@ class BlockNode(NamedTuple):
 def arguments(words: Sequence[str]) -> list[tuple[str, str]]:
     """Return the options and their values. An image without an option is ``hda``."""
     options = []
-    rest = iter(words[1:])  # the first word is the program
-    for word in rest:
+    remaining_words = iter(words[1:])  # the first word is the program
+    for word in remaining_words:
         name = word.removeprefix("-").removeprefix("-")
         if not word.startswith("-"):
             options.append(("hda", word))
         else:
-            value = "" if name in _NO_VALUE else next(rest, "")  # next: the loop must skip this word
+            # next: the loop must skip the word with the value
+            value = "" if name in _OPTIONS_WITHOUT_VALUE else next(remaining_words, "")
             options.append((name, value))
     return options
 
@@ -112,7 +112,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
     drives, nodes, devices = _group(arguments)
     snapshot = any(name == "snapshot" for name, _ in arguments)
     guest_disks = []
-    attached = set()
+    attached_ids = set()
     for device in devices:
         # libvirt and Proxmox name the drive of the device scsi0 "drive-scsi0"
         name = str(device.get("id") or str(device.get("drive", "")).removeprefix("drive-") or device.get("driver"))
@@ -123,7 +123,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
             guest_disks.append(GuestDisk(name=name, image=kind, reason=_OUTSIDE_QEMU[kind]))
         if not isinstance(source, str) or driver in _CDROMS:
             continue
-        attached.add(source)
+        attached_ids.add(source)
         if source in drives:
             attached_disks = _disk_of_drive(name, drives[source], device, nodes, snapshot)
         else:
@@ -133,7 +133,7 @@ def disks(arguments: Sequence[tuple[str, str]]) -> list[GuestDisk]:
             attached_disks = [replace(disk, **settings) for disk in attached_disks]
         guest_disks += attached_disks
     for key, drive in drives.items():
-        if key not in attached and drive.get("if") not in _NO_DISKS:
+        if key not in attached_ids and drive.get("if") not in _NO_DISKS:
             guest_disks += _disk_of_drive(key, drive, {}, nodes, snapshot)
     return guest_disks
 
@@ -165,11 +165,11 @@ def update_disks(disks: Sequence[GuestDisk], backends: Sequence[Any], nodes: Seq
         parts = str(backend.get("qdev") or backend["device"]).split("/")
         name = parts[3] if parts[1:3] == ["machine", "peripheral"] else str(backend["device"] or parts[-1])
         name = next((disk.name for disk in disks if name == disk.name or image == disk.image), name)
-        defined = by_name.get(name)
+        defined_disk = by_name.get(name)
         # for a disk with -snapshot and a pass-through disk, the reported cache mode has no effect
-        if defined is not None and (defined.flush == "discarded" or defined.cache == PASS_THROUGH):
+        if defined_disk is not None and (defined_disk.flush == "discarded" or defined_disk.cache == PASS_THROUGH):
             continue
-        cache, format_ = inserted["cache"], defined.format if defined else str(inserted["drv"])
+        cache, format_ = inserted["cache"], defined_disk.format if defined_disk else str(inserted["drv"])
         node = BlockNode(image, format_, cache["direct"], no_flush[image])
         by_name |= {disk.name: disk for disk in _disk_of_node(name, node, cache["writeback"])}
     return list(by_name.values())
@@ -227,7 +227,7 @@ def _disk_of_drive(
     if drive.get("media") == "cdrom":
         return []
     # cache= sets defaults. cache.direct= and the like replace them, and the device's write-cache replaces writeback
-    writeback, direct, no_flush = _CACHE.get(str(drive.get("cache", "writeback")), (True, False, False))
+    writeback, direct, no_flush = _MODE_SETTINGS.get(str(drive.get("cache", "writeback")), (True, False, False))
     options = _nest({key: value for key, value in drive.items() if key not in ("cache", "file")})
     child = options.pop("file", {})
     if "file" in drive:
@@ -236,9 +236,9 @@ def _disk_of_drive(
     writeback = is_on(cache_options.get("writeback"), writeback)
     cache = {"direct": cache_options.get("direct", direct), "no-flush": cache_options.get("no-flush", no_flush)}
     node = {"driver": drive.get("format", ""), "cache": cache, "file": child or None}
-    lowest = _lowest_node(node, nodes)._replace(read_only=is_on(drive.get("readonly", drive.get("read-only"))))
+    lowest_node = _lowest_node(node, nodes)._replace(read_only=is_on(drive.get("readonly", drive.get("read-only"))))
     writeback = is_on(device.get("write-cache"), writeback)
-    return _disk_of_node(name, lowest, writeback, discarded=is_on(drive.get("snapshot"), snapshot))
+    return _disk_of_node(name, lowest_node, writeback, discarded=is_on(drive.get("snapshot"), snapshot))
 
 
 def _disk_of_node(name: str, node: BlockNode, writeback: bool, *, discarded: bool = False) -> list[GuestDisk]:
@@ -259,23 +259,23 @@ def _disk_of_node(name: str, node: BlockNode, writeback: bool, *, discarded: boo
 
 
 def _lowest_node(
-    node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = NO_CACHE, format_: str = "", depth: int = 0
+    node: object, nodes: Mapping[str, Options], cache: Mapping[str, Any] = _DEFAULT, format_: str = "", depth: int = 0
 ) -> BlockNode:
     """Return the lowest node below a node, with the cache settings and the format that it inherits from outer nodes."""
     options = nodes.get(node) if isinstance(node, str) else node
     if not isinstance(options, dict) or depth > MAX_DEPTH:
         return BlockNode(str(node), format_, is_defined=False)
-    inherited, own = NO_CACHE if isinstance(node, str) else cache, options.get("cache")
-    cache = {**inherited, **own} if isinstance(own, dict) else inherited
+    inherited_settings, own_settings = _DEFAULT if isinstance(node, str) else cache, options.get("cache")
+    cache = {**inherited_settings, **own_settings} if isinstance(own_settings, dict) else inherited_settings
     name = options.get("filename")
     child = next((options[key] for key in _CHILD_KEYS if options.get(key)), None)
     if isinstance(name, str) and name.startswith("json:"):  # the options of a node in place of a file name
         child = parse_option("blockdev", name.removeprefix("json:"))
     if child is None:
-        lowest = BlockNode(_image_of(options), format_, is_on(cache.get("direct")), is_on(cache.get("no-flush")))
+        lowest_node = BlockNode(_image_of(options), format_, is_on(cache.get("direct")), is_on(cache.get("no-flush")))
     else:
-        lowest = _lowest_node(child, nodes, cache, str(options.get("driver") or format_), depth + 1)
-    return lowest._replace(read_only=lowest.read_only or is_on(options.get("read-only")))
+        lowest_node = _lowest_node(child, nodes, cache, str(options.get("driver") or format_), depth + 1)
+    return lowest_node._replace(read_only=lowest_node.read_only or is_on(options.get("read-only")))
 
 
 def _image_of(options: Options) -> str:

@@ -73,7 +73,7 @@ def _lines(client: socket.socket) -> Iterator[Any]:
 
 
 def _connect(path: str, pid: int) -> socket.socket:
-    """Connect to a socket on which the process ``pid`` listens. Raises OSError, also if another process listens there.
+    """Connect to a socket on which the process ``pid`` listens. Raises OSError, also if another process listens on it.
 
     The path comes from the arguments of the process, whose owner must not be able to make root connect to another
     server.

@@ -57,8 +57,8 @@ class LayerKind(Base, frozen=True, kw_only=True):
     label: str | None = None
     """The name shown in a stack; None: ``name``."""
     device_names: str | None = None
-    """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: devices that match no other kind. None: the
-    name of a device does not show that it is of this kind."""
+    """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: all devices that match no other kind. None:
+    the name of a device does not show whether it is of this kind."""
     sync: SyncPath = "unknown"
     reason: str = ""
     settings: tuple[str, ...] = ()
@@ -120,9 +120,9 @@ class LayerKind(Base, frozen=True, kw_only=True):
     barrier_option: str | None = "barrier"
     """The mount option that enables barriers; None: writing 0 to the file of a module parameter enables them."""
 
-    def node(self, node_id: str, name: str, **more: Any) -> Node:
-        fields = {"layer": self.layer, "sync": self.sync, "reason": self.reason, **more}
-        return Node(id=node_id, kind=self.name, name=name, **fields)
+    def node(self, node_id: str, name: str, **fields: Any) -> Node:
+        all_fields = {"layer": self.layer, "sync": self.sync, "reason": self.reason, **fields}
+        return Node(id=node_id, kind=self.name, name=name, **all_fields)
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if (skipped := self.skipped_sync(node)) is not None:
@@ -164,7 +164,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         return self.is_known and len(failed) > tolerated
 
     def corrected_members(self, node: Node, members: int) -> int:
-        """Return how many members may come back stale without loss; 0 unless the layer recognises a stale copy."""
+        """Return how many members may return with stale data, because the layer detects and corrects stale blocks."""
         return 0
 
     def waits_for(self, node: Node, below: Sequence[Node], filesystem: Node) -> tuple[Node, ...] | None:
@@ -215,7 +215,7 @@ def sync_of(node: Node) -> tuple[SyncPath, str]:
 
 @lru_cache(maxsize=1024)
 def kind(name: str) -> LayerKind:
-    """Return the kind with that name, else with the part of the name before the dot, else an unknown kind."""
+    """Return the kind with that name, or with the part of the name before a dot, or else an unknown kind."""
     kinds = _kinds()
     return (
         kinds.get(name)
@@ -239,4 +239,4 @@ def modules() -> tuple[ModuleType, ...]:
 
 @cache
 def _kinds() -> dict[str, LayerKind]:
-    return {each.name: each for module in modules() for each in module.KINDS}
+    return {layer_kind.name: layer_kind for module in modules() for layer_kind in module.KINDS}

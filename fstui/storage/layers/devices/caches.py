@@ -16,16 +16,16 @@ from fstui.storage.claims import Claims, Command, command_line, missing_reading,
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.nvme import nvme_device
 
-_SAFE_DRIVES = frozenset({"ssd-plp", "optane"})
+_SAFE_MEDIA = frozenset({"ssd-plp", "optane"})
 _RAID_DRIVERS = frozenset({
     "3w-9xxx", "3w-sas", "3w-xxxx", "aacraid", "hpsa", "hptiop", "ipr", "ips", "megaraid", "megaraid_legacy",
     "megaraid_sas", "mpi3mr", "mvumi", "myrb", "myrs", "pmcraid", "smartpqi", "stex",
 })  # fmt: skip
 """Drivers (drivers/scsi) of controllers that may have a cache with a battery. The controllers use the cache for volumes
 only, not for disks that are passed through."""
-_VOLUMES = frozenset({"raid", "array", "virtual", "cloud"})
+_VOLUME_GRADES = frozenset({"raid", "array", "virtual", "cloud"})
 """Grades of models that are not single drives."""
-_VALUES = {
+_CACHE_VALUES = {
     "drive_cache": {"on": True, "off": False},
     "vwc": {"present": True, "absent": False},
     "cache_type": {"write back": True, "write through": False},
@@ -43,17 +43,17 @@ class CacheReport(NamedTuple):
 
 def _report(node: Node, what: str) -> CacheReport | None:
     reading = node.reading(what)
-    if reading is None or reading.value not in _VALUES[what]:
+    if reading is None or reading.value not in _CACHE_VALUES[what]:
         return None
-    return CacheReport(_VALUES[what][reading.value], reading)
+    return CacheReport(_CACHE_VALUES[what][reading.value], reading)
 
 
 def volatile_cache(node: Node) -> CacheReport | None:
     """Return what the best source reports about the device's volatile write cache; None: unknown.
 
-    The sources, best first: the drive now; the driver, whose reading may be a "temporary" setting; udev, which read the
-    setting when the drive was found. If the state of an NVMe drive's cache is unknown, the cache is assumed to be on,
-    even if the kernel was set to write through later.
+    The sources, best first: the drive itself; the driver, whose reading may be a "temporary" setting; udev, which read
+    the setting when the drive was found. If the state of an NVMe drive's cache is unknown, the cache is assumed to be
+    on, even if the kernel was set to write through later.
     """
     for what in ("drive_cache", "vwc"):
         if report := _report(node, what):
@@ -64,7 +64,7 @@ def volatile_cache(node: Node) -> CacheReport | None:
 
 
 def has_cache(node: Node) -> bool | None:
-    """Return whether the device needs flushes, by the kernel's setting, else by the drive's report; None: unknown."""
+    """Return whether the kernel, or else the drive, reports a volatile write cache; None if no source reports it."""
     if node.write_cache is not None:
         return node.write_cache == "write back"
     report = volatile_cache(node)
@@ -85,7 +85,7 @@ def is_safe_drive(node: Node) -> bool:
     medium = node.medium
     if medium is None or (medium.class_ == "raid-cache" and not medium.declared):
         return False
-    return medium.class_ in _SAFE_DRIVES or medium.write_cache == "plp"
+    return medium.class_ in _SAFE_MEDIA or medium.write_cache == "plp"
 
 
 def is_optane(node: Node) -> bool:
@@ -113,7 +113,7 @@ def no_cache_reports(node: Node) -> tuple[str, ...]:
 
     Return nothing if a source contradicts, or if the kernel sends flushes to the device.
     """
-    reports = [report for what in _VALUES if (report := _report(node, what))]
+    reports = [report for what in _CACHE_VALUES if (report := _report(node, what))]
     off = [report.reading for report in reports if not report.is_on]
     # an NVMe drive that has a cache and has switched it off is no contradiction
     present_but_off = {report.reading.what: report.is_on for report in reports} == {"vwc": True, "drive_cache": False}
@@ -128,13 +128,13 @@ def controller_may_cache(node: Node) -> bool:
 
 
 def is_hidden_by_controller(node: Node) -> bool:
-    """Return whether it is unknown if the cache in front of the device has a battery.
+    """Return whether a cache may be in front of the device, and it is unknown whether this cache has a battery.
 
-    This is so for an unknown volume of a RAID controller or behind Fibre Channel. A drive that is passed through is
-    recognised: it reports its form factor (Linux 5.19), or udev could read its cache setting. Older kernels show a SAS
-    drive like a volume.
+    This applies to an unknown volume of a RAID controller or behind Fibre Channel. A drive that is passed through is
+    recognised: it reports its form factor (Linux 5.19), or udev could read its cache setting. On older kernels, a
+    SAS drive looks like a volume.
     """
-    if is_declared(node) or has_protected_cache(node) or node.value("grade") in _VOLUMES:
+    if is_declared(node) or has_protected_cache(node) or node.value("grade") in _VOLUME_GRADES:
         return False
     if controller_may_cache(node):
         return True
@@ -172,7 +172,7 @@ def cache_commands(node: Node) -> tuple[Command, ...]:
 
 
 def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
-    """Return ``vwc`` and ``drive_cache`` as the drive reported them; else ``missing``, with the reason."""
+    """Return ``vwc`` and ``drive_cache`` as the drive reported them. If the setting is unknown, add ``missing``."""
     commands = cache_commands(node)
     readings: list[Reading] = []
     for command in commands:

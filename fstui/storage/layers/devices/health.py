@@ -66,7 +66,7 @@ def _smartctl_values(document: Mapping[str, Any]) -> dict[str, Any]:
     for attribute in document.get("ata_smart_attributes", {}).get("table", ()):
         what = next((what for what, pattern in _ATTRIBUTES.items() if re.search(pattern, attribute["name"])), None)
         if what:
-            # the text "3 (237 447)" means 3, but the number next to it combines all three
+            # in the text "3 (237 447)", only the 3 counts; the number raw.value combines all three
             values.setdefault(what, int(attribute["raw"]["string"].split()[0]))
         if re.search(_CAPACITOR, attribute["name"]):
             values["backup"] = "failed" if attribute["when_failed"] == "now" else "good"

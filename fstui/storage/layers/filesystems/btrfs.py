@@ -17,14 +17,14 @@ from fstui.storage.tree import integer
 EXCLUSIVE = "exclusive_operation"
 """A reading: the operation that is running, such as device replace or balance. Only one can run (ch-sysfs)."""
 _DIRECTORY = "/sys/fs/btrfs"
-_AT_REST = frozenset({"none", "balance paused"})
+_IDLE_VALUES = frozenset({"none", "balance paused"})
 _PROFILES = frozenset({"single", "dup", "raid0", "raid1", "raid1c3", "raid1c4", "raid10", "raid5", "raid6"})
 _PROFILES_OF = (("level", "data"), ("metadata_level", "metadata"))
 """The reading of each profile, and what is stored with this profile."""
-_UNCHECKED = frozenset({"nodatasum", "nodatacow"})
+_CHECKSUMS_OFF = frozenset({"nodatasum", "nodatacow"})
 """Without checksums, btrfs cannot tell which of two copies is right (btrfs(5))."""
-_COPIES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
-_TOLERATES = {"raid1": 1, "raid10": 1, "raid5": 1, "raid6": 2, "raid1c3": 2, "raid1c4": 3}
+_REDUNDANT_PROFILES = frozenset({"raid1", "raid1c3", "raid1c4", "raid10"})
+_TOLERATED_FAILURES = {"raid1": 1, "raid10": 1, "raid5": 1, "raid6": 2, "raid1c3": 2, "raid1c4": 3}
 
 
 class BtrfsReader(FilesystemReader):
@@ -36,7 +36,7 @@ class BtrfsReader(FilesystemReader):
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
         """Return ``barrier``, ``checksums`` if off, and the profiles of data and metadata (several if converting)."""
-        is_off = not _UNCHECKED.isdisjoint(mount.super_options)
+        is_off = not _CHECKSUMS_OFF.isdisjoint(mount.super_options)
         checksums = (Reading(what="checksums", value="off", path=MOUNTINFO),) if is_off else ()
         profiles = (self._profile(what, contents, device) for what, contents in _PROFILES_OF)
         return (*super().settings(mount, device), *checksums, *without_none(profiles))
@@ -53,7 +53,7 @@ class BtrfsReader(FilesystemReader):
     def trouble(self, device: str) -> tuple[Reading, ...]:
         """Return missing members, members with errors, and an operation that moves data."""
         directory = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
-        readings = [self.tree.reading(EXCLUSIVE, f"{directory}/{EXCLUSIVE}", unless=_AT_REST)]
+        readings = [self.tree.reading(EXCLUSIVE, f"{directory}/{EXCLUSIVE}", unless=_IDLE_VALUES)]
         for member in self.tree.names(f"{directory}/devinfo"):
             readings.append(self.tree.reading("missing", f"{directory}/devinfo/{member}/missing", only=("1",)))
             path = f"{directory}/devinfo/{member}/error_stats"
@@ -79,13 +79,13 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
     def tolerated_failures(self, node: Node, members: int) -> int:
         """Return how many more members may fail, by the weaker profile of data and metadata (mkfs.btrfs(8))."""
         profiles = [node.value(what) for what, _ in _PROFILES_OF]
-        tolerance = min((_TOLERATES.get(profile, 0) for profile in profiles if profile is not None), default=0)
+        tolerance = min((_TOLERATED_FAILURES.get(profile, 0) for profile in profiles if profile is not None), default=0)
         return max(0, tolerance - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrected_members(self, node: Node, members: int) -> int:
         """Return how many members may come back stale: the number that may fail, if every block has a second copy and a
         checksum that identifies the right copy; otherwise 0."""
-        has_copies = all(node.value(what) in _COPIES for what, _ in _PROFILES_OF)
+        has_copies = all(node.value(what) in _REDUNDANT_PROFILES for what, _ in _PROFILES_OF)
         is_unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
         return self.tolerated_failures(node, members) if has_copies and not is_unchecked else 0
 

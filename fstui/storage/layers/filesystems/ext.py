@@ -78,7 +78,7 @@ def _journal_reading(tree: Tree, device: str, data: str | None, options_path: st
     task = _journal_task(device)
     if (tree.integer(task) or 0) > 0:  # the journal is on a device of its own
         return (Reading(what="journal", value="yes", path=task),)
-    # only the full list of options shows whether there is a journal: it contains data= exactly if there is one
+    # only the full list of options shows whether there is a journal: it contains data= if and only if there is one
     if options_path == MOUNTINFO:
         return ()
     return (Reading(what="journal", value="yes" if data is not None else "no", path=options_path),)

@@ -125,8 +125,8 @@ class Nfs(Remote, frozen=True, kw_only=True):
         return [counts.get(node.name, DeviceCounters(device=node.id)) for node in counted]
 
 
-_of_host = partial(Remote, served_by="the host", across_network=False)
-_fuse = partial(
+_host_kind = partial(Remote, served_by="the host", across_network=False)
+_fuse_kind = partial(
     Remote,
     reason="a user-space program handles syncs; if it does not implement fsync, fsync succeeds and does nothing",
     served_by="a program of this host",
@@ -140,9 +140,9 @@ KINDS = (
     *(Nfs(name=name, reason=_NFS_SYNC, traces_syncs=True) for name in _NFS),
     *(Remote(name=name, reason=_CIFS_SYNC) for name in _CIFS),
     *(Remote(name=name) for name in _OTHER_TYPES),
-    _of_host(name="virtiofs", reason="a sync goes to virtiofsd on the host"),
-    *(_of_host(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
-    *(_fuse(name=name) for name in ("fuse", "fuseblk")),
-    *(_fuse(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal")),
+    _host_kind(name="virtiofs", reason="a sync goes to virtiofsd on the host"),
+    *(_host_kind(name=name) for name in ("9p", "vboxsf", "vmhgfs", "prl_fs", "hostfs")),
+    *(_fuse_kind(name=name) for name in ("fuse", "fuseblk")),
+    *(_fuse_kind(name=name, pseudo=True) for name in ("fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal")),
 )
 FILESYSTEMS = RemoteReader

@@ -106,7 +106,7 @@ class DmReader(DeviceReader):
         )
 
     def _request_readings(self, name: str, kind: str) -> tuple[Reading, ...]:
-        """Return ``request_based`` (yes | no): multipath is, unless its table contains ``queue_mode bio``."""
+        """Return ``request_based`` (yes | no). A multipath device is, unless its table contains ``queue_mode bio``."""
         if kind not in ("dm", "dm-multipath"):
             return ()
         path = f"/sys/block/{name}/mq"
@@ -120,9 +120,9 @@ class DmReader(DeviceReader):
         name = dm_tables.unmangle(self.tree.stripped(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
-            has_answer = claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None
+            has_output = claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None
             missing = claims.missing_reading("the device-mapper table", [dm_tables.COMMAND], self.sources.claims)
-            return (node if has_answer else with_readings(node, (missing,))), roles
+            return (node if has_output else with_readings(node, (missing,))), roles
         other_readings = tuple(reading for reading in node.readings if reading.what != "target")
         completed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *other_readings))
         by_number = self.sources.names.by_number
@@ -134,7 +134,7 @@ class DmReader(DeviceReader):
         return dm_tables.read_tables(self.sources.claims)
 
 
-_COMMITS = "a flush commits the pool's metadata and is forwarded"
+_POOL_REASON = "a flush commits the pool's metadata and is forwarded"
 
 KINDS = (
     # for a device whose names do not identify its target
@@ -160,8 +160,8 @@ KINDS = (
     ),
     DmTarget(name="dm-mirror", default_spread="raid1", dispensable_roles=("log",)),
     Raid(name="dm-raid", dispensable_roles=("metadata",)),
-    ReadOnlyOrigin(name="dm-thin", reason=_COMMITS),
-    DmTarget(name="dm-thin-pool", reason=_COMMITS),
+    ReadOnlyOrigin(name="dm-thin", reason=_POOL_REASON),
+    DmTarget(name="dm-thin-pool", reason=_POOL_REASON),
     ReadOnlyOrigin(name="dm-snapshot", reason="a flush goes to its store"),
     *(DmTarget(name=name) for name in ("dm-snapshot-merge", "dm-snapshot-origin")),
     CacheTarget(name="dm-cache", reason="a flush commits the cache's metadata and is forwarded"),

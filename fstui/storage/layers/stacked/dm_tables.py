@@ -44,9 +44,9 @@ class DmTable(NamedTuple):
     """The role of each device below, by its major:minor."""
 
 
-def read_tables(answers: Claims) -> Mapping[str, DmTable]:
+def read_tables(tool_outputs: Claims) -> Mapping[str, DmTable]:
     segments: dict[str, list[Segment]] = {}
-    for line in (claims.output_of(answers, COMMAND) or "").split("\n"):
+    for line in (claims.output_of(tool_outputs, COMMAND) or "").split("\n"):
         if match := re.fullmatch(_LINE, line):
             segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
     return {name: _table(lines) for name, lines in segments.items()}
@@ -54,12 +54,12 @@ def read_tables(answers: Claims) -> Mapping[str, DmTable]:
 
 def _table(segments: list[Segment]) -> DmTable:
     # if a volume has segments of several kinds, the first that is not linear gives the kind
-    first = next((segment for segment in segments if segment.target != "linear"), segments[0])
+    main_segment = next((segment for segment in segments if segment.target != "linear"), segments[0])
     targets = ", ".join(dict.fromkeys(segment.target for segment in segments))
-    values = {"target": targets, **_settings(first)}
+    values = {"target": targets, **_settings(main_segment)}
     roles = {number: role for segment in segments for number, role in _roles(segment)}
     return DmTable(
-        kind="dm-" + _KINDS.get(first.target, first.target),
+        kind="dm-" + _KINDS.get(main_segment.target, main_segment.target),
         readings=tuple(Reading(what=what, value=value, path=PATH) for what, value in values.items()),
         roles=roles,
     )
@@ -172,7 +172,7 @@ _LVM_ROLES = (
     (r"-tpool$", "pool"),
 )
 """Roles by the names that LVM gives to hidden volumes."""
-_WITH_ROLES = frozenset({
+_KINDS_WITH_ROLES = frozenset({
     "dm-cache", "dm-writecache", "dm-thin", "dm-thin-pool", "dm-raid", "dm-mirror", "dm-snapshot", "dm-snapshot-origin",
 })  # fmt: skip
 
@@ -207,6 +207,6 @@ def role_by_name(kind: str, name_below: str) -> str | None:
     """Return the role of a device below by LVM's name for it, or None."""
     if kind == "dm-multipath":
         return "path"
-    if kind not in _WITH_ROLES:
+    if kind not in _KINDS_WITH_ROLES:
         return None
     return next((role for pattern, role in _LVM_ROLES if re.search(pattern, name_below)), None)

@@ -71,9 +71,9 @@ def stat_command(path: str) -> Command:
 
 def file_layer(path: str, mount: Mount | None, reason: str | None = None) -> Node:
     """Return the layer of a file that serves as a disk, on the filesystem of a mount."""
-    row = kind("backing-file")
+    file_kind = kind("backing-file")
     below = (f"mount:{mount.mount_point}",) if mount is not None else ()
-    return row.node(f"file:{path}", path, below=below, reason=reason or row.reason)
+    return file_kind.node(f"file:{path}", path, below=below, reason=reason or file_kind.reason)
 
 
 class LoopReader(DeviceReader):
@@ -117,7 +117,7 @@ class LoopReader(DeviceReader):
         return Reading(what="named", value=file, path=claims.command_line(stat_command(file)))
 
     def _device_behind_node(self, name: str, file: str) -> str | None:
-        """Return the block device that backs the loop device, if the path of its backing file leads to a device node.
+        """Return the block device that backs the loop device if the path of its backing file leads to a device node.
 
         In a container, the node may be outside /dev, or may have another name than the kernel's.
         """
@@ -137,7 +137,7 @@ class LoopReader(DeviceReader):
     def _is_another_file(self, name: str, path: str) -> bool:
         """Return whether the file at that path cannot be the file of the loop device. Used if losetup printed nothing.
 
-        This is so if no file is there, if the file is smaller than the loop device, or if its filesystem was mounted
+        This applies if no file is there, if the file is smaller than the loop device, or if its filesystem was mounted
         after the filesystem on the loop device.
         """
         if claims.reports_absence(self.sources.claims, stat_command(path)):
@@ -150,18 +150,18 @@ class LoopReader(DeviceReader):
         return mount is not None and mount_of_loop is not None and mount.line > mount_of_loop.line
 
     def _file_layer(self, name: str, path: str) -> Node:
-        """Return the layer of the loop's file. In this namespace, another file may be at its path.
+        """Return the layer of the backing file. In this mount namespace, its path may lead to another file.
 
-        The loop was then set up in another mount namespace, or another filesystem was mounted over the file later.
+        Then the loop device was set up in another mount namespace, or a filesystem was mounted over the file later.
         """
-        identity, visible = self._identities.get(name), self.sources.mount_of_path(path)
+        identity, visible_mount = self._identities.get(name), self.sources.mount_of_path(path)
         if identity is None and self._is_another_file(name, path):
             reason = "it is not at this path in this mount namespace, so its filesystem is not known"
             return file_layer(path, None, reason)
-        if identity is not None and visible is not None and not self._is_on(visible, identity, path):
+        if identity is not None and visible_mount is not None and not self._is_on(visible_mount, identity, path):
             reason = f"its filesystem ({identity.device}) is not the one at this path in this mount namespace"
             return file_layer(path, self.sources.mount_of_device(identity.device), reason)
-        return file_layer(path, visible)
+        return file_layer(path, visible_mount)
 
     def _is_on(self, mount: Mount, identity: Identity, path: str) -> bool:
         """Return whether the file is at ``path``, which leads to ``mount``.

@@ -66,9 +66,9 @@ _RUNNING_ACTIONS = frozenset({"resync", "recover", "reshape", "check", "repair"}
 _STOPPED_STATES = frozenset({"clear", "inactive", "suspended", "readonly", "broken"})
 _MIRRORS = frozenset({"raid1", "raid10"})
 _SETTINGS = ("level", "journal_mode", "consistency_policy")
-_ROLES = ("journal", "spare")
+_ROLE_FLAGS = ("journal", "spare")
 """Flags of members that hold no data. The roles have the same names."""
-_WITHOUT_PARITY = frozenset({"linear", "raid0", "raid1"})
+_LEVELS_WITHOUT_EXTRA_BYTES = frozenset({"linear", "raid0", "raid1"})
 
 
 class MdReader(DeviceReader):
@@ -91,7 +91,7 @@ class MdReader(DeviceReader):
             readings=(*without_none(settings), *written_behind, *self.queue_readings(name)),
             state=without_none(state),
             identity=self.tree.stripped(f"{directory}/uuid") or "",
-            roles={slave: next((role for role in _ROLES if role in flags[slave]), member) for slave in slaves},
+            roles={slave: next((role for role in _ROLE_FLAGS if role in flags[slave]), member) for slave in slaves},
         )
 
 
@@ -134,7 +134,7 @@ class Md(Array, frozen=True, kw_only=True):
 
     def may_add_bytes(self, node: Node) -> bool:
         """Return whether the level writes parity, or writes a block to two members, as RAID10 does."""
-        return node.value("level") not in _WITHOUT_PARITY
+        return node.value("level") not in _LEVELS_WITHOUT_EXTRA_BYTES
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member.

@@ -44,10 +44,10 @@ def sync_path(node: Node, call: str) -> tuple[SyncPath, str]:
 
 
 class DatasetReader(FilesystemReader):
-    def __init__(self, row: LayerKind, sources: Sources) -> None:
-        super().__init__(row, sources)
+    def __init__(self, layer_kind: LayerKind, sources: Sources) -> None:
+        super().__init__(layer_kind, sources)
         self._pools = Pools(sources)
-        self._counters: dict[str, Mapping[str, str]] = {}
+        self._counter_paths: dict[str, Mapping[str, str]] = {}
 
     def read_below(self, mount: Mount) -> LayerDescription:
         return self._pools.pool_below(mount.source)
@@ -58,9 +58,9 @@ class DatasetReader(FilesystemReader):
 
     def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
         name, claims = mount.source, self.sources.claims
-        no_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
+        missing_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
-        properties = self._pools.properties.get(name, (no_properties,))
+        properties = self._pools.properties.get(name, (missing_properties,))
         return (*super().option_readings(mount), *properties, *without_none([self._commit_reading(name), replay]))
 
     def _commit_reading(self, dataset: str) -> Reading | None:
@@ -73,12 +73,12 @@ class DatasetReader(FilesystemReader):
 
     def _counter_files(self, pool: str) -> Mapping[str, str]:
         """Return the file with the commit count of each dataset of a pool. Search the files once per survey."""
-        if pool not in self._counters:
+        if pool not in self._counter_paths:
             directory = f"{KSTAT}/{pool}"
             paths = (f"{directory}/{name}" for name in self.tree.names(directory) if name.startswith("objset-"))
             matches = ((re.search(_DATASET, self.tree.data(path) or b""), path) for path in paths)
-            self._counters[pool] = {os.fsdecode(match[1]): path for match, path in matches if match}
-        return self._counters[pool]
+            self._counter_paths[pool] = {os.fsdecode(match[1]): path for match, path in matches if match}
+        return self._counter_paths[pool]
 
 
 def barrier_reading(tree: Tree) -> tuple[Reading, ...]:

@@ -49,7 +49,7 @@ class PoolStatus(NamedTuple):
 
 
 def pool_statuses(claims: Claims) -> Mapping[str, PoolStatus]:
-    outputs = {command: answer.output for command, answer in claims.items() if command.startswith("zpool status ")}
+    outputs = {command: result.output for command, result in claims.items() if command.startswith("zpool status ")}
     statuses = (_parse_status(command, output) for command, output in outputs.items())
     return {status.name: status for status in statuses if status.name}
 
@@ -98,15 +98,15 @@ class Pools:
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
         self._statuses = pool_statuses(sources.claims)
-        self._described: dict[str, LayerDescription] = {}
+        self._descriptions: dict[str, LayerDescription] = {}
         self.properties = read_properties(sources.claims)
 
     def pool_below(self, dataset: str) -> LayerDescription:
         """Return the pool of a dataset or volume as the layer below it, with the vdevs that are not block devices."""
         name = dataset.partition("/")[0]
-        if name not in self._described:
-            self._described[name] = self._pool(name)
-        return self._described[name]
+        if name not in self._descriptions:
+            self._descriptions[name] = self._pool(name)
+        return self._descriptions[name]
 
     def _pool(self, name: str) -> LayerDescription:
         status = self._statuses.get(name)
@@ -186,11 +186,11 @@ def flush_parameters(tree: Tree) -> tuple[Reading, ...]:
 def read_properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
     """Return the properties by dataset or pool. The path of a property ends with its origin, if it has one."""
     properties: dict[str, tuple[Reading, ...]] = {}
-    for command, answer in claims.items():
+    for command, result in claims.items():
         tool = command.partition(" ")[0]
         if " get " not in command or tool not in ("zfs", "zpool"):
             continue
-        for cells in (line.split("\t") for line in answer.output.split("\n")):
+        for cells in (line.split("\t") for line in result.output.split("\n")):
             if len(cells) == 4:
                 name, what, value, source = cells
                 origin = f" ({source})" if source not in ("-", "") else ""
@@ -230,7 +230,7 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
     def corrected_members(self, node: Node, members: int) -> int:
-        """Return as many as may fail, because the checksum of a stale block differs from the one in its parent."""
+        """Return the number that may fail, because the checksum of a stale block differs from the one in its parent."""
         return self.tolerated_failures(node, members)
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:

@@ -26,7 +26,7 @@ _MAX_DEPTH = 50
 
 class VolumeReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
-        volume = self._names.get(name)
+        volume = self._volume_names.get(name)
         name_reading = Reading(what="volume", value=volume, path=f"{LINKS}/{volume}") if volume else None
         replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
         pool = self._pools.pool_below(volume) if volume else LayerDescription()
@@ -41,7 +41,7 @@ class VolumeReader(DeviceReader):
         return Pools(self.sources)
 
     @cached_property
-    def _names(self) -> Mapping[str, str]:
+    def _volume_names(self) -> Mapping[str, str]:
         return {path.rpartition("/")[2]: name for name, path in self._links(LINKS, _MAX_DEPTH)}
 
     def _links(self, directory: str, depth: int) -> Iterator[tuple[str, str]]:
@@ -59,7 +59,7 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return sync_path(node, "flush")
 
     def is_each_write_durable(self, node: Node) -> bool:
-        """Return whether sync=always is in effect: each write is in the intent log before it is acknowledged."""
+        """Return whether sync=always is in effect: then each write is in the intent log before it is acknowledged."""
         return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
