@@ -53,15 +53,15 @@ def with_declaration(target: Target, declaration: Declaration) -> Target:
 
 
 def _declared_node(node: Node, declaration: Declaration) -> Node:
-    surveyed = node.medium or Medium()
-    class_ = declaration.medium or surveyed.class_
+    surveyed_medium = node.medium or Medium()
+    class_ = declaration.medium or surveyed_medium.class_
     rpm = int(class_.removeprefix("hdd-")) if class_.startswith("hdd-") else None
-    implied = _IMPLIED_CACHE.get(declaration.medium) if declaration.medium else None
+    implied_cache = _IMPLIED_CACHE.get(declaration.medium) if declaration.medium else None
     medium = Medium(
         class_=class_,
-        rpm=rpm if declaration.medium else surveyed.rpm,
-        write_cache=declaration.write_cache or implied or surveyed.write_cache,
-        ephemeral=surveyed.ephemeral,
+        rpm=rpm if declaration.medium else surveyed_medium.rpm,
+        write_cache=declaration.write_cache or implied_cache or surveyed_medium.write_cache,
+        ephemeral=surveyed_medium.ephemeral,
         declared=True,
         reason=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.words}",
     )

@@ -45,8 +45,8 @@ def with_digest(run: Run) -> Run:
 
 def is_altered(document: bytes) -> bool:
     """Return whether a document has a digest that does not match it. False without a digest, or if it is not JSON."""
-    body, key, stated = document.rstrip().rpartition(_KEY)
-    if key and stated == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
+    body, key, stated_digest = document.rstrip().rpartition(_KEY)
+    if key and stated_digest == _digest(body + b"}").encode() + _END:  # written by fstui: no need to decode
         return False
     if b'"digest"' not in document:  # an old document without a digest; decoding thousands of them would be slow
         return False

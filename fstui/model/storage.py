@@ -152,9 +152,9 @@ class Target(Base, frozen=True, kw_only=True):
     @property
     def devices(self) -> tuple[Node, ...]:
         """The devices that receive the filesystem's own requests: its disks or loop device, not disks below a loop."""
-        reached, pending = set[str](), {node.id for node in self.stack[:1]}
-        while pending:
-            reached |= pending
-            upper = [node for node in self.stack if node.id in pending and node.kind != "loop"]
-            pending = {below for node in upper for below in node.below} - reached
-        return tuple(node for node in self.stack if node.id in reached and (node.lowest or node.kind == "loop"))
+        reached_ids, pending_ids = set[str](), {node.id for node in self.stack[:1]}
+        while pending_ids:
+            reached_ids |= pending_ids
+            upper = [node for node in self.stack if node.id in pending_ids and node.kind != "loop"]
+            pending_ids = {below for node in upper for below in node.below} - reached_ids
+        return tuple(node for node in self.stack if node.id in reached_ids and (node.lowest or node.kind == "loop"))

@@ -26,9 +26,9 @@ _MOVES = frozenset({EXCLUSIVE, PVMOVE})
 def changes(first_stack: tuple[Node, ...], *later_stacks: tuple[Node, ...]) -> tuple[str, ...]:
     """Return a line for each setting that changed after the first reading of the stack: ``sda: fua 1 → 0``."""
     stacks = [{node.id: node for node in stack} for stack in later_stacks if stack]
-    gone = (f"{first_stack[0].id}: gone",) if first_stack and not all(later_stacks) else ()
+    gone_lines = (f"{first_stack[0].id}: gone",) if first_stack and not all(later_stacks) else ()
     lines = (line for node in first_stack for line in _node_changes(node, [stack.get(node.id) for stack in stacks]))
-    return (*gone, *lines)
+    return (*gone_lines, *lines)
 
 
 def current_stack(before: Target, now: Target) -> tuple[Node, ...]:
@@ -39,16 +39,16 @@ def current_stack(before: Target, now: Target) -> tuple[Node, ...]:
 
 
 def _node_changes(before: Node, later_nodes: list[Node | None]) -> Iterator[str]:
-    present = [node for node in later_nodes if node is not None]
-    if len(present) < len(later_nodes):
+    present_nodes = [node for node in later_nodes if node is not None]
+    if len(present_nodes) < len(later_nodes):
         yield f"{before.id}: gone"
         return
-    for properties in zip(*map(_properties, (before, *present)), strict=True):
+    for properties in zip(*map(_properties, (before, *present_nodes)), strict=True):
         name = properties[0][0]
         values = [value for value, _ in groupby(value for _, value in properties)]  # without repetitions
         if len(values) > 1:
             yield f"{before.id}: {name} {' → '.join(values)}"
-    moves = (reading for node in present for reading in node.state if reading.what in _MOVES)
+    moves = (reading for node in present_nodes for reading in node.state if reading.what in _MOVES)
     yield from dict.fromkeys(f"{before.id}: {reading.what} {reading.value}" for reading in moves)
 
 

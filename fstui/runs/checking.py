@@ -90,7 +90,7 @@ class Checkup:
         """Choose the filesystems that can be written to, and only one mount of each. ``judgements``: by mount point."""
         mounts = [target.mount_point for target in filesystems]
         first_mounts: dict[object, str] = {}
-        suitable: list[Target] = []
+        suitable_targets: list[Target] = []
         for target in filesystems:
             reason = _skip_reason(target)
             mount_point = target.mount_point
@@ -104,8 +104,8 @@ class Checkup:
                     reason = f"{verdict}; {_NAME_IT_HINT if reason.endswith(_NAME_IT_HINT) else reason}"
                 self.skipped.append(SkippedFilesystem(mount_point, reason, is_failure=is_hung))
             else:
-                suitable.append(target)
-        for outcome in await asyncio.gather(*(self._subject_on(target, mounts) for target in suitable)):
+                suitable_targets.append(target)
+        for outcome in await asyncio.gather(*(self._subject_on(target, mounts) for target in suitable_targets)):
             if isinstance(outcome, Subject):
                 self.subjects.append(outcome)
             else:

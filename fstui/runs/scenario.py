@@ -71,8 +71,8 @@ def expand(scenario: Scenario, overrides: Mapping[str, str]) -> tuple[ScenarioRe
     used_settings = _setting_names([*for_all_steps, *(table for table, table_steps in steps_by_table if table_steps)])
     unused_tables = [table for table, table_steps in steps_by_table if not table_steps]
     unused_settings = _setting_names(unused_tables) - used_settings
-    if ineffective := [key for key in overrides if key in unused_settings]:
-        raise Refused(f"--set {ineffective[0]}={overrides[ineffective[0]]} has no effect: no step uses it")
+    if unused_overrides := [key for key in overrides if key in unused_settings]:
+        raise Refused(f"--set {unused_overrides[0]}={overrides[unused_overrides[0]]} has no effect: no step uses it")
     name, times = Counter(step.name for step in steps).most_common(1)[0]
     if times > 1:  # findings refer to steps by name
         raise Refused(f"{times} steps are named '{name}': each needs a name of its own")

@@ -110,7 +110,7 @@ class StepRunner:
             program = self._planned_step.settings.program or "the probe"
             elapsed_s = time.monotonic() - self._stop_time_s
             self._recorder.abandoned_operation = PendingOperation(call=program, elapsed_s=elapsed_s)
-        self._note_end(listener, status)
+        self._record_end(listener, status)
         await self._read_trace()
         return self._step()
 
@@ -142,7 +142,7 @@ class StepRunner:
             case ProbeTimes():
                 self._recorder.add_counters(self._machine.counters(self._stack), is_last=True)
                 self._recorder.end(content)
-                self._note_cpu_use()
+                self._record_cpu_use()
             case _ if frame.kind == "figures":
                 self._recorder.reported.merge(content)
             case _ if frame.kind == "ready":
@@ -160,7 +160,7 @@ class StepRunner:
 
             self._cpu_meter = CpuMeter(next(iter(self._server_pids or ()), None), probe.pid)
 
-    def _note_cpu_use(self) -> None:
+    def _record_cpu_use(self) -> None:
         recorder = self._recorder
         if self._cpu_meter:
             elapsed_s = (recorder.times.end_ns - recorder.started_ns) / 1e9
@@ -185,7 +185,7 @@ class StepRunner:
         """Return whether the probe was stopped and its operation does not return."""
         return self._stop_time_s is not None and time.monotonic() - self._stop_time_s > STOP_TIMEOUT_S
 
-    def _note_end(self, listener: asyncio.Future[None], status: int | None) -> None:
+    def _record_end(self, listener: asyncio.Future[None], status: int | None) -> None:
         recorder = self._recorder
         if self._ready_time_s is not None and not recorder.has_ended:
             recorder.add_counters(self._machine.counters(self._stack), is_last=True)

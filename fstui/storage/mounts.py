@@ -39,8 +39,8 @@ def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
     out_of_reach: set[int] = set()
     for siblings in children.values():
         mount_points = {mount.mount_point for mount in siblings}
-        hidden = (mount for mount in siblings if not mount_points.isdisjoint(parents(mount.mount_point)))
-        out_of_reach.update(mount.number for mount in hidden)
+        hidden_mounts = (mount for mount in siblings if not mount_points.isdisjoint(parents(mount.mount_point)))
+        out_of_reach.update(mount.number for mount in hidden_mounts)
     parents_to_visit = list(out_of_reach)
     while parents_to_visit:
         for mount in children[parents_to_visit.pop()]:
@@ -53,9 +53,9 @@ def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
 
 def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tuple[Mount, ...]:
     """Return the mounts that no path reaches, each with a unique mount point. They may be in use."""
-    reached = frozenset(mount.number for mount in visible)
-    unreached = (mount for mount in all_mounts if mount.number not in reached)
-    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in unreached)
+    reached_numbers = frozenset(mount.number for mount in visible)
+    unreached_mounts = (mount for mount in all_mounts if mount.number not in reached_numbers)
+    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in unreached_mounts)
 
 
 def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:

@@ -40,7 +40,7 @@ def survey(root: Path = Path("/"), claims: Claims = NO_CLAIMS) -> Inventory:
     host = read_host(root)
     graph = Graph(tree, host, claims)
     without_device = types_without_device(tree)
-    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in graph.visible]
+    targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in graph.visible_mounts]
     targets.sort(key=lambda target: target.pseudo)
     return Inventory(
         host=host,
@@ -63,14 +63,14 @@ class Graph:
 
     def __init__(self, tree: Tree, host: Host, claims: Claims) -> None:
         self.mounts = mounts.read_mounts(tree)
-        self.visible = mounts.visible_mounts(self.mounts)
-        covered = mounts.covered_mounts(self.mounts, self.visible)
-        self._by_mount_point = {mount.mount_point: mount for mount in (*covered, *self.visible)}
+        self.visible_mounts = mounts.visible_mounts(self.mounts)
+        covered = mounts.covered_mounts(self.mounts, self.visible_mounts)
+        self._by_mount_point = {mount.mount_point: mount for mount in (*covered, *self.visible_mounts)}
         self._host = host
-        visible_points = {mount.mount_point: mount for mount in self.visible}
+        visible_points = {mount.mount_point: mount for mount in self.visible_mounts}
         mount_of_path = partial(mounts.mount_of_path, by_mount_point=visible_points)
         # of several mounts of a device, the first is used
-        by_device = {mount.device: mount for mount in reversed((*self.visible, *covered))}
+        by_device = {mount.device: mount for mount in reversed((*self.visible_mounts, *covered))}
         sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, by_device.get)
         self.readers = Readers(sources)
         self._other_layers: dict[str, Node] = {}

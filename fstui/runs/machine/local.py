@@ -99,9 +99,9 @@ class LocalMachine(Machine):
             return None
         self._tools_run_at = time.monotonic()
         self._claims = await run_tools(commands)
-        surveyed = self.survey()
-        self._commands = survey.commands(surveyed)
-        return surveyed
+        new_inventory = self.survey()
+        self._commands = survey.commands(new_inventory)
+        return new_inventory
 
     async def with_space(self, inventory: Inventory) -> Inventory:
         mount_points = [target.mount_point for target in inventory.filesystems if not target.pseudo]

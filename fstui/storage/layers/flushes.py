@@ -99,8 +99,8 @@ def expected_of_backing(filesystem: Node) -> Range | None:
 
 def syncs_every_write(filesystem: Node) -> bool:
     """Return whether ``-o sync`` or ``chattr +S`` makes every write an O_DSYNC write."""
-    synced = has_sync_option(filesystem) or filesystem.reading("sync_flag") is not None
-    return kind(filesystem.kind).honours_sync_option and synced
+    is_sync_requested = has_sync_option(filesystem) or filesystem.reading("sync_flag") is not None
+    return kind(filesystem.kind).honours_sync_option and is_sync_requested
 
 
 class InPlace(LayerKind, frozen=True, kw_only=True):

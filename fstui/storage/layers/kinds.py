@@ -160,8 +160,8 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     def loses_data(self, node: Node, members: Collection[str], failed: Collection[str]) -> bool:
         """Return whether data is lost if the members ``failed`` fail; True if all fail, False for an unknown layer."""
-        tolerated = min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
-        return self.is_known and len(failed) > tolerated
+        tolerance = min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
+        return self.is_known and len(failed) > tolerance
 
     def corrected_members(self, node: Node, members: int) -> int:
         """Return how many members may return with stale data, because the layer detects and corrects stale blocks."""

@@ -109,8 +109,8 @@ class FilesystemReader(Reader):
             *self.option_readings(mount),
             *root,
         )
-        removed = () if description.below else self._removed_device(mount)
-        state = (*removed, *self.trouble(device), *_forced_read_only(mount, self.layer_kind))
+        removed_device = () if description.below else self._removed_device(mount)
+        state = (*removed_device, *self.trouble(device), *_forced_read_only(mount, self.layer_kind))
         return description._replace(readings=readings, state=state)
 
     def _removed_device(self, mount: Mount) -> tuple[Reading, ...]:

@@ -114,12 +114,12 @@ def no_cache_reports(node: Node) -> tuple[str, ...]:
     Return nothing if a source contradicts, or if the kernel sends flushes to the device.
     """
     reports = [report for what in _CACHE_VALUES if (report := _report(node, what))]
-    off = [report.reading for report in reports if not report.is_on]
+    off_readings = [report.reading for report in reports if not report.is_on]
     # an NVMe drive that has a cache and has switched it off is no contradiction
     present_but_off = {report.reading.what: report.is_on for report in reports} == {"vwc": True, "drive_cache": False}
-    if has_cache(node) is not False or (len(off) < len(reports) and not present_but_off):
+    if has_cache(node) is not False or (len(off_readings) < len(reports) and not present_but_off):
         return ()
-    return tuple(f"{node.id} {reading.what}: {reading.value} ({reading.path})" for reading in off)
+    return tuple(f"{node.id} {reading.what}: {reading.value} ({reading.path})" for reading in off_readings)
 
 
 def controller_may_cache(node: Node) -> bool:

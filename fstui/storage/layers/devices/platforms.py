@@ -47,22 +47,23 @@ def table() -> tuple[Platform, ...]:
 
 
 def find(name: str | None) -> Platform | None:
-    return next((row for row in table() if row.name == name), None)
+    return next((platform for platform in table() if platform.name == name), None)
 
 
 def hypervisor(*, dmi: str = "", release: str = "") -> str | None:
     """Return the name of the hypervisor that matches the DMI strings or the kernel release, or None."""
-    for row in table():
-        if (row.dmi and re.search(row.dmi, dmi)) or (row.release and re.search(row.release, release)):
-            return row.name
+    for platform in table():
+        for pattern, text in ((platform.dmi, dmi), (platform.release, release)):
+            if pattern and re.search(pattern, text):
+                return platform.name
     return None
 
 
 def service(kind: str, source: str, model: str | None = None) -> Platform | None:
     """Return the service behind a filesystem of this kind and source, or a device of this kind or model; else None."""
-    for row in table():
-        if row.model and model and re.search(row.model, model):
-            return row
-        if kind in row.kinds and (row.mounted_from is None or re.search(row.mounted_from, source)):
-            return row
+    for platform in table():
+        if platform.model and model and re.search(platform.model, model):
+            return platform
+        if kind in platform.kinds and (platform.mounted_from is None or re.search(platform.mounted_from, source)):
+            return platform
     return None

@@ -40,12 +40,12 @@ class OverlayReader(FilesystemReader):
         return self._description_at(mount, path, (option, reading))
 
     def _description_at(self, mount: Mount, upper: str, readings: tuple[Reading, ...]) -> LayerDescription:
-        below = self.sources.mount_of_path(upper)
+        upper_mount = self.sources.mount_of_path(upper)
         # in a container, the path of the upper directory on the host seems to be on the overlay itself
-        if below is None or below.mount_point == mount.mount_point:
+        if upper_mount is None or upper_mount.mount_point == mount.mount_point:
             return LayerDescription((), readings)
-        if below.line > mount.line:  # mounted later than the overlay
-            reason, source = f"the original {upper}: {below.mount_point} was mounted over it", MOUNTINFO
+        if upper_mount.line > mount.line:  # mounted later than the overlay
+            reason, source = f"the original {upper}: {upper_mount.mount_point} was mounted over it", MOUNTINFO
         # its filesystem was unmounted or moved, although the overlay still uses it
         elif reports_absence(self.sources.claims, stat_command(upper)):
             reason, source = f"{upper}: nothing is there", command_line(stat_command(upper))
@@ -53,7 +53,7 @@ class OverlayReader(FilesystemReader):
             reason = f"the original {upper}: another directory has taken its place"
             source = command_line(stat_command(upper))
         else:
-            return LayerDescription((f"mount:{below.mount_point}",), readings)
+            return LayerDescription((f"mount:{upper_mount.mount_point}",), readings)
         return LayerDescription((), (*readings, Reading(what="missing", value=reason, path=source)))
 
     def _is_upper(self, mount: Mount, upper: str) -> bool | None:

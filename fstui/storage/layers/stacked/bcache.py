@@ -43,9 +43,9 @@ class CacheKind(LayerKind, frozen=True, kw_only=True):
         """Return the fast device for a write-back cache, else the slow one; None if mode or roles are unknown."""
         unneeded_role = self._unneeded_role(node)
         below = super().waits_for(node, below, filesystem) or ()
-        awaited = tuple(child for child in below if node.below_roles.get(child.id) != unneeded_role)
+        awaited_layers = tuple(child for child in below if node.below_roles.get(child.id) != unneeded_role)
         # if no layer below has the role, the roles are unknown
-        return awaited if unneeded_role and len(awaited) < len(below) else None
+        return awaited_layers if unneeded_role and len(awaited_layers) < len(below) else None
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member, by its role and the mode of the cache."""
