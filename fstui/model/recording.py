@@ -60,7 +60,7 @@ class TimedRecord(Base, frozen=True, kw_only=True, tag_field="kind"):
     dropped: int = 0
     """Records before this one that could not be written."""
     trouble: str = ""
-    """What could not be recorded, and why."""
+    """Why the ``dropped`` records could not be written."""
 
 
 class Header(TimedRecord, frozen=True, kw_only=True, tag="header"):

@@ -14,7 +14,7 @@ StepStatus = Literal["finished", "failed", "skipped", "stopped", "disturbed"]
 
 
 STARVED_SHARE = 0.1
-"""If a step waited for a CPU for more than this share of its time, its rate says little about the storage. The kernel
+"""If a step waited for a CPU for at least this share of its time, its rate says little about the storage. The kernel
 threads that do its I/O had to wait, too."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.storage import Node
 from fstui.storage.layers import kind
-from fstui.storage.layers.kinds import by_kind
+from fstui.storage.layers.kinds import group_by_kind
 from fstui.storage.tree import MAX_DIGITS, SECTOR_BYTES, Tree
 
 
@@ -25,7 +25,7 @@ def read_counters(nodes: Sequence[Node], root: Path = Path("/")) -> Counters:
     devices = [node for node in distinct_nodes if node.layer == "block"]
     counters = [_device(node, tree.data(f"/sys/class/block/{node.id}/stat", 4096)) for node in devices]
     filesystems = [node for node in distinct_nodes if node.layer == "filesystem"]
-    for name, nodes_of_kind in by_kind(filesystems).items():
+    for name, nodes_of_kind in group_by_kind(filesystems).items():
         counters += kind(name).counters(tree, nodes_of_kind)
     return Counters(
         monotonic_ns=began_ns,

@@ -24,7 +24,7 @@ from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
 from fstui.storage.layers.facts import is_read_only
-from fstui.storage.layers.kinds import by_kind, sync_of
+from fstui.storage.layers.kinds import group_by_kind, sync_of
 from fstui.storage.layers.readers import Readers, Sources
 from fstui.storage.nodes import device_node, filesystem_node, is_pseudo, types_without_device
 from fstui.storage.process import read_process
@@ -205,7 +205,7 @@ def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, .
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
     all_commands: dict[Command, None] = {}
-    for name, nodes_of_kind in by_kind(nodes.values()).items():
+    for name, nodes_of_kind in group_by_kind(nodes.values()).items():
         sources = [target.source for target in inventory.filesystems if target.fstype == name]
         all_commands |= dict.fromkeys(kind(name).commands(nodes_of_kind, sources))
     return tuple(command for command in all_commands if root or command[0] not in ROOT_ONLY)

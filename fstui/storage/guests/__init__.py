@@ -64,8 +64,8 @@ def read_guests(pids: Sequence[int], root: Path = Path("/")) -> tuple[Guest, ...
         thread.start()
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    timed_out = f"its process could not be read within {TIMEOUT_S:g} s"
-    results = (guests.get(pid, Guest(pid=pid, hypervisor="qemu", trouble=timed_out)) for pid in pids)
+    timeout_message = f"its process could not be read within {TIMEOUT_S:g} s"
+    results = (guests.get(pid, Guest(pid=pid, hypervisor="qemu", trouble=timeout_message)) for pid in pids)
     return tuple(guest for guest in results if guest is not None)
 
 
@@ -144,12 +144,12 @@ class GuestReader:
     def _mount_point(self, pid: int, number: int | None) -> str | None:
         """Return this host's mount point of the filesystem that the process reaches through the mount ``number``."""
         mounts = proc.parse_mounts(self._tree.data(f"/proc/{pid}/mountinfo", MAX_MOUNTS_BYTES) or b"")
-        devices_there = {mount.number: mount.device for mount in mounts}
-        devices_here = {mount.number: mount.device for mount in self._mounts}
-        device = devices_there.get(number or 0) or devices_here.get(number or 0)
+        devices_of_process = {mount.number: mount.device for mount in mounts}
+        devices_of_host = {mount.number: mount.device for mount in self._mounts}
+        device = devices_of_process.get(number or 0) or devices_of_host.get(number or 0)
         # the file may have been opened by its path on this host; if the process does not mount that filesystem, its own
         # file is a different one
-        if device not in devices_there.values():
+        if device not in devices_of_process.values():
             return None
         candidates = [mount for mount in self._mounts if mount.device == device]
         candidates.sort(key=lambda mount: mount.number != number)

@@ -224,7 +224,7 @@ def kind(name: str) -> LayerKind:
     )
 
 
-def by_kind(nodes: Iterable[Node]) -> Mapping[str, list[Node]]:
+def group_by_kind(nodes: Iterable[Node]) -> Mapping[str, list[Node]]:
     groups: dict[str, list[Node]] = {}
     for node in nodes:
         groups.setdefault(node.kind, []).append(node)
