@@ -32,8 +32,6 @@ class RunningDatabase(Base, frozen=True, kw_only=True):
 
 
 class HostActivity(Base, frozen=True, kw_only=True):
-    """The processes that write and the database servers, as they were found at one moment."""
-
     writers: tuple[ActiveWriter, ...] = ()
     """By bytes written per second, the most first."""
     databases: tuple[RunningDatabase, ...] = ()

@@ -110,10 +110,10 @@ class DeviceTimes(Base, frozen=True, kw_only=True):
 class DeviceTrace(Base, frozen=True, kw_only=True):
     """The flushes that the kernel's trace saw at one device: who requested them, and how long the device took.
 
-    A flush is requested by a bio with REQ_PREFLUSH. At the layer to which a filesystem submits its bios, the requesting
-    process is exact; further down, a layer's own threads submit them. A bio with data may request a flush and FUA. If
-    the kernel considers a device's cache to be off, the block layer strips both flags before any trace event. Bios for
-    a partition are attributed to the whole disk (kernel: ``bio_dev``).
+    A flush is requested by a bio with REQ_PREFLUSH. The requesting process is exact only at the layer that receives the
+    bios of the filesystem itself. Further down, a layer's own threads submit bios. A bio with data may request a flush
+    and FUA. If the kernel considers a device's cache to be off, the block layer strips both flags before any trace
+    event. Bios for a partition are attributed to the whole disk (kernel: ``bio_dev``).
     """
 
     device: str

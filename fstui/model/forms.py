@@ -42,8 +42,6 @@ class Setting(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Form(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The title, the question and the settings of a scenario or a power-cut test."""
-
     name: str
     title: str
     question: str

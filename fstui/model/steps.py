@@ -89,8 +89,6 @@ class CounterInterval(Base, frozen=True, kw_only=True):
 
 
 class Step(Base, frozen=True, kw_only=True):
-    """One measured step: its settings, its latency, and what the kernel counted in the same time."""
-
     name: str
     settings: Settings
     status: StepStatus = "finished"

@@ -112,7 +112,7 @@ class Checkup:
                 self.skipped.append(outcome)
 
     async def _subject_on(self, target: Target, mounts: Sequence[str]) -> Subject | SkippedFilesystem:
-        skipped: SkippedFilesystem | None = None
+        reason = ""
         for directory in dict.fromkeys([target.mount_point, *usual_directories(target.mount_point, mounts)]):
             try:
                 site = await self._session.look_up(directory)
@@ -122,9 +122,8 @@ class Checkup:
                 site.check_writable()
                 return Subject(target.mount_point, site)
             except Refused as refused:
-                skipped = skipped or SkippedFilesystem(target.mount_point, str(refused))
-        assert skipped is not None
-        return skipped
+                reason = reason or str(refused)
+        return SkippedFilesystem(target.mount_point, reason)
 
     def _concerns(self, site: Site) -> tuple[str, ...]:
         max_bytes = MAX_BYTES[self._scenario]

@@ -137,10 +137,8 @@ class StepRecorder:
         for moment in self._moments:
             ended_count = bisect_right(ends, moment.counters.monotonic_ns)
             moment.ops += ended_count
-            counted_durations = sync_durations[:ended_count]
-            moment.timed_syncs += (
-                sum(map(bool, counted_durations)) if self._syncs_some_operations else len(counted_durations)
-            )
+            ended_syncs = sync_durations[:ended_count]
+            moment.timed_syncs += sum(map(bool, ended_syncs)) if self._syncs_some_operations else len(ended_syncs)
 
     def note_in_flight(self, call: OperationInFlight) -> None:
         self._operations_in_flight[call.writer] = call
@@ -234,9 +232,7 @@ class StepRecorder:
             latency_ns=self.operations.latency(),
             sync_ns=self.sync_parts.latency(),
             timeline=tuple(point for point in self.timeline.points() if point.t_s < elapsed_s),
-            counters=tuple(
-                msgspec.structs.replace(device, in_flight=in_flight.get(device.device)) for device in changes
-            ),
+            counters=tuple(msgspec.structs.replace(layer, in_flight=in_flight.get(layer.device)) for layer in changes),
             stall=self._current_stall(now_ns),
             figures=self.reported.figures,
         )

@@ -109,7 +109,7 @@ def size(text: str) -> int:
 
 async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
-    directory = await in_home(_create_directory)
+    directory = await in_home(create_private_directory, recording.directory())
     for entry in await startup.left_behind():
         if entry.kind == "trace":  # of a recorder that was killed
             await startup.remove(entry)
@@ -118,14 +118,10 @@ async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bo
         name = secrets.token_hex(3)
         entry_path = str(ledger.path_of(await ledger.write_entry_in_child(name, "trace", instance_path(name))))
     settings = {
-        "directory": directory, "max_bytes": max_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
+        "directory": str(directory), "max_bytes": max_bytes, "seconds": seconds_, "anonymous": anonymous, "name": name,
         "entry": entry_path, "version": __version__,
     }  # fmt: skip
     return command("trace.reader.recorder", json.dumps(settings))
-
-
-def _create_directory() -> str:
-    return str(create_private_directory(recording.directory()))
 
 
 def period_of(words: Sequence[str], now_s: float | None = None) -> tuple[float, float] | None:

@@ -87,9 +87,8 @@ def _with_directory(target: Target, directory: TargetDirectory) -> Target:
 
 def usual_directories(mount_point: str, mounts: Sequence[str]) -> list[str]:
     """Return the working, home and temporary directories on that mount, where an ordinary user can often write."""
-    candidates = [os.environ.get("PWD", ""), os.environ.get("HOME", ""), "/var/tmp", "/tmp"]
-    absolute_paths = [path for path in dict.fromkeys(candidates) if path.startswith("/")]
-    return [path for path in absolute_paths if _mount_of(path, mounts) == mount_point]
+    usual_paths = dict.fromkeys([os.environ.get("PWD", ""), os.environ.get("HOME", ""), "/var/tmp", "/tmp"])
+    return [path for path in usual_paths if path.startswith("/") and _mount_of(path, mounts) == mount_point]
 
 
 def _mount_of(path: str, mounts: Sequence[str]) -> str:

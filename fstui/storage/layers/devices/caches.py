@@ -80,7 +80,7 @@ def has_protected_cache(node: Node) -> bool:
 def is_safe_drive(node: Node) -> bool:
     """Return whether the drive loses nothing even without a flush, by its model or as declared by the user.
 
-    A RAID controller is safe only if the user declares it, because its battery may be dead, which no model shows.
+    A RAID controller is safe only if the user declares it: its battery may be dead, and its model does not show that.
     """
     medium = node.medium
     if medium is None or (medium.class_ == "raid-cache" and not medium.declared):

@@ -5,8 +5,8 @@ Readings from sysfs, and from udev if it runs: ``cache_type`` (from the driver, 
 ``F_FLUSH`` and ``CONFIG_WCE`` (yes | no, virtio-blk), ``vmbus_id`` and ``lun`` (Hyper-V), ``card`` (MMC | SD),
 ``grade`` (consumer | data centre | cloud | raid | array | virtual | hard disk, by the model table).
 
-The flush of an MMC or SD card is counted like any other. The driver receives it as a request and flushes the card's own
-cache (CMD6, EXT_CSD FLUSH_CACHE) if the card has one that is on. A card without a cache also reports "write back" if it
+The flush of an MMC or SD card is counted like any other. The driver receives it as a request. If the card's own cache
+is on, the driver flushes it (CMD6, EXT_CSD FLUSH_CACHE). A card without a cache also reports "write back" if it
 supports reliable writes, which the driver uses for FUA (drivers/mmc/core/block.c, mmc.c).
 """
 

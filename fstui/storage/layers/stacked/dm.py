@@ -50,8 +50,7 @@ def is_request_based(node: Node) -> bool | None:
 
 
 class Multipath(DmTarget, frozen=True, kw_only=True):
-    """dm-multipath. If it is request-based, it counts flushes itself. Its paths receive clones of the requests, and
-    the kernel does not count flushes in clones."""
+    """dm-multipath. If it is request-based, it counts flushes itself, and the kernel counts none at its paths."""
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         return REQUEST_CLONES if is_request_based(node) is not False else ONE_PATH
