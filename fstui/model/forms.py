@@ -115,7 +115,7 @@ def check_value(key: str, setting: Setting, value: Scalar) -> None:
     """Check that the setting allows the value. Raises Refused."""
     if setting.choices is not None and value not in setting.choices:
         allowed = ", ".join(map(str, setting.choices))
-        raise Refused(f"{key} takes {allowed}; not '{value}'")
+        raise Refused(f"{key} must be one of {allowed}, not '{value}'")
     if isinstance(value, str):
         return
     if isinstance(value, float) and not isfinite(value):

@@ -151,7 +151,7 @@ def test_a_value_is_parsed_by_the_type_of_its_setting(file: Path, key: str, text
         ("seconds", "nan", "seconds must be a finite number, not nan"),
         ("seconds", "inf", "seconds must be a finite number, not inf"),
         ("ready", "perhaps", "ready takes true or false, not 'perhaps'"),
-        ("word", "c", "word takes a, b; not 'c'"),
+        ("word", "c", "word must be one of a, b, not 'c'"),
     ],
 )
 def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, text: str, sentence: str) -> None:
@@ -166,7 +166,7 @@ def test_a_wrong_value_is_refused_with_the_allowed_ones(file: Path, key: str, te
         (HEAD, "steps"),
         (HEAD + "[settings.block]\nvalu = 1\n" + STEP, "settings.block: Object contains unknown field `valu`"),
         (HEAD + "[settings.block]\nvalue = 5\nmax = 4\n" + STEP, "settings.block must be at most 4, not 5"),
-        (HEAD + '[settings.sync]\nvalue = "x"\nchoices = ["y"]\n' + STEP, "settings.sync takes y; not 'x'"),
+        (HEAD + '[settings.sync]\nvalue = "x"\nchoices = ["y"]\n' + STEP, "settings.sync must be one of y, not 'x'"),
         (HEAD + '[[steps]]\nname = "a"\n', "steps[1]: "),
         (HEAD + STEP + 'for_each = ["nothing"]\n', "steps[1].for_each: there is no setting 'nothing'"),
         (HEAD + STEP.replace("sync_", "p"), "step 'fdatasync': no probe 'pwrites'. Choose one of: dirty_flush, "),
