@@ -152,7 +152,7 @@ def _skip_reason(target: Target) -> str:
     if target.pseudo:
         return "stores no data"
     if target.silent_s is not None:
-        return f"does not answer: silent for {seconds(target.silent_s)}"
+        return f"hangs: statvfs has not returned for {seconds(target.silent_s)}"
     if "ro" in target.mount_options or kind(target.fstype).read_only:
         return "read-only"
     if kind(target.fstype).in_memory:

@@ -36,9 +36,9 @@ async def test_unsuitable_filesystems_are_left_out_with_the_reason(tmp_path: Pat
         "/proc": "stores no data",
         "/cd": "read-only",
         "/dev/shm": "in memory (tmpfs): name it to have it checked",
-        "/filer": "does not answer: silent for 41.0 s",
-        "/var/lib/docker/overlay2/1/merged": "stored in a directory of another filesystem, as in a container: name it to have it "
-        "checked",
+        "/filer": "hangs: statvfs has not returned for 41.0 s",
+        "/var/lib/docker/overlay2/1/merged": "stored in a directory of another filesystem, as in a container: name it "
+        "to have it checked",
     }
 
 
