@@ -1,6 +1,7 @@
-"""Lessons: predict, run, compare, explain, and answer a question. Each is a TOML file in ``scenarios/lessons``.
+"""Lessons: the student predicts, runs, compares, reads the explanation and answers a question.
 
-A lesson runs its steps on simulated disks. Its statements about the runs are claims with bounds, which a test checks.
+Each lesson is a TOML file in ``scenarios/lessons``. It runs its steps on simulated disks. Its statements about the runs
+are claims with bounds, which a test checks.
 """
 
 from __future__ import annotations

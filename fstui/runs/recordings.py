@@ -34,7 +34,7 @@ from fstui.trace.child import instance_path
 
 READ_TIMEOUT_S = 20.0
 MARGIN_S = 300.0
-"""A single time stands for the period from this long before it to this long after it."""
+"""If the user names a single time, the period begins this long before it and ends this long after it."""
 DAY_S = 86400.0
 BASELINE_MARGIN_S = 1800.0
 """Records from this long before and after the period show what is typical."""

@@ -57,7 +57,7 @@ class RunInProgress:
     def __init__(
         self, plan: Plan, site: Site, machine: Machine, idle: Idle | None = None, round_: Round | None = None
     ) -> None:
-        """``idle``: the activity of the devices just before, if it was measured."""
+        """``idle``: the activity of the devices just before the run, if it was measured."""
         self.id = secrets.token_hex(3)
         self._plan = plan
         self._site = site

@@ -62,7 +62,7 @@ class Tree:
     def reading(
         self, what: str, path: str, *, only: Collection[str] = (), unless: Collection[str] = ()
     ) -> Reading | None:
-        """Return the text of a file; None if it is not in ``only``, or is one of the usual values (``unless``)."""
+        """Return a reading with the text of a file; None if the text is not in ``only``, or is in ``unless``."""
         word = self.stripped(path)
         if word is None or word in unless or (only and word not in only):
             return None

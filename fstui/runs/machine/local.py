@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 LIST_MAX_AGE_S, RUN_MAX_AGE_S = 60.0, 5.0
 """Maximum age of the output of tools, for the list of filesystems and for a run."""
 CHILD_START_TIMEOUT_S = 30.0
-"""Time limit for the first line of a child program, which may wait for a CPU. If it stops later, the storage hangs."""
+"""Time limit for the first line of a child program, which may wait for a CPU. If it pauses later, a disk hangs."""
 SILENCE_TIMEOUT_S = 1.0
 """If no statvfs returns for this long, the filesystems without a result are reported as hanging. The total time has no
 limit, because thousands of calls take long on a busy host."""
@@ -305,7 +305,7 @@ class OtherCgroup:
 
 
 def make_idle(pid: int) -> None:
-    """Give a process and its children the lowest I/O (if the scheduler can) and CPU priority. Raises OSError."""
+    """Give a process and its children the lowest CPU priority and, if supported, I/O priority. Raises OSError."""
     import psutil  # noqa: PLC0415  seldom needed and slow to import
 
     process = psutil.Process(pid)

@@ -60,7 +60,7 @@ def hypervisor(*, dmi: str = "", release: str = "") -> str | None:
 
 
 def service(kind: str, source: str, model: str | None = None) -> Platform | None:
-    """Return the service behind a filesystem of this kind and source, or a device of this kind or model; else None."""
+    """Return the service that provides a filesystem of this kind and source, or a device of this kind or model."""
     for platform in table():
         if platform.model and model and re.search(platform.model, model):
             return platform

@@ -83,8 +83,8 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         return max(0, tolerance - sum(trouble.what == "missing" for trouble in node.state))
 
     def corrected_members(self, node: Node, members: int) -> int:
-        """Return how many members may come back stale: the number that may fail, if every block has a second copy and a
-        checksum that identifies the right copy; otherwise 0."""
+        """Return how many members may return with stale data. This is the number that may fail, if every block has a
+        second copy and a checksum that identifies the right copy; otherwise it is 0."""
         has_copies = all(node.value(what) in _REDUNDANT_PROFILES for what, _ in _PROFILES_OF)
         is_unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
         return self.tolerated_failures(node, members) if has_copies and not is_unchecked else 0

@@ -16,7 +16,7 @@ from fstui.storage.layers.readers import BARRIERS_OFF, FilesystemReader, LayerDe
 from fstui.storage.tree import Tree
 
 _DATA_JOURNAL = ExpectedFlushes(Range(2, 3), Range(1, 3))
-"""Without FUA, a commit sends 2 flushes (Linux 6.1), and one more follows it on 6.18. With FUA: 1 to 3, not tested."""
+"""Without FUA, a commit causes 2 flushes on Linux 6.1, and 3 on Linux 6.18. With FUA: 1 to 3, not tested."""
 _TRUNCATED_LENGTH = 15
 """Kernels before 5.17 truncate the name of a thread to this length, so a name of this length may be incomplete."""
 

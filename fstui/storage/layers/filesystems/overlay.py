@@ -1,7 +1,7 @@
 """overlay: writes go to ``upperdir``, a directory of another filesystem; ``volatile`` drops every sync.
 
 The stack continues at the upper directory, unless its path now leads to another directory. fstui compares timestamps:
-the root of an overlay has those of its upper directory, with the creation time (fs/overlayfs/inode.c: ovl_getattr).
+the root of an overlay has those of its upper directory, even the creation time (fs/overlayfs/inode.c: ovl_getattr).
 
 If there are many layers, container engines name the upper directory relative to a directory of their own, because mount
 options must fit into a page (containers/storage: ``mountOverlayFrom``). fstui then searches for it relative to each

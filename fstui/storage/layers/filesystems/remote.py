@@ -76,7 +76,7 @@ class RemoteReader(FilesystemReader):
 
 
 def nfs_counts(tree: Tree) -> Mapping[str, DeviceCounters]:
-    """Return COMMIT calls, WRITE calls and bytes sent by mount point, for each NFS mount (statvers 1.0 and 1.1)."""
+    """Return the COMMIT calls, WRITE calls and sent bytes of each NFS mount, by mount point (statvers 1.0 and 1.1)."""
     by_mount_point = {}
     for block in (tree.data(MOUNTSTATS, _STATS_BYTES) or b"").split(b"\ndevice "):
         head, _, body = block.partition(b"\n")

@@ -137,8 +137,8 @@ class LoopReader(DeviceReader):
     def _is_another_file(self, name: str, path: str) -> bool:
         """Return whether the file at that path cannot be the file of the loop device. Used if losetup printed nothing.
 
-        This applies if no file is there, if the file is smaller than the loop device, or if its filesystem was mounted
-        after the filesystem on the loop device.
+        It cannot be that file if it does not exist, if it is smaller than the loop device, or if its filesystem was
+        mounted after the filesystem on the loop device.
         """
         if claims.reports_absence(self.sources.claims, stat_command(path)):
             return True
