@@ -63,7 +63,7 @@ class TimelinePoint(Base, frozen=True, kw_only=True):
     p99_ns: Count | None = None
     max_ns: Count | None = None
     spread: tuple[tuple[Count, Count], ...] = ()
-    """(upper bound in ns, count), four buckets per octave; empty in old documents."""
+    """(upper bound in ns, count), four buckets per power of two; empty in old documents."""
     writes: Count | None = None
     written_bytes: Count | None = None
     flushes: Count | None = None
