@@ -193,7 +193,7 @@ class Settings:
         return figures.written_bytes
 
     def syncs(self, ops: int, timed_syncs: int, figures: Figures) -> int:
-        """Return how many operations should be durable when they return. ``timed_syncs``: the measured sync durations."""
+        """Return how many operations should be durable when they return. ``timed_syncs``: the timed syncs."""
         return timed_syncs
 
     def commit_settings(self, figures: Figures) -> CommitSettings | None:

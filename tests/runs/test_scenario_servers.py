@@ -109,8 +109,8 @@ def test_a_table_may_apply_to_some_values_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "right", "sentence"),
     [
-        ('"*" = "{data}"', '"*" = "{rows}"', "needs a setting whose choices are words"),
-        ('"*" = "{data}"', '"*" = "small"', "needs a setting whose choices are words"),
+        ('"*" = "{data}"', '"*" = "{rows}"', "needs a setting whose choices each select"),
+        ('"*" = "{data}"', '"*" = "small"', "needs a setting whose choices each select"),
         ('kind = "{kind}"', 'kind = "oracle"', "server"),
         ("rows = 100,", "rows = 100, colour = 1,", "colour"),
         ("sync_binlog = 1", '"sync binlog" = 1', "'sync binlog' is not a valid option name"),
