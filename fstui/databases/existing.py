@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from fstui.databases.connections import PASSWORD_VARIABLE, Connection, DatabaseError
 from fstui.databases.facts import read_facts, server_pid
 from fstui.databases.sql import FAMILIES, address, family_of, query
-from fstui.measure.children import in_child
+from fstui.measure.children import call_in_child
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.state import ledger
@@ -75,7 +75,7 @@ def _connection_and_pid(settings: Sysbench) -> tuple[Connection, int | None]:
 
 async def _read_files(function: Callable[..., Result], *arguments: object) -> Result:
     """Call a function that reads the user's files, which may hang. Raises Refused."""
-    return await in_child(function, *arguments, timeout_s=_READ_TIMEOUT_S, where="the home directory")
+    return await call_in_child(function, *arguments, timeout_s=_READ_TIMEOUT_S, where="the home directory")
 
 
 async def server_facts(sysbench: str, settings: Sysbench, *, workspace: str) -> Server:

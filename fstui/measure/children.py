@@ -38,11 +38,11 @@ STOPPING_TIMEOUT_S, ABANDONED_TIMEOUT_S = 0.5, 0.2
 abandoned on the same disk."""
 _STATE_DIR = "the state directory"
 Result = TypeVar("Result")
-WaitedDisk = Literal["home", "target"]
+DiskRole = Literal["home", "target"]
 """The disk that a child uses: the disk of the state directory (home) or of the measured directory (target)."""
 
 
-class NoAnswer(Refused):
+class NoReply(Refused):
     """A child made no progress for too long, or took too long: the disk that it reads or writes may hang."""
 
     def __init__(self, where: str, waited_s: float) -> None:
@@ -54,12 +54,12 @@ class ShutdownDeadline(NamedTuple):
     """How long to wait for children after the user has stopped fstui."""
 
     stop_requested: Callable[[], bool]
-    disk_progress: Callable[[WaitedDisk], object]
+    disk_progress: Callable[[DiskRole], object]
     """Returns a value that changes whenever the disk completes a request."""
-    hung_disks: set[WaitedDisk]
+    hung_disks: set[DiskRole]
     """The disks on which a child was abandoned."""
 
-    def timeout_s(self, disk: WaitedDisk) -> float:
+    def timeout_s(self, disk: DiskRole) -> float:
         """Return the time limit for a child that makes no progress."""
         return ABANDONED_TIMEOUT_S if disk in self.hung_disks else STOPPING_TIMEOUT_S
 
@@ -157,24 +157,24 @@ class Child:
             await asyncio.sleep(_EXIT_POLL_S)
         return status
 
-    async def read_reply(self, timeout_s: float, where: str, disk: WaitedDisk) -> bytes:
-        """Return the next line of the child's output. Raises NoAnswer as ``_wait_for`` does."""
+    async def read_reply(self, timeout_s: float, where: str, disk: DiskRole) -> bytes:
+        """Return the next line of the child's output. Raises NoReply as ``_wait_for`` does."""
         return await _wait_for(self, self.read_line(), timeout_s, where, disk)
 
-    async def read_replies(self, timeout_s: float, where: str, disk: WaitedDisk) -> AsyncIterator[bytes]:
-        """Yield the lines of the child as they arrive, until it ends. Raises NoAnswer as ``_wait_for`` does."""
+    async def read_replies(self, timeout_s: float, where: str, disk: DiskRole) -> AsyncIterator[bytes]:
+        """Yield the lines of the child as they arrive, until it ends. Raises NoReply as ``_wait_for`` does."""
         incomplete = b""
         while data := await _wait_for(self, self._stdout.read(_READ_BYTES), timeout_s, where, disk):
             *lines, incomplete = (incomplete + data).split(b"\n")
             for line in lines:
                 yield line
 
-    async def end(self, timeout_s: float, disk: WaitedDisk) -> int | None:
+    async def end(self, timeout_s: float, disk: DiskRole) -> int | None:
         """Close the child's stdin and wait for its end as long as it makes progress. Return what ``reap`` returns."""
         self.hang_up()
         try:
             return await _wait_for(self, self._wait_for_exit(), timeout_s, "", disk)
-        except NoAnswer:
+        except NoReply:
             return None
 
     def abandon(self) -> None:
@@ -184,19 +184,19 @@ class Child:
         self._stdout_transport.close()
 
 
-async def in_child(
+async def call_in_child(
     function: Callable[..., Result], *arguments: object, timeout_s: float = CALL_TIMEOUT_S, where: str = _STATE_DIR
 ) -> Result:
     """Call a function of a module in a child process, because the disk that the function uses may hang.
 
-    ``where``: what the function reads or writes. Raises what the function raises, NoAnswer as ``_wait_for`` does,
+    ``where``: what the function reads or writes. Raises what the function raises, NoReply as ``_wait_for`` does,
     and OSError if the child was killed or could not be started.
     """
     return cast(Result, await _call(sys.path, function, arguments, timeout_s, where))
 
 
 async def call_helper(name: str, *arguments: object, timeout_s: float = CALL_TIMEOUT_S, where: str = _STATE_DIR) -> Any:
-    """Call a function by name (``module.function``) without importing its module. Raises what ``in_child`` raises."""
+    """Call a function by name (``module.function``) without importing its module. Raises as ``call_in_child``."""
     return await _call([], f"fstui.{name}", arguments, timeout_s, where)
 
 
@@ -220,11 +220,11 @@ async def _call(search_path: list[str], function: object, arguments: object, tim
 
 
 async def _wait_for(
-    child: Child, operation: Coroutine[Any, Any, Result], timeout_s: float, where: str, disk: WaitedDisk = "home"
+    child: Child, operation: Coroutine[Any, Any, Result], timeout_s: float, where: str, disk: DiskRole = "home"
 ) -> Result:
     """Return the result of an operation that waits for a child: a read of its output, or the wait for its end.
 
-    Raises NoAnswer if the child made no progress for ``timeout_s``, or if the operation takes longer than
+    Raises NoReply if the child made no progress for ``timeout_s``, or if the operation takes longer than
     ``timeout_s`` + _PROGRESS_EXTENSION_S. A child makes progress if it can run or makes system calls. After the user
     has stopped fstui, ShutdownDeadline.timeout_s is the limit, and each request that the disk completes is progress.
     """
@@ -247,7 +247,7 @@ async def _wait_for(
             if idle_s >= limit_s or total_s > timeout_s + _PROGRESS_EXTENSION_S:
                 if shutdown:
                     shutdown.hung_disks.add(disk)
-                raise NoAnswer(where, idle_s if idle_s >= limit_s else total_s)
+                raise NoReply(where, idle_s if idle_s >= limit_s else total_s)
     finally:
         task.cancel()
 

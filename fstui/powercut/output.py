@@ -33,7 +33,7 @@ def sync_directory(path: str) -> None:
 
 
 def prepare(directory: str, run_id: str, streams: list[Stream], servers: dict[str, Any]) -> tuple[int, int]:
-    """Create and sync the directory and its files. Return its device and inode. Raises CallError, Trouble."""
+    """Create and sync the directory and its files. Return its device and inode. Raises CallError, ProgramError."""
     directory_fd = checked_call("mkdir", create, directory)
     os.fchdir(directory_fd)
     for stream in streams:

@@ -27,7 +27,7 @@ from typing import Any
 
 from fstui.measure.wire.stdio import (
     CallError,
-    Trouble,
+    ProgramError,
     checked_call,
     die_with_parent,
     enter_run_directory,
@@ -35,7 +35,7 @@ from fstui.measure.wire.stdio import (
     say,
 )
 from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, Record, Stream, unpack
-from fstui.powercut.server import NoAnswer, RecordServer
+from fstui.powercut.server import RecordServer, ServerTimeoutError
 
 SQLITE_DAMAGED = (1, 11, 26)
 """SQLITE_ERROR (no such table), SQLITE_CORRUPT, SQLITE_NOTADB: errors that the content of a database causes."""
@@ -186,8 +186,8 @@ class RecoveredServer(RecoveredRows):
         try:
             server.start()
             return list(server.rows())
-        except Trouble as trouble:
-            if isinstance(trouble, NoAnswer) or server.was_killed:
+        except ProgramError as trouble:
+            if isinstance(trouble, ServerTimeoutError) or server.was_killed:
                 raise
             self.not_recovered = f"{trouble}. The end of its log: {server.last_lines()}"
         finally:
@@ -196,15 +196,15 @@ class RecoveredServer(RecoveredRows):
         return None
 
     def check_server(self) -> None:
-        """Raise Trouble if a server with new data does not work either, because the old data may then be intact."""
+        """Raise ProgramError if a server with new data does not work either: the old data may then be intact."""
         os.mkdir("new", 0o700)
         server = RecordServer(self.settings, "new", self.run_id, self.stream)
         try:
             server.create_data()
             server.start()
             server.rows()
-        except Trouble as trouble:
-            raise Trouble(f"the server does not start with new data either: {trouble}") from None
+        except ProgramError as trouble:
+            raise ProgramError(f"the server does not start with new data either: {trouble}") from None
         finally:
             server.kill()
 
@@ -242,7 +242,7 @@ def _raise(error: OSError) -> None:
 
 
 def copy_file(source: str, target: str, max_bytes: int | None = None) -> None:
-    """Copy a regular file. Raises CallError if it cannot be read; Trouble, OSError if it cannot be copied."""
+    """Copy a regular file. Raises CallError if it cannot be read; ProgramError, OSError if it cannot be copied."""
     fd = checked_call("open", os.open, source, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(fd)
@@ -250,7 +250,7 @@ def copy_file(source: str, target: str, max_bytes: int | None = None) -> None:
             raise CallError("open", OSError(errno.EINVAL, "it is not a file of a writer", source))
         space = os.statvfs(".")
         if status.st_size > space.f_bavail * space.f_frsize:
-            raise Trouble(f"{os.getcwd()} has no room for a copy of the database; set TMPDIR to another directory")
+            raise ProgramError(f"{os.getcwd()} has no room for a copy of the database; set TMPDIR to another directory")
         os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
         with open(target, "xb") as copy:
             while data := checked_call("read", os.read, fd, COPY_BYTES):
@@ -368,7 +368,7 @@ def main() -> None:
             try:
                 comparison = WriterComparison(directory, request["run"], stream, last_ack, request["servers"])
                 comparison.compare()
-            except (Trouble, OSError) as error:
+            except (ProgramError, OSError) as error:
                 say(error=str(error))
                 return
             comparison.report()

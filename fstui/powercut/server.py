@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from fstui.measure.helpers.server_process import DATA_FD, FULL_REASON, MOUNT_POINT, ServerProcess, is_full, setpriv
-from fstui.measure.wire.stdio import Trouble
+from fstui.measure.wire.stdio import ProgramError
 from fstui.powercut.records import Stream
 
 SERVER_TIMEOUT_S = 180.0
@@ -27,12 +27,12 @@ POLL_S = 0.01
 MAX_LOG_LINES, MAX_LOG_CHARS = 6, 800
 
 
-class NoAnswer(Trouble):
+class ServerTimeoutError(ProgramError):
     """The server did not answer in time, or waits for space. Nothing is known about its data."""
 
 
 class RecordServer:
-    """A server, and sysbench as its client. All methods raise Trouble."""
+    """A server, and sysbench as its client. All methods raise ProgramError."""
 
     def __init__(self, settings: dict[str, Any], home: str, run_id: str, stream: Stream) -> None:
         """``home``: the data directory, a name in the working directory."""
@@ -47,9 +47,9 @@ class RecordServer:
 
     def wait(self, _seconds: float) -> None:
         if time.monotonic() > self.deadline:
-            raise NoAnswer(f"no answer within {SERVER_TIMEOUT_S:.0f} s")
+            raise ServerTimeoutError(f"no answer within {SERVER_TIMEOUT_S:.0f} s")
         if is_full():
-            raise NoAnswer(FULL_REASON)
+            raise ServerTimeoutError(FULL_REASON)
         time.sleep(POLL_S)
 
     def create_data(self) -> None:
@@ -64,7 +64,7 @@ class RecordServer:
         self.execute("COMMIT")
         self.end()
         if ctypes.CDLL(None, use_errno=True).syncfs(DATA_FD):
-            raise Trouble(f"syncfs: {os.strerror(ctypes.get_errno())}")
+            raise ProgramError(f"syncfs: {os.strerror(ctypes.get_errno())}")
 
     def start(self, *statements: str) -> None:
         with suppress(FileNotFoundError):
@@ -115,7 +115,7 @@ class RecordServer:
                 rows.append(fields)
             elif word.startswith(("FATAL:", "ALERT:")):  # the first of these lines has the server's error
                 fatal = fatal or word.partition(" ")[2].partition(" for query '")[0]
-        raise Trouble(fatal or "its client ended")
+        raise ProgramError(fatal or "its client ended")
 
     def end(self) -> None:
         """Shut the server down, so that the data in its directory contains everything that was committed."""

@@ -19,7 +19,7 @@ import msgspec
 
 from fstui import __version__, proc
 from fstui.judge import judge
-from fstui.measure.children import Child, in_child
+from fstui.measure.children import Child, call_in_child
 from fstui.measure.kinds.powercut import CutKind, PowerCutFigures
 from fstui.model.documents import with_digest
 from fstui.model.errors import Refused, local_time
@@ -139,7 +139,7 @@ async def read_file(file: str) -> bytes:
     """Read the log file in a child process, because the disk of the log may hang, too. Raises Refused."""
     path = Path(os.path.expanduser(file))  # noqa: ASYNC240, PTH111  does not access the disk
     try:
-        return await in_child(Path.read_bytes, path, timeout_s=READ_TIMEOUT_S, where=file)
+        return await call_in_child(Path.read_bytes, path, timeout_s=READ_TIMEOUT_S, where=file)
     except OSError as error:
         raise Refused(f"cannot read {file}: {error.strerror}") from None
 

@@ -24,7 +24,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import CallError, Trouble, checked_call, clock, read_settings, write_line
+from fstui.measure.wire.stdio import CallError, ProgramError, checked_call, clock, read_settings, write_line
 from fstui.powercut.log import FAILURE_PREFIX, READER_GONE, Ending
 from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, sync_directory
 from fstui.powercut.records import END_REASON_FILE, Stream
@@ -112,7 +112,7 @@ class Coordinator:
     def prepare_in_child(self, result_in: int) -> int:
         try:
             result: dict[str, Any] = {"identity": prepare(self.directory, self.run_id, self.streams, self.servers)}
-        except (CallError, Trouble, OSError) as failure:
+        except (CallError, ProgramError, OSError) as failure:
             result = {"refused": failure_text(failure)}
         os.write(result_in, json.dumps(result).encode())
         return 0
@@ -127,7 +127,7 @@ class Coordinator:
             write_records(self.open_output(stream), self.began_ns, self.pause_ns, self.must_stop)
         except BrokenPipeError:
             os.write(failures_in, READER_GONE.encode() + b"\n")
-        except (CallError, Trouble, OSError) as failure:
+        except (CallError, ProgramError, OSError) as failure:
             message = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {failure_text(failure)}"
             os.write(failures_in, message.encode() + b"\n")
             return 1

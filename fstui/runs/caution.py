@@ -15,7 +15,7 @@ from fstui.model.storage import Target
 from fstui.runs.session import Session
 from fstui.runs.site import Site
 from fstui.state import ledger
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 
 WATCH_DURATION_S = 1.0
 TOO_BUSY_SHARE = 0.9
@@ -106,7 +106,7 @@ def _memory_concerns() -> Iterator[str]:
 async def other_runs(session: Session, site: Site) -> list[str]:
     """Return a sentence for each other run on this filesystem or its devices; none if the ledger cannot be read."""
     try:
-        entries = await in_home(ledger.live_entries)
+        entries = await call_in_state_dir(ledger.live_entries)
     except (OSError, Refused):
         return []
     return [

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from fstui.measure.children import in_child
+from fstui.measure.children import call_in_child
 from fstui.model.errors import Refused
 from fstui.state.files import open_parent, open_user_file, write_atomically, write_private
 
@@ -17,23 +17,23 @@ WRITE_TIMEOUT_S = 10.0
 
 async def check_output(path: Path) -> None:
     """Check that the file of ``--output`` can be written, before anything else is done. Raises Refused."""
-    await in_child(check_output_file, path, where=str(path))
+    await call_in_child(check_output_file, path, where=str(path))
 
 
 async def is_stream(path: Path) -> bool:
     """Return whether the path is a pipe or a device. Raises OSError, Refused."""
-    return await in_child(_is_stream, path, where=str(path))
+    return await call_in_child(_is_stream, path, where=str(path))
 
 
 async def write_output(path: Path, data: bytes) -> None:
     """Write the file of ``--output``. Raises OSError, Refused."""
-    await in_child(write_output_file, path, data, timeout_s=WRITE_TIMEOUT_S, where=str(path))
+    await call_in_child(write_output_file, path, data, timeout_s=WRITE_TIMEOUT_S, where=str(path))
 
 
 async def write(path: str, data: bytes) -> str:
     """Write a new file. Return why it could not be written, or an empty string."""
     try:
-        await in_child(write_private, Path(path), data, timeout_s=WRITE_TIMEOUT_S, where=path)
+        await call_in_child(write_private, Path(path), data, timeout_s=WRITE_TIMEOUT_S, where=path)
     except OSError as error:
         return f"{error.filename or path}: {error.strerror}"
     except Refused as refusal:

@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.state import paths, runs, user_data
 from fstui.state.outlines import Unfinished
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 from fstui.state.runs import Summary
 
 __all__ = ["ALTERED", "Summary"]  # re-exported for the interfaces
@@ -38,14 +38,14 @@ async def summaries(max_count: int | None = None) -> list[Summary]:
     """Return summaries of all saved runs, or of the newest, including unreadable files. Raises Refused."""
     while True:
         try:
-            return await in_home(runs.history, max_count, READ_TIMEOUT_S)
+            return await call_in_state_dir(runs.history, max_count, READ_TIMEOUT_S)
         except Unfinished:  # the next child continues where this one stopped
             continue
 
 
 async def find(reference: str) -> SavedRun:
     """Return a run by its id, the beginning of its id, its file name, its path, or ``last``. Raises Refused."""
-    return await in_home(_read_run, reference)
+    return await call_in_state_dir(_read_run, reference)
 
 
 def matches(summaries: Sequence[Summary], text: str) -> list[Summary]:
@@ -59,22 +59,22 @@ async def save_note(reference: str, text: str) -> None:
     text = text.replace("\xa0", " ")  # the no-break space of numbers that are copied from a report
     if not text.isprintable() or len(text) > MAX_NOTE_LENGTH:
         raise Refused(f"a note is one line of at most {MAX_NOTE_LENGTH} printable characters")
-    await in_home(user_data.save_note, saved.run.id, text.strip())
+    await call_in_state_dir(user_data.save_note, saved.run.id, text.strip())
 
 
 async def delete(path: str) -> None:
     """Delete the saved run in that file. Raises Refused, OSError."""
-    await in_home(runs.delete, Path(path))
+    await call_in_state_dir(runs.delete, Path(path))
 
 
 async def path_of(reference: str) -> str:
     """Return the file of a run, which may be unreadable. Raises Refused."""
-    return str(await in_home(runs.find, reference))
+    return str(await call_in_state_dir(runs.find, reference))
 
 
 async def add_rounds(chosen_runs: Sequence[Run]) -> list[Run]:
     """Return the runs together with the other saved rounds of the same series. Raises Refused."""
-    return await in_home(_add_rounds, tuple(chosen_runs))
+    return await call_in_state_dir(_add_rounds, tuple(chosen_runs))
 
 
 def _shown_text(summary: Summary) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from fstui.measure.children import in_child
+from fstui.measure.children import call_in_child
 from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
 from fstui.simulate.lab.laboratory import TIMEOUT_S, Lab, LabVolume, NewLab, run
 from fstui.state import workspace
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 
 __all__ = ["run"]  # re-exported for the interfaces
 
@@ -25,22 +25,22 @@ async def make(directory: str) -> NewLab:
         raise Refused(parent.refusal)
     if path.name in {"", ".."}:
         raise Refused(f"{directory} is not a new directory. Name one that does not exist")
-    return await in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=TIMEOUT_S)
+    return await call_in_child(laboratory.make, parent.path, path.name, where=directory, timeout_s=TIMEOUT_S)
 
 
 async def current() -> Lab:
     """Return the laboratory of this host. Raises Refused."""
-    return await in_home(laboratory.current)
+    return await call_in_state_dir(laboratory.current)
 
 
 async def open_envelope(name: str) -> LabVolume:
     """Return the volume with its defect, which was hidden until now."""
-    return await in_home(laboratory.open_envelope, name)
+    return await call_in_state_dir(laboratory.open_envelope, name)
 
 
 async def remove() -> str:
     """Remove the laboratory and return its directory. Raises Refused."""
-    entries = await in_home(laboratory.entries)
+    entries = await call_in_state_dir(laboratory.entries)
     if not entries:
         raise Refused("There is no laboratory on this host: nothing to remove")
     for entry in entries:

@@ -31,7 +31,7 @@ from fstui.runs.session import Session
 from fstui.runs.simulation import Simulated
 from fstui.runs.site import Site
 from fstui.state import user_data
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 from fstui.state.user_data import TakenLesson
 
 __all__ = ["TakenLesson"]  # re-exported for the interfaces
@@ -192,11 +192,11 @@ def _load(path: Path) -> Lesson:
 
 
 async def read_taken() -> dict[str, TakenLesson]:
-    return await in_home(user_data.taken_lessons)
+    return await call_in_state_dir(user_data.taken_lessons)
 
 
 async def save_taken(name: str, right: int, runs: Mapping[str, Run]) -> None:
     """Save that the lesson was taken today, with the rates of its runs. Raises OSError, Refused."""
     rates = {f"{label}/{step.name}": step.rate_per_s for label, run in runs.items() for step in run.steps}
     day = local_time().date().isoformat()
-    await in_home(user_data.save_lesson, name, TakenLesson(day=day, right=right, rates_per_s=rates))
+    await call_in_state_dir(user_data.save_lesson, name, TakenLesson(day=day, right=right, rates_per_s=rates))

@@ -17,7 +17,7 @@ from fstui.runs import caution
 from fstui.runs.machine.base import SaveResult
 from fstui.runs.session import Session
 from fstui.runs.site import Site
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 
 if TYPE_CHECKING:
     from fstui.powercut.verification import CutDeclaration, Verification
@@ -60,7 +60,7 @@ async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
 
 async def earlier_cuts(target: Target) -> CutHistory:
     """Return the results of earlier power cuts of this storage, and unverified cuts. Raises Refused, OSError."""
-    return await in_home(power_cuts.read_history, target.identity, timeout_s=HISTORY_TIMEOUT_S)
+    return await call_in_state_dir(power_cuts.read_history, target.identity, timeout_s=HISTORY_TIMEOUT_S)
 
 
 async def verify(session: Session, directory: str, log: bytes, declaration: CutDeclaration) -> Verification:
@@ -69,7 +69,7 @@ async def verify(session: Session, directory: str, log: bytes, declaration: CutD
 
     witness_log = verification.read_log(log)
     header = witness_log.header
-    earlier = await in_home(
+    earlier = await call_in_state_dir(
         power_cuts.read_earlier_cuts, header.run, header.target.identity, timeout_s=HISTORY_TIMEOUT_S
     )
     servers = {} if declaration.unmountable else await _servers(header.streams)

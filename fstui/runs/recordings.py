@@ -28,7 +28,7 @@ from fstui.model.recording import Bucket, Gap, Header, Incident, Record, Second,
 from fstui.runs import startup
 from fstui.state import ledger, recording, ring
 from fstui.state.files import create_private_directory
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 from fstui.state.recording import Recording
 from fstui.trace.child import instance_path
 
@@ -109,7 +109,7 @@ def size(text: str) -> int:
 
 async def recorder_argv(*, max_bytes: int, seconds_: float | None, anonymous: bool) -> list[str]:
     """Return the command line of the recorder, which replaces this process. Raises Refused, OSError."""
-    directory = await in_home(create_private_directory, recording.directory())
+    directory = await call_in_state_dir(create_private_directory, recording.directory())
     for entry in await startup.left_behind():
         if entry.kind == "trace":  # of a recorder that was killed
             await startup.remove(entry)
@@ -178,7 +178,7 @@ def _not_a_time(text: str) -> Refused:
 
 async def read_what_happened(period: tuple[float, float] | None) -> WhatHappened:
     """Return what happened in the period, by default in the whole recording. Raises Refused, OSError."""
-    return await in_home(_read_what_happened, period, timeout_s=READ_TIMEOUT_S)
+    return await call_in_state_dir(_read_what_happened, period, timeout_s=READ_TIMEOUT_S)
 
 
 async def read_overview(start: float, end: float, cell_s: float, device: str = "") -> list[Bucket]:
@@ -186,7 +186,7 @@ async def read_overview(start: float, end: float, cell_s: float, device: str = "
 
     ``device``: the device of all rows; empty: each row shows the slowest device of its interval.
     """
-    return await in_home(_read_overview, start, end, cell_s, device, timeout_s=READ_TIMEOUT_S)
+    return await call_in_state_dir(_read_overview, start, end, cell_s, device, timeout_s=READ_TIMEOUT_S)
 
 
 def _read_overview(start: float, end: float, cell_s: float, device: str) -> list[Bucket]:
@@ -196,7 +196,7 @@ def _read_overview(start: float, end: float, cell_s: float, device: str) -> list
 
 async def read_moment(time_s: float) -> tuple[Second | None, Window | None]:
     """Return the records of the second and of the window that contain a time. Raises Refused, OSError."""
-    return await in_home(_read_moment, time_s, timeout_s=READ_TIMEOUT_S)
+    return await call_in_state_dir(_read_moment, time_s, timeout_s=READ_TIMEOUT_S)
 
 
 def _read_moment(time_s: float) -> tuple[Second | None, Window | None]:

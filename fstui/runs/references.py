@@ -11,7 +11,7 @@ from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
 from fstui.model.run import OwnReference, Run
 from fstui.state import runs, user_data
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 
 __all__ = ["library", "published"]  # re-exported for the interfaces
 
@@ -24,7 +24,7 @@ READ_TIMEOUT_S = 60.0
 
 async def read_own() -> tuple[OwnReference, ...]:
     """Return the user's own references. Raises Refused if the state directory does not answer."""
-    return await in_home(user_data.own_references)
+    return await call_in_state_dir(user_data.own_references)
 
 
 class AddedReferences(NamedTuple):
@@ -36,15 +36,15 @@ async def add(name: str, sources: Iterable[str]) -> AddedReferences:
     """Add suitable runs as references. ``sources``: run ids, documents and directories. Raises OSError, Refused."""
     if not name.strip() or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise Refused(f"A name has 1 to {MAX_NAME_LENGTH} printable characters, for example --name 'our db hosts'")
-    runs, skipped = await in_home(_read_runs, tuple(sources), timeout_s=READ_TIMEOUT_S)
+    runs, skipped = await call_in_state_dir(_read_runs, tuple(sources), timeout_s=READ_TIMEOUT_S)
     new_references = make_references(name, runs)
-    await in_home(user_data.add_references, new_references)
+    await call_in_state_dir(user_data.add_references, new_references)
     return AddedReferences(new_references, skipped)
 
 
 async def remove(name: str) -> None:
     """Remove the references of that name. Raises OSError, and Refused if there are none."""
-    await in_home(user_data.remove_references, name)
+    await call_in_state_dir(user_data.remove_references, name)
 
 
 def _read_runs(sources: tuple[str, ...]) -> tuple[list[Run], tuple[str, ...]]:

@@ -19,7 +19,7 @@ from fstui import __version__
 from fstui.databases import planning
 from fstui.judge import Case, judge
 from fstui.judge.references import applicable
-from fstui.measure.children import SHUTDOWN_DEADLINE, ShutdownDeadline, WaitedDisk
+from fstui.measure.children import SHUTDOWN_DEADLINE, DiskRole, ShutdownDeadline
 from fstui.model.counters import Idle, written_bytes_by_device
 from fstui.model.documents import with_digest
 from fstui.model.errors import Refused, local_time
@@ -363,9 +363,9 @@ def slowest_sync_s(steps: Iterable[Step]) -> float:
 
 def shutdown_deadline(machine: Machine, target: Target, is_stopping: Callable[[], bool]) -> ShutdownDeadline:
     """Return the deadline: after a stop, fstui waits for a disk only as long as the disk makes progress."""
-    nodes: dict[WaitedDisk, tuple[Node, ...]] = {"target": _devices(target), "home": _devices(_home_target(machine))}
+    nodes: dict[DiskRole, tuple[Node, ...]] = {"target": _devices(target), "home": _devices(_home_target(machine))}
 
-    def disk_progress(disk: WaitedDisk) -> object:
+    def disk_progress(disk: DiskRole) -> object:
         """Return the numbers of completed requests. A request in flight is not progress."""
         devices = machine.counters(nodes[disk]).devices if nodes[disk] else ()
         return [(device.reads, device.writes, device.flushes, device.discards) for device in devices]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fstui.measure.children import in_child
+from fstui.measure.children import call_in_child
 from fstui.measure.kinds import message_with_key
 from fstui.model.errors import Refused, hint_for
 from fstui.model.forms import Form, Scalar, Setting, as_list, changed_values, check_value, size_of
@@ -57,7 +57,7 @@ def load_shipped() -> list[NamedScenario]:
 async def load_own() -> tuple[list[NamedScenario], list[str]]:
     """Return the user's own scenarios, and a sentence for each file that cannot be used."""
     try:
-        return await in_child(_load_own_files, where=_OWN_DIRECTORY)
+        return await call_in_child(_load_own_files, where=_OWN_DIRECTORY)
     except (Refused, OSError) as error:
         return [], [str(error)]
 
@@ -66,12 +66,12 @@ async def find(name: str) -> Scenario:
     """Load a scenario by name or file, in a child process if reading may hang. Raises Refused."""
     if name in shipped_names():
         return load(name)
-    return await in_child(load, name, where=_place_of(name))
+    return await call_in_child(load, name, where=_place_of(name))
 
 
 async def own_text(name: str) -> str:
     """Return the text of a user's scenario file; empty for a shipped scenario or an unknown name. Raises Refused."""
-    return "" if name in shipped_names() else await in_child(_own_text, name, where=_place_of(name))
+    return "" if name in shipped_names() else await call_in_child(_own_text, name, where=_place_of(name))
 
 
 def check(scenario: Scenario, settings: Mapping[str, str]) -> None:

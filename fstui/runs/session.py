@@ -191,16 +191,16 @@ class Session:
     async def _read_declarations(self) -> None:
         """Read the saved declarations. If that fails, use none, and set ``declarations_error``."""
         if self._declarations is None:
-            from fstui.measure.children import NoAnswer  # noqa: PLC0415
+            from fstui.measure.children import NoReply  # noqa: PLC0415
             from fstui.state import user_data  # noqa: PLC0415
-            from fstui.state.paths import in_home  # noqa: PLC0415
+            from fstui.state.paths import call_in_state_dir  # noqa: PLC0415
 
             try:
-                self._declarations = await in_home(user_data.declarations)
+                self._declarations = await call_in_state_dir(user_data.declarations)
             except (OSError, Refused) as trouble:
                 self._declarations = {}
                 self.declarations_error = f"The saved declarations could not be read: {trouble}"
-                self.state_directory_error = str(trouble) if isinstance(trouble, NoAnswer) else ""
+                self.state_directory_error = str(trouble) if isinstance(trouble, NoReply) else ""
 
     def _judge(self, inventory: Inventory) -> Survey:
         from fstui.runs.rules import JudgementCache  # noqa: PLC0415  imports all rules, which takes a long time

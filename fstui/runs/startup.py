@@ -9,7 +9,7 @@ from fstui.model.errors import Refused
 from fstui.powercut import power_cuts
 from fstui.state import ledger, user_data
 from fstui.state.ledger import LedgerEntry
-from fstui.state.paths import in_home
+from fstui.state.paths import call_in_state_dir
 
 __all__ = ["LedgerEntry"]  # re-exported for the interfaces
 
@@ -28,27 +28,27 @@ class StartupData(NamedTuple):
 
 
 async def save_theme(name: str) -> None:
-    await in_home(user_data.save_theme, name)
+    await call_in_state_dir(user_data.save_theme, name)
 
 
 async def read() -> StartupData:
     """Read what the app needs when it starts. Raises OSError, Refused."""
-    return await in_home(_read_data)
+    return await call_in_state_dir(_read_data)
 
 
 async def left_behind() -> list[LedgerEntry]:
     """Return the ledger entries of runs that were killed, as in ``StartupData``. Raises Refused, OSError."""
-    return await in_home(_left_behind)
+    return await call_in_state_dir(_left_behind)
 
 
 async def unverified_power_cuts() -> list[LedgerEntry]:
     """Return the entries of power-cut records, which are kept until they are verified. Raises Refused, OSError."""
-    return await in_home(power_cuts.unverified_cuts)
+    return await call_in_state_dir(power_cuts.unverified_cuts)
 
 
 async def entries_of_other_hosts() -> list[LedgerEntry]:
     """Return the entries of other hosts that share the state directory. Raises Refused, OSError."""
-    return await in_home(ledger.entries_of_other_hosts)
+    return await call_in_state_dir(ledger.entries_of_other_hosts)
 
 
 async def remove(entry: LedgerEntry) -> str | None:

@@ -21,7 +21,7 @@ from typing import Literal
 import msgspec
 
 from fstui import proc
-from fstui.measure.children import NoAnswer, in_child
+from fstui.measure.children import NoReply, call_in_child
 from fstui.model.errors import Refused
 from fstui.state import paths
 from fstui.state.files import create_private_directory, read_regular, sweep, sync_directory, write_atomically
@@ -104,7 +104,7 @@ async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str
     If the task is cancelled, remove the entry again, because the caller never creates the object in this case.
     """
     write = partial(write_entry, run, kind, what, mount_point, pid=os.getpid(), device=device)
-    task = asyncio.ensure_future(in_child(write, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
+    task = asyncio.ensure_future(call_in_child(write, timeout_s=_CHILD_TIMEOUT_S, where=str(paths.ledger_dir())))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -112,21 +112,21 @@ async def write_entry_in_child(run: str, kind: Kind, what: str, mount_point: str
         if not task.cancelled() and task.exception() is None:
             await delete_entry_in_child(task.result())
         raise
-    except NoAnswer as problem:
+    except NoReply as problem:
         raise OSError(errno.ETIMEDOUT, problem.reason, str(paths.ledger_dir())) from None
 
 
 async def delete_entry_in_child(entry: LedgerEntry) -> None:
     """Remove the entry of an object that is gone, in a child process. An entry that remains does no harm."""
-    with suppress(OSError, NoAnswer):
-        await in_child(delete_entry, entry, timeout_s=_CHILD_TIMEOUT_S)
+    with suppress(OSError, NoReply):
+        await call_in_child(delete_entry, entry, timeout_s=_CHILD_TIMEOUT_S)
 
 
 async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
     """Wait for ``removal`` of an entry's object, and remove the entry. Returns None, or a sentence about a failure."""
     try:
         await removal
-    except NoAnswer as problem:
+    except NoReply as problem:
         return f"{entry.what}: not removed: it {problem.reason}"
     except Refused as refusal:
         return f"{entry.what}: not removed: {refusal}"
@@ -137,8 +137,8 @@ async def remove(entry: LedgerEntry, removal: Awaitable[object]) -> str | None:
 
 
 async def delete_entry_if_gone(entry: LedgerEntry) -> None:
-    with suppress(OSError, NoAnswer):
-        if not await in_child(os.path.lexists, entry.what, timeout_s=_CHILD_TIMEOUT_S, where=entry.what):
+    with suppress(OSError, NoReply):
+        if not await call_in_child(os.path.lexists, entry.what, timeout_s=_CHILD_TIMEOUT_S, where=entry.what):
             await delete_entry_in_child(entry)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from fstui.measure.children import CALL_TIMEOUT_S, in_child
+from fstui.measure.children import CALL_TIMEOUT_S, call_in_child
 from fstui.model.errors import Refused
 
 _Result = TypeVar("_Result")
@@ -31,9 +31,11 @@ def ledger_dir() -> Path:
     return state_dir() / "ledger"
 
 
-async def in_home(function: Callable[..., _Result], *arguments: object, timeout_s: float = CALL_TIMEOUT_S) -> _Result:
-    """Call, in a child process, a function that uses the state directory. Raises NoAnswer with the directory's path."""
-    return await in_child(function, *arguments, timeout_s=timeout_s, where=str(state_dir()))
+async def call_in_state_dir(
+    function: Callable[..., _Result], *arguments: object, timeout_s: float = CALL_TIMEOUT_S
+) -> _Result:
+    """Call, in a child process, a function that uses the state directory. Raises NoReply with the directory's path."""
+    return await call_in_child(function, *arguments, timeout_s=timeout_s, where=str(state_dir()))
 
 
 def _directory(variable: str, default: str) -> Path:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fstui import proc
-from fstui.measure.children import Child, NoAnswer, call_helper, in_child
+from fstui.measure.children import Child, NoReply, call_helper, call_in_child
 from fstui.model.errors import Refused
 from fstui.model.quantities import size
 from fstui.model.storage import Space, Target
@@ -83,7 +83,7 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     try:
         helper = "measure.helpers.directory.inspect"
         reply = await call_helper(helper, directory, timeout_s=_REPLY_TIMEOUT_S, where=directory)
-    except NoAnswer as problem:
+    except NoReply as problem:
         raise NotInspected(f"{problem}. Nothing was written.") from None
     except ChildProcessError as killed:
         raise NotInspected(f"{directory}: {killed.strerror}. Nothing was written. Try again.") from None
@@ -182,7 +182,7 @@ class Workspace(RunDirectory):
         keeper.send(json.dumps(path))
         try:
             reply = json.loads(await keeper.read_reply(_REPLY_TIMEOUT_S, path, disk="target") or b"{}")
-        except NoAnswer:
+        except NoReply:
             keeper.abandon()
             raise
         if not reply.get("ready"):
@@ -195,7 +195,7 @@ class Workspace(RunDirectory):
     async def create_temporary(cls) -> Workspace:
         """Create a workspace in the directory for temporary files. Raises Refused."""
         try:
-            temporary = await in_child(tempfile.gettempdir, where="the directory for temporary files")
+            temporary = await call_in_child(tempfile.gettempdir, where="the directory for temporary files")
         except OSError as error:
             raise Refused(f"there is no directory for temporary files: {error}. Set TMPDIR to one") from None
         return await cls.create(temporary, secrets.token_hex(3))
@@ -204,7 +204,7 @@ class Workspace(RunDirectory):
         self._keeper.hang_up()
         try:
             reply = json.loads(await self._keeper.read_reply(timeout_s, self.held.path, disk="target") or b"{}")
-        except NoAnswer as problem:
+        except NoReply as problem:
             self._keeper.abandon()
             hint = "It will be removed when its disk responds, or by 'fstui clean'"
             return f"{self.held.path}: not removed, because it {problem.reason}. {hint}"

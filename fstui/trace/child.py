@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from fstui import proc
-from fstui.measure.children import Child, NoAnswer, call_helper
+from fstui.measure.children import Child, NoReply, call_helper
 from fstui.model.counters import DeviceTrace
 from fstui.model.errors import Refused
 from fstui.model.storage import Target
@@ -86,7 +86,7 @@ class TracingChild:
         """Return the next line of the program. If no line arrives, return ``{"error": …}`` with the reason."""
         try:
             line = await self._child.read_reply(timeout_s, TRACE, "home")
-        except NoAnswer as problem:
+        except NoReply as problem:
             return {"error": str(problem)}
         reply: dict[str, Any] = json.loads(line or b'{"error": "the program that reads the trace has ended"}')
         return reply
@@ -122,7 +122,7 @@ class WatchingChild(TracingChild):
         self._child.hang_up()
 
     async def _lines(self) -> AsyncIterator[dict[str, Any]]:
-        with contextlib.suppress(NoAnswer):
+        with contextlib.suppress(NoReply):
             while line := await self._child.read_reply(LINE_TIMEOUT_S, TRACE, "home"):
                 yield json.loads(line)
 

@@ -22,7 +22,7 @@ import pytest
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.probes.sysbench import explain_full_disk
-from fstui.measure.wire.stdio import Trouble
+from fstui.measure.wire.stdio import ProgramError
 from fstui.model.events import RunFinished, StepPreparing
 from fstui.model.plan import PlannedStep
 from fstui.model.run import Run
@@ -204,10 +204,10 @@ def test_full_disk_ends_the_step_soon_with_the_reason(workshop: Path, event: str
 def test_failure_on_a_full_disk_names_the_full_disk(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disks.sh("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(workshop))
     try:
-        with monkeypatch.context() as there, pytest.raises(Trouble, match="signal 11; no space left"):
+        with monkeypatch.context() as there, pytest.raises(ProgramError, match="signal 11; no space left"):
             there.chdir(workshop)
             with explain_full_disk():
-                raise Trouble("sysbench was ended by signal 11")
+                raise ProgramError("sysbench was ended by signal 11")
     finally:
         disks.sh("umount", str(workshop))
 

@@ -15,7 +15,7 @@ import pytest
 
 import fstui
 from fstui.measure import children
-from fstui.measure.children import Child, NoAnswer, ShutdownDeadline, call_helper, in_child
+from fstui.measure.children import Child, NoReply, ShutdownDeadline, call_helper, call_in_child
 from fstui.model.errors import Refused
 from fstui.state import runs
 
@@ -31,7 +31,7 @@ async def keeper(path: Path) -> Child:
 
 
 async def test_silent_child_is_abandoned() -> None:
-    with pytest.raises(NoAnswer, match=r"X did not answer within .*: its disk or server may hang"):
+    with pytest.raises(NoReply, match=r"X did not answer within .*: its disk or server may hang"):
         await call_helper(INSPECT, "/", timeout_s=0, where="X")
 
 
@@ -102,25 +102,25 @@ async def test_parallel_calls_do_not_mix_their_results(tmp_path: Path) -> None:
 
 
 async def test_result_and_exception_of_a_call_are_returned(tmp_path: Path) -> None:
-    assert await in_child(os.getppid) == os.getpid()
-    assert await in_child(sorted, [3, 1, 2]) == [1, 2, 3]
+    assert await call_in_child(os.getppid) == os.getpid()
+    assert await call_in_child(sorted, [3, 1, 2]) == [1, 2, 3]
     with pytest.raises(FileNotFoundError):
-        await in_child(os.stat, tmp_path / "nothing")
+        await call_in_child(os.stat, tmp_path / "nothing")
     with pytest.raises(Refused, match="no saved run"):
-        await in_child(runs.find, "no such run")
+        await call_in_child(runs.find, "no such run")
 
 
 async def test_call_that_hangs_is_abandoned() -> None:
-    with pytest.raises(NoAnswer):
-        await in_child(time.sleep, 60, timeout_s=0.5)
+    with pytest.raises(NoReply):
+        await call_in_child(time.sleep, 60, timeout_s=0.5)
 
 
 async def test_idle_disk_is_not_waited_for_after_a_stop() -> None:
     deadline = ShutdownDeadline(lambda: True, lambda disk: 7, hung_disks=set())
     children.SHUTDOWN_DEADLINE.set(deadline)
     async with asyncio.timeout(60) as limit:
-        with pytest.raises(NoAnswer):
-            await in_child(time.sleep, 300, timeout_s=300)
+        with pytest.raises(NoReply):
+            await call_in_child(time.sleep, 300, timeout_s=300)
     assert not limit.expired()
     assert deadline.timeout_s("home") < deadline.timeout_s("target")  # less patience after the first failure
 
@@ -129,23 +129,23 @@ async def test_child_is_waited_for_while_its_disk_works(monkeypatch: pytest.Monk
     monkeypatch.setattr(children, "STOPPING_TIMEOUT_S", 0.2)
     completed, asked = count(), []
 
-    def disk_progress(disk: children.WaitedDisk) -> int:
+    def disk_progress(disk: children.DiskRole) -> int:
         asked.append(disk)
         return next(completed)
 
     children.SHUTDOWN_DEADLINE.set(ShutdownDeadline(lambda: True, disk_progress, hung_disks=set()))
-    await in_child(time.sleep, 1.0)
+    await call_in_child(time.sleep, 1.0)
     assert set(asked) == {"home"}
 
 
 async def test_child_that_dies_during_a_call_is_an_error() -> None:
     with pytest.raises(OSError, match="child process was killed"):
-        await in_child(os._exit, 3)
+        await call_in_child(os._exit, 3)
 
 
 def test_cancelled_call_prints_nothing() -> None:
-    program = "import asyncio, time\nfrom fstui.measure.children import in_child\n"
-    program += "async def ask(): await asyncio.wait_for(in_child(time.sleep, 60), 1)\n"
+    program = "import asyncio, time\nfrom fstui.measure.children import call_in_child\n"
+    program += "async def ask(): await asyncio.wait_for(call_in_child(time.sleep, 60), 1)\n"
     program += "try: asyncio.run(ask())\nexcept TimeoutError: print('left')\n"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, text=True)
     assert (done.stdout, done.stderr, done.returncode) == ("left\n", "", 0)

@@ -266,5 +266,5 @@ async def test_a_history_that_takes_long_is_read_in_parts(monkeypatch: pytest.Mo
             raise Unfinished
         return []
 
-    monkeypatch.setattr(history, "in_home", unfinished_once)
+    monkeypatch.setattr(history, "call_in_state_dir", unfinished_once)
     assert await history.summaries() == [] and len(called) == 2

@@ -30,7 +30,7 @@ from typing import Any
 
 from fstui.measure.helpers.server_process import EXIT_POLL_S, ServerProcess, is_confined, is_full
 from fstui.measure.wire.own_directory import enter
-from fstui.measure.wire.stdio import Trouble, read_line, say
+from fstui.measure.wire.stdio import ProgramError, read_line, say
 
 EXIT_TIMEOUT_S = 5.0
 PIPE_BYTES = 65536
@@ -72,7 +72,7 @@ class ServerKeeper:
         self.server.give_data_to_server()
 
     def serve(self) -> None:
-        """Start the server and wait until it is ready; fstui enforces the time limit. Raises Trouble."""
+        """Start the server and wait until it is ready; fstui enforces the time limit. Raises ProgramError."""
         self.server.start(
             self.request["argv"], lambda: self.server.is_ready(self.request["socket"], self.request["ready"])
         )
@@ -99,7 +99,7 @@ class ServerKeeper:
                 reported = True
 
     def restart(self, request: dict[str, Any]) -> None:
-        """End the server, however long that takes, and start it again with another ``argv``. Raises Trouble."""
+        """End the server, however long that takes, and start it again with another ``argv``. Raises ProgramError."""
         self.server.signal(self.request["restart_signal"])
         assert self.server.process is not None
         while self.server.process.poll() is None:
@@ -146,8 +146,8 @@ def keep_server(keeper: ServerKeeper) -> None:
                 keeper.server.prepare(step)
             keeper.serve()
             keeper.watch()
-        except Trouble as trouble:
-            say(error=keeper.with_hint(str(trouble)))
+        except ProgramError as error:
+            say(error=keeper.with_hint(str(error)))
         except (OSError, KeyError) as error:
             say(error=str(error))
     keeper.end()

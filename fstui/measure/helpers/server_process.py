@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fstui.measure.wire.own_directory import OPEN_FLAGS
-from fstui.measure.wire.stdio import Trouble
+from fstui.measure.wire.stdio import ProgramError
 
 START_POLL_S = 0.01
 EXIT_POLL_S = 0.25
@@ -61,7 +61,7 @@ class ServerProcess:
         self._fds: tuple[int, ...] = ()
 
     def give_data_to_server(self) -> None:
-        """Pass the data directory to the server as DATA_FD, and let the server's user reach it. Raises Trouble.
+        """Pass the data directory to the server as DATA_FD, and let the server's user reach it. Raises ProgramError.
 
         The path of a descriptor is short enough for a socket (107 bytes, unix(7)), and no user can put a link there.
         """
@@ -80,12 +80,12 @@ class ServerProcess:
         # servers resolve the real paths of their files, so they must be able to enter each directory of the path
         real_path = os.path.realpath(self.name)
         if subprocess.run([*setpriv(self.user), "test", "-d", real_path], check=False).returncode:
-            raise Trouble(
+            raise ProgramError(
                 f"it runs as {self.user}, which cannot reach {real_path}: choose a directory that this user can reach"
             )
 
     def run(self, argv: Iterable[str], stdin: Any = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-        """Start a command in its own process group, with its output in the log. Raises Trouble."""
+        """Start a command in its own process group, with its output in the log. Raises ProgramError."""
         try:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             with open(os.open(self.log, flags, 0o600), "ab") as log:
@@ -100,12 +100,12 @@ class ServerProcess:
                     process_group=0,
                 )
         except FileNotFoundError as error:
-            raise Trouble(f"{error.filename} is missing (setpriv: apt-get install util-linux)") from error
+            raise ProgramError(f"{error.filename} is missing (setpriv: apt-get install util-linux)") from error
         return self.process
 
     def prepare(self, command: dict[str, Any]) -> None:
         """Run a command that initialises the data directory: ``argv``, with ``text`` and then ``files`` on its stdin.
-        Raises Trouble with the error of the command."""
+        Raises ProgramError with the error of the command."""
         process = self.run(command["argv"], subprocess.PIPE)
         assert process.stdin is not None
         try:
@@ -115,25 +115,25 @@ class ServerProcess:
                     with open(path, "rb") as file:
                         shutil.copyfileobj(file, stdin)
         except OSError as error:
-            raise Trouble(str(error)) from error
+            raise ProgramError(str(error)) from error
         while process.poll() is None:
             self.pause(EXIT_POLL_S)
         if process.returncode:
-            raise Trouble(self.failure_reason(f"{command['argv'][0]} ended with status {process.returncode}"))
+            raise ProgramError(self.failure_reason(f"{command['argv'][0]} ended with status {process.returncode}"))
 
     def start(self, argv: Iterable[str], is_ready: Callable[[], bool]) -> None:
-        """Start the server and wait until it is ready. Raises Trouble."""
+        """Start the server and wait until it is ready. Raises ProgramError."""
         process = self.run(argv)
         while not is_ready():
             self.pause(START_POLL_S)
             if process.poll() is not None:
-                raise Trouble(self.failure_reason(f"it exited immediately with status {process.returncode}"))
+                raise ProgramError(self.failure_reason(f"it exited immediately with status {process.returncode}"))
 
     def pause(self, seconds: float) -> None:
-        """Wait. Raises Trouble if the disk is full, because MariaDB would wait until there is space."""
+        """Wait. Raises ProgramError if the disk is full, because MariaDB would wait until there is space."""
         self.wait(seconds)
         if is_full():
-            raise Trouble(self.failure_reason("the server waits for space"))
+            raise ProgramError(self.failure_reason("the server waits for space"))
 
     def is_ready(self, socket_name: str, ready: Sequence[str] | None) -> bool:
         """Return whether the server is ready. ``ready``: a file in the data directory and the word with which its last

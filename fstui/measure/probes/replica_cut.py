@@ -18,7 +18,7 @@ from typing import Any
 from fstui.measure.helpers.server_process import ServerProcess
 from fstui.measure.probes import own_filesystem
 from fstui.measure.probes.sysbench_program import find_error, query, sysbench
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, ProgramError, clock, exit_if_stopped, run_probe, send
 
 ACK_TIMEOUT_S = 60
 COMMAND_POLL_S = 0.25
@@ -47,7 +47,7 @@ class ReplicaServer:
     def wait(self, _seconds: float) -> None:
         self.check()
         if time.monotonic() > self.deadline_s:
-            raise Trouble(f"no answer for {START_TIMEOUT_S:.0f} s")
+            raise ProgramError(f"no answer for {START_TIMEOUT_S:.0f} s")
         time.sleep(SERVER_POLL_S)
 
     @contextlib.contextmanager
@@ -56,8 +56,8 @@ class ReplicaServer:
         self.deadline_s = time.monotonic() + START_TIMEOUT_S
         try:
             yield
-        except Trouble as trouble:
-            raise Trouble(f"{self.settings['title']}, the {self.role}: {trouble}") from None
+        except ProgramError as error:
+            raise ProgramError(f"{self.settings['title']}, the {self.role}: {error}") from None
 
     def prepare(self) -> None:
         os.mkdir(self.data, 0o700)
@@ -93,12 +93,14 @@ class ReplicaServer:
             return query(client, *statements, limit_s=QUERY_TIMEOUT_S, check=self.check)
 
     def wait_for(self, statement: str, failure: str) -> None:
-        """Repeat the query until the last field of its first row is 1. After a time limit, raise Trouble."""
+        """Repeat the query until the last field of its first row is 1. After a time limit, raise ProgramError."""
         deadline_s = time.monotonic() + QUERY_TIMEOUT_S
         while not ((rows := self.query(statement)) and rows[0][-1] == "1"):
             self.check()
             if time.monotonic() > deadline_s:
-                raise Trouble(f"{self.settings['title']}, the {self.role}: {failure} within {QUERY_TIMEOUT_S:.0f} s")
+                raise ProgramError(
+                    f"{self.settings['title']}, the {self.role}: {failure} within {QUERY_TIMEOUT_S:.0f} s"
+                )
             time.sleep(SERVER_POLL_S)
 
     def transactions(self) -> set[tuple[int, int]]:
@@ -106,11 +108,11 @@ class ReplicaServer:
         return {(int(client), int(number)) for client, number in rows}
 
     def durability(self) -> list[str]:
-        """Return the settings that decide durability. Raises Trouble if they do not have the expected values."""
+        """Return the settings that decide durability. Raises ProgramError if they do not have the expected values."""
         expected: dict[str, str] = self.settings["expected"][self.role]
         (values,) = self.query(f"SELECT {', '.join(f'@@{name}' for name in expected)}")
         if list(values) != list(expected.values()):
-            raise Trouble(f"the {self.role} was started with {expected}, but uses {list(values)}")
+            raise ProgramError(f"the {self.role} was started with {expected}, but uses {list(values)}")
         return [f"{name} = {value}" for name, value in expected.items()]
 
     def gtid(self) -> str:
@@ -238,18 +240,18 @@ class Clients:
         return is_ack
 
     def run_for(self, seconds: float, commands: CommandLines) -> None:
-        """Let the clients commit for ``seconds``. Raises SystemExit on ``stop``, and Trouble if they do not commit."""
+        """Let the clients commit for ``seconds``. Raises SystemExit on ``stop``, and ProgramError if they fail."""
         until_ns = self.started_ns + int(seconds * 1e9)
         deadline_ns = until_ns + ACK_TIMEOUT_S * 1_000_000_000
         while (now_ns := clock()) < until_ns or not self.acknowledged:
             remaining_s = (until_ns - now_ns) / 1e9
             timeout_s = min(COMMAND_POLL_S, remaining_s) if remaining_s > 0 else COMMAND_POLL_S
             if commands.wait_until_readable(self.program.fd, timeout_s) and not self.program.read():
-                raise Trouble(find_error(self.program.text))
+                raise ProgramError(find_error(self.program.text))
             if commands.stop_requested:
                 raise SystemExit(1)
             if now_ns > deadline_ns:
-                raise Trouble(f"no commit was acknowledged for {ACK_TIMEOUT_S} s")
+                raise ProgramError(f"no commit was acknowledged for {ACK_TIMEOUT_S} s")
 
 
 def compare(acknowledged: set[tuple[int, int]], pair: ServerPair) -> dict[str, Any]:
@@ -268,7 +270,7 @@ def compare(acknowledged: set[tuple[int, int]], pair: ServerPair) -> dict[str, A
 
 
 def run(pair: ServerPair, settings: dict[str, Any]) -> None:
-    """Measure after the preparation. Raises Trouble, OSError, and SystemExit on ``stop``."""
+    """Measure after the preparation. Raises ProgramError, OSError, and SystemExit on ``stop``."""
     commands = pair.commands = CommandLines()
     send("ready")
     if not commands.wait_for("go"):
@@ -276,7 +278,7 @@ def run(pair: ServerPair, settings: dict[str, Any]) -> None:
     clients = Clients(pair)
     clients.run_for(settings["seconds"], commands)
     if settings["semi_status"] and pair.primary.query(settings["semi_status"])[0][-1] != "ON":
-        raise Trouble("the primary continued without its replica: it is no longer semi-synchronous")
+        raise ProgramError("the primary continued without its replica: it is no longer semi-synchronous")
     ended_ns = clock()
     pair.cut()
     clients.program.finish()  # the clients end with the primary; read the remaining acknowledgements

@@ -20,7 +20,7 @@ from typing import Any
 from fstui.measure.helpers.server_process import FULL_REASON, is_full
 from fstui.measure.probes import sync_path, sysbench_program
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, query, sysbench
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, ProgramError, clock, exit_if_stopped, run_probe, send
 
 ROW_BYTES = 240
 """Size of a row of sysbench's table with its index."""
@@ -41,16 +41,16 @@ def table_bytes(settings: dict[str, Any]) -> int:
 
 
 def check_space() -> None:
-    """Raise Trouble if the disk is full: MariaDB would wait for space. Raise SystemExit if fstui closed stdin."""
+    """Raise ProgramError if the disk is full: MariaDB would wait for space. Raise SystemExit if fstui closed stdin."""
     exit_if_stopped()
     if is_full():
-        raise Trouble(DISK_FULL)
+        raise ProgramError(DISK_FULL)
 
 
 def finish(program: RunningProgram, check: Callable[[], object] = check_space) -> None:
-    """Wait for the end of sysbench. Raises Trouble if sysbench fails, and what ``check`` raises."""
+    """Wait for the end of sysbench. Raises ProgramError if sysbench fails, and what ``check`` raises."""
     if status := program.finish(check=check):
-        raise Trouble(find_error(program.text, status))
+        raise ProgramError(find_error(program.text, status))
 
 
 def fill(settings: dict[str, Any]) -> None:
@@ -90,7 +90,7 @@ def read_file_waits(settings: dict[str, Any]) -> dict[str, list[int | None]]:
         return {}
     try:
         rows = query(settings, settings["waits"])
-    except Trouble:
+    except ProgramError:
         return {}
     return sysbench_program.parse_counters(rows, len(WAIT_COLUMNS))
 
@@ -116,7 +116,7 @@ class Measurement:
             send("figures", intervals=[interval], transactions=round(self.transactions))
 
     def run(self, commands: CommandLines) -> None:
-        """Run sysbench until it ends, or until the engine sends ``stop``. Raises Trouble."""
+        """Run sysbench until it ends, or until the engine sends ``stop``. Raises ProgramError."""
         settings, seconds = self.settings, self.settings["seconds"]
         flags = (f"--threads={settings['threads']}", f"--time={max(1, round(seconds))}", *size_flags(settings))
         program = sysbench(settings, "run", *flags, "--report-interval=1", "--histogram=on", on_line=self.on_line)
@@ -128,13 +128,13 @@ class Measurement:
                 program.kill()
             elif self.idle_intervals >= MAX_IDLE_INTERVALS and is_full():
                 program.kill()
-                raise Trouble(DISK_FULL)
+                raise ProgramError(DISK_FULL)
             elif clock() - start_ns > (seconds + END_LIMIT_S) * 1e9:
                 program.kill()
-                raise Trouble(f"sysbench ran {END_LIMIT_S} s longer than planned: the server does not answer")
+                raise ProgramError(f"sysbench ran {END_LIMIT_S} s longer than planned: the server does not answer")
         status = program.finish()
         if status and not commands.stop_requested:
-            raise Trouble(find_error(program.text, status))
+            raise ProgramError(find_error(program.text, status))
         if self.started_ns:
             self.send_totals(program.text)
             send("done", start_ns=self.started_ns, end_ns=self.ended_ns, delayed_ns=0)
@@ -161,15 +161,17 @@ class Measurement:
 
 @contextlib.contextmanager
 def explain_full_disk() -> Iterator[None]:
-    """If the disk is full and a Trouble does not show its errno, add FULL_REASON to its message.
+    """If the disk is full, add FULL_REASON to a ProgramError whose message shows no errno.
 
     On a full disk, PostgreSQL ends without an error message, and sysbench 1.0 crashes.
     """
     try:
         yield
-    except Trouble as trouble:
-        message = str(trouble)
-        raise Trouble(f"{message}; {FULL_REASON}" if errno_in(message) is None and is_full() else message) from None
+    except ProgramError as error:
+        message = str(error)
+        raise ProgramError(
+            f"{message}; {FULL_REASON}" if errno_in(message) is None and is_full() else message
+        ) from None
 
 
 def make_files(settings: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from fstui.measure.probes import sync_path
 from fstui.measure.probes.files import try_direct
 from fstui.measure.probes.sysbench_program import END_LIMIT_S, RunningProgram, find_error, latency_ms, parse_report
-from fstui.measure.wire.stdio import CommandLines, Trouble, clock, exit_if_stopped, run_probe, send
+from fstui.measure.wire.stdio import CommandLines, ProgramError, clock, exit_if_stopped, run_probe, send
 
 LATENCY_NOTE = "each write and each fsync is an event of its own in one histogram"
 _REPORT_NAMES = {"writes_per_s": "writes/s", "fsyncs_per_s": "fsyncs/s", "total_time_s": "total time"}
@@ -48,7 +48,7 @@ def start(settings: dict[str, Any], action: str) -> RunningProgram:
 def prepare(settings: dict[str, Any]) -> None:
     program = start(settings, "prepare")
     if program.finish(check=exit_if_stopped):
-        raise Trouble(find_error(program.text))
+        raise ProgramError(find_error(program.text))
     fd = os.open(os.path.join(settings["path"], "test_file.0"), os.O_RDONLY)
     os.fsync(fd)
     os.close(fd)
@@ -63,11 +63,11 @@ def run(settings: dict[str, Any], commands: CommandLines) -> None:
         if commands.stop_requested or clock() - started_ns > (settings["seconds"] + END_LIMIT_S) * 1e9:
             program.kill()
     if program.finish() and not commands.stop_requested:
-        raise Trouble(find_error(program.text))
+        raise ProgramError(find_error(program.text))
     figures = parse_totals(program.text)
     if figures is None:
         if not commands.stop_requested:
-            raise Trouble("sysbench ended without printing a report")
+            raise ProgramError("sysbench ended without printing a report")
         return
     writes = round(figures["writes_per_s"] * figures["total_time_s"])
     send("figures", transactions=writes, written_bytes=writes * settings["block_bytes"], **figures)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from fstui.measure.wire.stdio import Trouble, die_with_parent
+from fstui.measure.wire.stdio import ProgramError, die_with_parent
 
 END_LIMIT_S = 20
 """How much longer than its measured time sysbench may run."""
@@ -120,11 +120,11 @@ def sysbench(
 def query(
     settings: dict[str, Any], *statements: str, limit_s: float = 10.0, check: Callable[[], object] = lambda: None
 ) -> list[tuple[str, ...]]:
-    """Run SQL statements of one line each. Return the rows of all results. Raises Trouble with the server's error."""
+    """Run SQL statements of one line each. Return the rows of all results. Raises ProgramError."""
     program = sysbench(settings, "query", script=SQL, environment={"FSTUI_SQL": "\n".join(statements)})
     status = program.finish(limit_s, check)
     if status:
-        raise Trouble(find_error(program.text, status))
+        raise ProgramError(find_error(program.text, status))
     return [tuple(line.split("\t")[1:]) for line in program.text if line.startswith("row\t")]
 
 

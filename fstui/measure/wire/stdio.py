@@ -27,8 +27,8 @@ class CallError(Exception):
         self.errno = error.errno
 
 
-class Trouble(Exception):  # noqa: N818  reported to the user as it is
-    """An error of a program that was started by a child program, as a sentence."""
+class ProgramError(Exception):
+    """An error of a program that a child program started, as a sentence for the user."""
 
 
 def checked_call(call: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -140,7 +140,7 @@ def run_probe(
     """Read the settings, enter the run's directory, call ``measure`` and exit. Send the error if there is one.
 
     A CallError names the system call that failed. Any other OSError is reported as a failure of ``call``, and a
-    Trouble as a failure of ``program``. ``errno_of`` returns the errno that the text of a Trouble mentions.
+    ProgramError as a failure of ``program``. ``errno_of`` returns the errno that the text of a ProgramError mentions.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is meant for the app
     settings = read_settings()
@@ -154,8 +154,8 @@ def run_probe(
         send_failure(failure)
     except OSError as error:
         send("error", call=call, errno=error.errno, message=str(error), writer=0)
-    except Trouble as trouble:
-        message = str(trouble)
+    except ProgramError as error:
+        message = str(error)
         send("error", call=program, errno=errno_of(message), message=message[:1000], writer=0)
     sys.exit(0)
 

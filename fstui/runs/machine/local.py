@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from fstui.measure.children import CALL_TIMEOUT_S, Child, NoAnswer, in_child
+from fstui.measure.children import CALL_TIMEOUT_S, Child, NoReply, call_in_child
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.declaration import Declaration
@@ -131,7 +131,7 @@ class LocalMachine(Machine):
         self._guests_read_at, self._guests = now, ()
         if pids:
             try:
-                self._guests = await in_child(
+                self._guests = await call_in_child(
                     guests.read_guests, pids, self._root, where="/proc", timeout_s=guests.TIMEOUT_S + CALL_TIMEOUT_S
                 )
             except (OSError, Refused) as reason:
@@ -173,10 +173,10 @@ class LocalMachine(Machine):
         from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
         try:
-            return await in_child(
+            return await call_in_child(
                 programs.find_installed, timeout_s=2 * programs.TOOL_TIMEOUT_S, where="a directory in PATH"
             )
-        except NoAnswer:
+        except NoReply:
             return programs.NOTHING
 
     async def make_directory(self, directory: str, run_id: str) -> Workspace:
@@ -236,13 +236,13 @@ class LocalMachine(Machine):
     async def save_declaration(self, identity: str, declaration: Declaration) -> None:
         from fstui.state import paths, user_data  # noqa: PLC0415
 
-        await paths.in_home(user_data.declare, identity, declaration, timeout_s=SAVE_TIMEOUT_S)
+        await paths.call_in_state_dir(user_data.declare, identity, declaration, timeout_s=SAVE_TIMEOUT_S)
 
     async def baselines(self, run: Run) -> Baselines:
         from fstui.state import paths, runs  # noqa: PLC0415
 
         try:
-            return await paths.in_home(runs.baselines, run)
+            return await paths.call_in_state_dir(runs.baselines, run)
         except (OSError, Refused):
             return await super().baselines(run)
 
@@ -321,9 +321,9 @@ async def _write(path: Path, document: bytes) -> None:
     from fstui.state.files import write_private  # noqa: PLC0415
 
     try:
-        await in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
+        await call_in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
     except ChildProcessError:
-        await in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
+        await call_in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
 
 
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
@@ -353,7 +353,7 @@ async def free_space(mount_points: list[str]) -> dict[str, Space | None]:
 async def _documents(child: Child, timeout_s: float) -> AsyncIterator[Any]:
     """Yield the JSON lines of a child until it ends or stops printing. Its first line confirms that it has started."""
     try:
-        with contextlib.suppress(NoAnswer, ValueError):  # ValueError: a line that is too long or is not JSON
+        with contextlib.suppress(NoReply, ValueError):  # ValueError: a line that is too long or is not JSON
             await child.read_reply(CHILD_START_TIMEOUT_S, "", "target")
             async for line in child.read_replies(timeout_s, "", "target"):
                 yield json.loads(line)

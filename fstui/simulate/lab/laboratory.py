@@ -17,7 +17,7 @@ from typing import Literal, NamedTuple, NoReturn
 import msgspec
 
 from fstui import proc
-from fstui.measure.children import call_helper, in_child
+from fstui.measure.children import call_helper, call_in_child
 from fstui.measure.wire import own_directory
 from fstui.model.base import Base
 from fstui.model.errors import Refused
@@ -243,9 +243,9 @@ async def remove_left_behind(entry: LedgerEntry) -> str | None:
 
 
 async def _remove(entry: LedgerEntry) -> None:
-    directory = await in_child(take_down, entry, timeout_s=TIMEOUT_S, where=entry.what)
+    directory = await call_in_child(take_down, entry, timeout_s=TIMEOUT_S, where=entry.what)
     await call_helper("measure.helpers.directory.remove_marked", directory, timeout_s=TIMEOUT_S, where=directory)
-    await in_child(forget)
+    await call_in_child(forget)
 
 
 def _check_new_directory(parent: str, name: str) -> str:

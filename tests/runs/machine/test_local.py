@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fstui.measure import children
-from fstui.measure.children import in_child
+from fstui.measure.children import call_in_child
 from fstui.model.host import Inventory
 from fstui.runs.machine import local
 from fstui.runs.machine.local import LocalMachine
@@ -110,9 +110,9 @@ async def test_a_run_is_saved_if_the_first_child_is_killed(monkeypatch: pytest.M
         called.append(function)
         if len(called) <= deaths:
             raise ChildProcessError(10, "the child process was killed")
-        await in_child(function, *arguments, **how)
+        await call_in_child(function, *arguments, **how)
 
-    monkeypatch.setattr(local, "in_child", killed)
+    monkeypatch.setattr(local, "call_in_child", killed)
     path, error = await LocalMachine().save(RUN)
     assert len(called) == 2
     if deaths == 1:
