@@ -164,13 +164,13 @@ def host_advice(host: Host) -> tuple[str, ...]:
     if host.cloud:
         return (_ASK_THE_PROVIDER,)
     platform = platforms.find(host.virtualization)
-    return (platform.ask if platform else _ASK_THE_OWNER,)
+    return (platform.how_to_check if platform else _ASK_THE_OWNER,)
 
 
 def provider_advice(nodes: Iterable[Node]) -> tuple[str, ...]:
     """Return how to find out what the services that provide these devices do with a flush."""
     services = (platforms.service(node.kind, node.name, node.model) for node in nodes)
-    return tuple(dict.fromkeys(service.ask for service in services if service))
+    return tuple(dict.fromkeys(service.how_to_check for service in services if service))
 
 
 def durable_commits_advice(lossy: Sequence[str]) -> str:

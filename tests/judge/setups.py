@@ -282,7 +282,10 @@ def _table(group: Group) -> str:
 def platforms_page() -> str:
     rows = "\n".join(
         "| "
-        + " | ".join(text.replace("|", r"\|") for text in (row.title, row.recognised, row.habit, row.ask, row.source))
+        + " | ".join(
+            text.replace("|", r"\|")
+            for text in (row.title, row.recognised, row.flush_default, row.how_to_check, row.source)
+        )
         + " |"
         for row in sorted(platforms.table(), key=lambda row: row.title.lower())
     )

@@ -171,7 +171,7 @@ class LowestDevices:
         doubtful = [node for node in self.unverified if node.id not in excluded_ids]
         if not doubtful:
             platform = platforms.find(self._host.virtualization) if any(map(is_virtual, self.unverified)) else None
-            return f" {platform.habit}." if platform else ""
+            return f" {platform.flush_default}." if platform else ""
         if self._host.virtualization:
             return f" fstui cannot see what the host does with data for {words.devices(doubtful)}."
         return f" Nothing in this run shows that flushes have an effect on {words.devices(doubtful)}."

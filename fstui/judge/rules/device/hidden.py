@@ -45,29 +45,29 @@ def remote_filesystem(case: Case) -> Iterator[Conclusion]:
         return
     server, counts = remote.served_by(filesystem), tuple(_commit_counts(case, filesystem))
     service = platforms.service(filesystem.kind, next(node.name for node in case.stack.children(filesystem)))
-    promise = service.promise if service and _promise_may_hold(case) else None
+    documented = service.documented_durability if service and _may_be_durable(case) else None
     explanation = f"A sync is handled by {server}. This host cannot see whether the data is written when it returns."
-    if promise:
-        explanation = f"{promise}. This host cannot check that."
+    if documented:
+        explanation = f"{documented}. This host cannot check that."
     yield Conclusion(
         title=f"{filesystem.kind}: {server} handles syncs",
         sentence=f"{words.label(filesystem)} is served from elsewhere. {explanation}{_commits_clause(counts)}",
-        verdict="plausible" if promise else "cannot-tell",
-        confidence="low" if promise else "medium",
+        verdict="plausible" if documented else "cannot-tell",
+        confidence="low" if documented else "medium",
         steps=(step for step, _, _ in counts),
         evidence=(
             *(words.reading(filesystem, reading) for what in remote.OPTIONS if (reading := filesystem.reading(what))),
             *(f"{step.name}: {count(commits)} COMMITs for {count(syncs)} syncs" for step, syncs, commits in counts),
-            *((f"documented: {service.source}",) if service and promise else ()),
+            *((f"documented: {service.source}",) if service and documented else ()),
         ),
         next=(
-            service.ask if service else kind(filesystem.kind).advice,
-            *(() if promise else (words.UNTIL_THEN,)),
+            service.how_to_check if service else kind(filesystem.kind).advice,
+            *(() if documented else (words.UNTIL_THEN,)),
         ),
     )
 
 
-def _promise_may_hold(case: Case) -> bool:
+def _may_be_durable(case: Case) -> bool:
     """Return whether syncs were measured, and none was faster than a server can be."""
     fastest = case.costs.fastest_synced
     return bool(case.steps.synced) and (fastest is None or fastest.rate_per_s <= CACHE_PER_S)

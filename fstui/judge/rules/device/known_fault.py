@@ -39,8 +39,8 @@ def known_fault(case: Case) -> Iterator[Conclusion]:
         verdict="suspicious" if case.stack.layers_without_copy(nodes) else None,
         confidence="low",
         title=f"{words.devices(nodes)}: reported to lose flushed data",
-        sentence=f"Published reports say of {first.model} with this firmware that {published.says}. The cache of "
-        f"{first.id} is on. Nothing was measured here: it is a report about other drives of this model.",
+        sentence=f"Published reports say of {first.model} with this firmware that {published.description}. "
+        f"The cache of {first.id} is on. Nothing was measured here: it is a report about other drives of this model.",
         evidence=(
             *(f"{node.model}: {words.reading(node, firmware)}" for node, firmware, _ in faults),
             *dict.fromkeys(f"published: {fault.source}" for _, _, fault in faults),

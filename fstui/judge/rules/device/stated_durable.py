@@ -139,19 +139,27 @@ def _statement(node: Node, host: Host) -> Statement | None:
     if documented is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.identification(node))
         evidence = (*names, f"documented: {documented.source}")
-        next_steps = (documented.ask or words.FORCE_STOP,)
-        return Statement(documented.says, documented.promise or "", _DOCUMENTED, evidence, next_steps)
-    if service is not None and service.promise:
+        next_steps = (documented.how_to_check or words.FORCE_STOP,)
         return Statement(
-            service.title, service.promise, _DOCUMENTED, (f"documented: {service.source}",), (service.ask,)
+            documented.description, documented.documented_durability or "", _DOCUMENTED, evidence, next_steps
+        )
+    if service is not None and service.documented_durability:
+        return Statement(
+            service.title,
+            service.documented_durability,
+            _DOCUMENTED,
+            (f"documented: {service.source}",),
+            (service.how_to_check,),
         )
     if model is not None and model.cloud and model.cloud != host.cloud:
         return None  # the disk has the name of another cloud
     if model is not None and model.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
-        return Statement(model.says, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
+        return Statement(model.description, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
     if is_behind_raid_controller(node):
-        device_kind = model.says if model is not None and model.grade == "raid" else "a volume of a RAID controller"
+        device_kind = (
+            model.description if model is not None and model.grade == "raid" else "a volume of a RAID controller"
+        )
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
         return Statement(
             device_kind, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
@@ -163,7 +171,7 @@ def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | N
     reports = no_cache_reports(node)
     if model is not None and model.ephemeral and has_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
-        return Statement(model.says, condition, _NO_CACHE, reports, (_CHECK_STORE,))
+        return Statement(model.description, condition, _NO_CACHE, reports, (_CHECK_STORE,))
     if is_safe_drive(node) and not reports:
         optane = is_optane(node)
         device_kind = f"a drive with {'no volatile' if optane else 'a protected'} cache"

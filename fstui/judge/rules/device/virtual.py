@@ -188,12 +188,12 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
         problem = "flushes may end in the cache of the host's drive"
     yield Conclusion(
         title=f"{where}: {problem}",
-        sentence=f"{platform.habit}. fstui cannot see whether that is so here. A sync that reaches {where} may end in "
-        "volatile memory.",
+        sentence=f"{platform.flush_default}. fstui cannot see whether that is so here. "
+        f"A sync that reaches {where} may end in volatile memory.",
         verdict="cannot-tell",
         confidence="low",
         evidence=(f"{platform.title}: recognised by {platform.recognised}", f"documented: {platform.source}"),
-        next=(platform.ask, words.UNTIL_THEN),
+        next=(platform.how_to_check, words.UNTIL_THEN),
     )
 
 

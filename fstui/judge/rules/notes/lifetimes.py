@@ -90,14 +90,14 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     if not devices:
         return
     models = tuple(dict.fromkeys(model for node in devices if (model := media.cloud_model(node))))
-    survival = dict.fromkeys(model.survives for model in models if model.survives)
+    survival = dict.fromkeys(model.data_lifetime for model in models if model.data_lifetime)
     yield Conclusion(
         title=f"{words.devices(devices)}: ephemeral",
         sentence=f"{words.devices(devices)} is local to this instance. However durable its syncs are, its data is lost "
         "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
         evidence=(
             *(f"{node.id}: {node.medium.reason}" for node in devices if node.medium),
-            *(f"documented: {model.source}" for model in models if model.survives),
+            *(f"documented: {model.source}" for model in models if model.data_lifetime),
         ),
         next=("Keep a copy elsewhere: replication, or a volume that outlives the instance.",),
     )

@@ -49,7 +49,7 @@ def documented_model(node: Node, host: Host) -> Model | None:
         # the entry must be for the hypervisor of this host, and the host must be outside a cloud
         if model is None or model.platform is None or model.platform != host.virtualization or host.cloud is not None:
             return None
-    return model if model.promise else None
+    return model if model.documented_durability else None
 
 
 def is_cloud_volume(node: Node) -> bool:
@@ -59,8 +59,8 @@ def is_cloud_volume(node: Node) -> bool:
     """
     model = cloud_model(node)
     belongs_to_cloud = model is not None or node.value("grade") == "cloud"
-    is_near = is_over_own_network(node) or (model is not None and model.near)
-    return node.medium is not None and node.medium.class_ == "network" and belongs_to_cloud and not is_near
+    is_fast_network = is_over_own_network(node) or (model is not None and model.over_rdma)
+    return node.medium is not None and node.medium.class_ == "network" and belongs_to_cloud and not is_fast_network
 
 
 def identification(node: Node) -> str:
@@ -93,7 +93,7 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
 def _stated_medium(node: Node) -> Medium | None:
     model = models.find(node.model)
     if model is not None and model.class_ != "unknown":
-        reason = f"the model says {model.says} ({_model_source(node)})"
+        reason = f"the model says {model.description} ({_model_source(node)})"
         write_cache = model.write_cache or _cache(node)
         return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=write_cache, reason=reason)
     rpm_reading, rpm = node.reading("rpm"), number(node, "rpm")
@@ -107,12 +107,12 @@ def _stated_medium(node: Node) -> Medium | None:
 def _virtual_medium(node: Node, host: Host) -> Medium:
     model = provided_model(node, host)
     if model is not None:
-        reason = f"{model.says} ({identification(node)})"
+        reason = f"{model.description} ({identification(node)})"
         return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=_virtual_cache(node), reason=reason)
     name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
     flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
     platform = platforms.find(host.virtualization)
-    flush_default = f". {platform.habit}" if platform else ""
+    flush_default = f". {platform.flush_default}" if platform else ""
     reason = f"{name}: what is below cannot be seen from here{flag}{flush_default}"
     return Medium(write_cache=_virtual_cache(node), reason=reason)
 

@@ -24,22 +24,22 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """None: the drive's own report is used."""
     ephemeral: bool | None = None
     grade: Grade
-    says: str
+    description: str
     """What the model identifies, as a phrase: "a network volume of AWS (EBS)"."""
     source: str
     cloud: str | None = None
     """The provider, as in ``Host.cloud``."""
     platform: str | None = None
     """The hypervisor, as in ``Host.virtualization``."""
-    promise: str | None = None
+    documented_durability: str | None = None
     """What the provider or the hypervisor documents about durability; None: no such document was read."""
-    ask: str | None = None
-    """A sentence for the user: who can confirm the promise, and how."""
-    survives: str | None = None
+    how_to_check: str | None = None
+    """A sentence for the user: who can confirm that, and how."""
+    data_lifetime: str | None = None
     """For a disk that belongs to its instance: after which events its data is kept, and after which it is lost."""
     writes: WritePlacement = "in place"
     """Where a hard disk writes: in place, to a log on its platters, or to its own flash."""
-    near: bool = False
+    over_rdma: bool = False
     """A volume that is reached over RDMA and responds within tens of microseconds."""
 
 
@@ -49,7 +49,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     pattern: str
     firmware: str
     """A pattern for the revision as the kernel shows it, which for a SATA drive is only four characters."""
-    says: str
+    description: str
     source: str
 
 

@@ -27,16 +27,16 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: str | None = None
     recognised: str
     """How fstui recognises the platform, as a phrase."""
-    habit: str
+    flush_default: str
     """What it does with a flush by default."""
     drops_flushes: bool = False
     """It is documented to acknowledge flushes by default, without passing them on."""
     leaves_in_drive: bool = False
     """By default, it may write flushed data to the drive without flushing the drive's cache. Such a flush takes time,
     so its duration proves nothing."""
-    promise: str | None = None
+    documented_durability: str | None = None
     """What its documentation says about an acknowledged write or flush."""
-    ask: str
+    how_to_check: str
     """A sentence for the user: on which machine, and with which command, to look up how it is configured."""
     source: str
 

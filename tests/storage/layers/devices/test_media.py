@@ -112,7 +112,7 @@ def test_cloud_volume_needs_matching_host(box: Box, home: str, model: str, names
     box.dmi(**names)
     row, node, _ = found(box)
     assert row is not None
-    assert says in row.says
+    assert says in row.description
     assert media.identification(node) == f"{node.id} model: {model} (/sys/block/{node.id}/device/model)"
 
 
@@ -140,6 +140,11 @@ def test_azure_scsi_disks_by_controller_and_unit(
 def test_cloud_row_names_the_promise(row: Model) -> None:
     assert re.compile(row.pattern)
     assert (row.cloud is not None) is (row.grade == "cloud")
-    assert (row.survives is not None) is (row.ephemeral is True)
-    assert row.promise is None or row.class_ == "network" or row.platform is not None or row.ask is not None
-    assert row.platform is None or row.promise
+    assert (row.data_lifetime is not None) is (row.ephemeral is True)
+    assert (
+        row.documented_durability is None
+        or row.class_ == "network"
+        or row.platform is not None
+        or row.how_to_check is not None
+    )
+    assert row.platform is None or row.documented_durability

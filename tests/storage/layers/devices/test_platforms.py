@@ -9,8 +9,8 @@ from fstui.storage.layers.devices import platforms
 def test_every_platform_says_what_it_does_and_who_can_tell(row: platforms.Platform) -> None:
     for pattern in filter(None, (row.dmi, row.release, row.model, row.mounted_from)):
         assert re.compile(pattern)
-    assert row.ask.endswith(".") and not row.habit.endswith(".") and row.recognised and row.source
-    assert row.promise is None or not row.drops_flushes
+    assert row.how_to_check.endswith(".") and not row.flush_default.endswith(".") and row.recognised and row.source
+    assert row.documented_durability is None or not row.drops_flushes
 
 
 @pytest.mark.parametrize(("kind", "name", "model", "service"), [
