@@ -29,11 +29,11 @@ from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
 from fstui.tui.commands import EVERYWHERE, bindings
-from fstui.tui.palette import Entries
+from fstui.tui.palette import EntryProvider
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import THEMES, set_theme
-from fstui.tui.terminal import AsciiFilter, ControlFilter, PressDriver, is_ascii_only, is_mouse_enabled, to_ascii
+from fstui.tui.terminal import AsciiFilter, ControlFilter, SlowLineDriver, is_ascii_only, is_mouse_enabled, to_ascii
 
 if TYPE_CHECKING:
     from textual.widgets import Input
@@ -55,7 +55,7 @@ class FstuiApp(App[int]):
 
     CSS_PATH = Path(__file__).parent / "css" / "fstui.tcss"
     TITLE = "fstui"
-    COMMANDS: ClassVar = {Entries}
+    COMMANDS: ClassVar = {EntryProvider}
     BINDINGS = bindings(EVERYWHERE)
 
     def __init__(
@@ -68,7 +68,7 @@ class FstuiApp(App[int]):
     ) -> None:
         """``directory``: show its plan first. ``opening``: open other first screens."""
         # textual-serve names its own driver in the environment
-        super().__init__(driver_class=None if constants.DRIVER else PressDriver)
+        super().__init__(driver_class=None if constants.DRIVER else SlowLineDriver)
         # set again here because Textual may have been imported before fstui.tui
         self.theme = os.environ.get("TEXTUAL_THEME", "ansi-dark")
         self.session = session
@@ -257,7 +257,7 @@ class FstuiApp(App[int]):
                 part.repaint()
 
     @work(group="remember")
-    async def keep_theme(self, name: str) -> None:
+    async def choose_theme(self, name: str) -> None:
         from fstui.runs import startup  # noqa: PLC0415
 
         self._theme_chosen = True

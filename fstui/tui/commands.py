@@ -19,7 +19,7 @@ from fstui.tui.styles import KEY, MAIN_BUTTON
 if TYPE_CHECKING:
     from fstui.tui.screens.base_screen import BaseScreen
 
-_NAMES = {
+_KEY_NAMES = {
     "enter": "Enter", "space": "Space", "escape": "Esc", "tab": "Tab", "slash": "/", "question_mark": "?",
     "left": "←", "right": "→", "up": "↑", "down": "↓", "pageup": "PgUp", "pagedown": "PgDn", "ctrl+c": "Ctrl-C",
     "ctrl+z": "Ctrl-Z", "ctrl+p": "Ctrl-P", "home": "Home", "end": "End",
@@ -95,7 +95,7 @@ def bindings(commands: Iterable[Command]) -> list[BindingType]:
 
 
 def key_names(command: Command, keymap: Mapping[str, str]) -> list[str]:
-    return [_NAMES.get(key.strip(), key.strip()) for key in keymap.get(command.id, command.keys).split(",")]
+    return [_KEY_NAMES.get(key.strip(), key.strip()) for key in keymap.get(command.id, command.keys).split(",")]
 
 
 def key_name(command: Command, keymap: Mapping[str, str]) -> str:

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from fstui.model.watch import WatchCounts
 
 Sample = TypeVar("Sample")
-_COUNTERS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms", "in_flight")
-_SUMS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "syncs", "sync_ns")
+_COUNTER_FIELDS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "busy_ms", "in_flight")
+_SUMMED_FIELDS = ("reads", "writes", "written_bytes", "write_ms", "flushes", "flush_ms", "syncs", "sync_ns")
 _MAX_SAMPLES = 600
-"""One per second: more than the widest chart shows."""
-_FIRST_S = 2
+"""Ten minutes, with a sample per second."""
+_GROWTH_S = 2
 """Seconds by which a chart grows while it is shorter than one cell."""
 _MIN_SAMPLES, _MAX_DEVICE_SAMPLES = 60, 30_000
-"""A host with a thousand devices keeps fewer samples, so that it takes no more memory."""
+"""The second number limits the samples multiplied by the devices, so that a thousand devices take no more memory."""
 
 
 class IoStats(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,8 +69,8 @@ class DeviceActivity:
 
     def __init__(self) -> None:
         self.stats: dict[str, IoStats] = {}
-        """By device; empty until the counters were read twice."""
-        self._last: Counters | None = None
+        """By device; empty until the counters have been read twice."""
+        self._last_counters: Counters | None = None
 
     @property
     def busy(self) -> dict[str, float]:
@@ -78,12 +78,12 @@ class DeviceActivity:
         return {device: stats.busy for device, stats in self.stats.items() if stats.busy is not None}
 
     def add(self, counters: Counters) -> None:
-        if self._last:
-            self.stats = stats_between(self._last, counters) or self.stats
-        self._last = counters
+        if self._last_counters:
+            self.stats = stats_between(self._last_counters, counters) or self.stats
+        self._last_counters = counters
 
 
-class Recent(Generic[Sample]):
+class RecentSamples(Generic[Sample]):
     """The samples of the last minutes."""
 
     def __init__(self) -> None:
@@ -91,39 +91,39 @@ class Recent(Generic[Sample]):
         self.end_s = 0.0
 
     def add(self, elapsed_s: float, sample: Sample, devices: int = 1) -> None:
-        """Keep the sample of the seconds since the last one. ``devices``: the number of devices in the sample."""
+        """Add a sample that covers the last ``elapsed_s`` seconds. ``devices``: the number of devices in it."""
         self._samples.append((self.end_s, self.end_s + elapsed_s, sample))
         self.end_s += elapsed_s
         while len(self._samples) > max(_MIN_SAMPLES, _MAX_DEVICE_SAMPLES // max(devices, 1)):
             self._samples.popleft()
 
-    def shown_s(self, cell_s: int, number: int) -> tuple[float, float]:
+    def time_range_s(self, cell_s: int, half_cells: int) -> tuple[float, float]:
         """Return the first and the last second of a chart with this many half cells.
 
-        The chart ends at the last whole cell. It begins where the samples begin, until there are too many for a chart.
+        The chart ends with the last complete cell. It begins with the first sample, or later if not all samples fit.
         """
         start_s = self._samples[0][0] if self._samples else 0.0
-        end_s = self.end_s // cell_s * cell_s or self.end_s // _FIRST_S * _FIRST_S
-        return min(max(end_s - cell_s * number / 2, ceil(start_s / cell_s) * cell_s), end_s), end_s
+        end_s = self.end_s // cell_s * cell_s or self.end_s // _GROWTH_S * _GROWTH_S
+        return min(max(end_s - cell_s * half_cells / 2, ceil(start_s / cell_s) * cell_s), end_s), end_s
 
-    def series(self, cell_s: int, number: int) -> list[list[Sample]]:
+    def series(self, cell_s: int, half_cells: int) -> list[list[Sample]]:
         """Return the samples of each half cell.
 
-        A sample belongs to the half cell in which its middle lies. A sample that is longer than a half cell, because
-        nothing was read for a while or the chart has just begun, also fills the half cells that it covers.
+        A sample belongs to the half cell that contains its middle. A long sample, after a pause or at the start of the
+        chart, is also returned for the half cells that it covers and that have no sample of their own.
         """
-        first_s, last_s = self.shown_s(cell_s, number)
-        half_s = (last_s - first_s) / number or 1.0
-        centred: list[list[Sample]] = [[] for _ in range(number)]
-        covering: list[list[Sample]] = [[] for _ in range(number)]
+        first_s, last_s = self.time_range_s(cell_s, half_cells)
+        half_cell_s = (last_s - first_s) / half_cells or 1.0
+        centred: list[list[Sample]] = [[] for _ in range(half_cells)]
+        covering: list[list[Sample]] = [[] for _ in range(half_cells)]
         for start_s, end_s, sample in self._samples:
-            begin, end = (start_s - first_s) / half_s, (end_s - first_s) / half_s
-            if 0 <= (middle := floor((begin + end) / 2)) < number:
+            begin, end = (start_s - first_s) / half_cell_s, (end_s - first_s) / half_cell_s
+            if 0 <= (middle := floor((begin + end) / 2)) < half_cells:
                 centred[middle].append(sample)
-            # The half cells whose middles lie within the sample
-            for index in range(max(round(begin), 0), min(round(end), number)):
+            # the half cells whose middles the sample covers
+            for index in range(max(round(begin), 0), min(round(end), half_cells)):
                 covering[index].append(sample)
-        return [part or cover for part, cover in zip(centred, covering, strict=True)]
+        return [own or other for own, other in zip(centred, covering, strict=True)]
 
 
 def stats_between(before: Counters, after: Counters) -> dict[str, IoStats]:
@@ -132,13 +132,13 @@ def stats_between(before: Counters, after: Counters) -> dict[str, IoStats]:
     if elapsed_s <= 0:
         return {}
     return {
-        change.device: IoStats(elapsed_s=elapsed_s, **{field: getattr(change, field) for field in _COUNTERS})
+        change.device: IoStats(elapsed_s=elapsed_s, **{field: getattr(change, field) for field in _COUNTER_FIELDS})
         for change in difference(before, after)
     }
 
 
 def stats_of_second(second: WatchCounts, *, traced: bool) -> IoStats:
-    """Return one second of a watch. Only the kernel's trace shows who waits."""
+    """Return the statistics of one second of a watch. Without the kernel's trace, syncs are not counted."""
     waits, devices = second.waits, second.devices
     return IoStats(
         elapsed_s=second.elapsed_s,
@@ -152,7 +152,7 @@ def stats_of_second(second: WatchCounts, *, traced: bool) -> IoStats:
 
 
 def sum_devices(devices: Iterable[IoStats]) -> IoStats:
-    """Add up what several devices did in the same seconds. The busiest device gives the busy share."""
+    """Add up what several devices did in the same seconds. The busy time is that of the busiest device."""
     parts = list(devices)
     if len(parts) == 1:
         return parts[0]
@@ -176,7 +176,7 @@ def total(periods: Iterable[IoStats]) -> IoStats:
 
 
 def _sums(parts: Sequence[IoStats]) -> dict[str, int | None]:
-    return {field: _sum(getattr(part, field) for part in parts) for field in _SUMS}
+    return {field: _sum(getattr(part, field) for part in parts) for field in _SUMMED_FIELDS}
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -19,7 +19,7 @@ from fstui.runs.session import Session
 from fstui.runs.site import Site
 
 MEDIUM, WRITE_CACHE = "medium", "write cache"
-_STEPS = (1, 2, 5)
+_DECADE = (1, 2, 5)
 
 
 class Choices(msgspec.Struct, frozen=True):
@@ -35,21 +35,21 @@ class Choices(msgspec.Struct, frozen=True):
         """Return the values of a setting as text: one, or several of a matrix."""
         return _values(form.settings[name], self.settings_of(form).get(name))
 
-    def changed(self, form: Form, name: str, offset: int) -> Choices:
-        """Choose the next value (1) or the previous one (-1). Several chosen values can be changed only by typing."""
+    def with_neighbour(self, form: Form, name: str, offset: int) -> Choices:
+        """Choose the next value (1) or the previous one (-1). Do nothing if several values are chosen."""
         if name == MEDIUM:
-            return self._declare("medium", MEDIA, offset)
+            return self._with_declaration("medium", MEDIA, offset)
         if name == WRITE_CACHE:
-            return self._declare("write_cache", CACHES, offset)
+            return self._with_declaration("write_cache", CACHES, offset)
         setting, texts = form.settings[name], self.values(form, name)
         if len(texts) > 1:
             return self
         if allowed := options(setting):
             index = allowed.index(texts[0]) if texts[0] in allowed else 0
             return self.set(form, name, allowed[max(0, min(index + offset, len(allowed) - 1))])
-        return self.set(form, name, _stepped(setting, float(texts[0]), offset))
+        return self.set(form, name, _neighbour(setting, float(texts[0]), offset))
 
-    def toggled(self, form: Form, name: str, option: str) -> Choices:
+    def with_toggled_option(self, form: Form, name: str, option: str) -> Choices:
         """Add a value to a matrix or remove it. The last value cannot be removed."""
         texts = self.values(form, name)
         remaining = [value for value in options(form.settings[name]) if (value in texts) != (value == option)]
@@ -64,13 +64,13 @@ class Choices(msgspec.Struct, frozen=True):
             settings[name] = text
         return replace(self, settings={**self.settings, form.name: settings})
 
-    def _declare(self, field: str, words: tuple[str, ...], offset: int) -> Choices:
-        allowed = (None, *words)
-        word = allowed[(allowed.index(getattr(self.declaration, field)) + offset) % len(allowed)]
-        return replace(self, declaration=replace(self.declaration, remembered=False, **{field: word}))
+    def _with_declaration(self, field: str, values: tuple[str, ...], offset: int) -> Choices:
+        allowed = (None, *values)
+        value = allowed[(allowed.index(getattr(self.declaration, field)) + offset) % len(allowed)]
+        return replace(self, declaration=replace(self.declaration, remembered=False, **{field: value}))
 
 
-def rows(form: Form) -> list[str]:
+def row_names(form: Form) -> list[str]:
     """Return the names of everything that can be changed, in the order of the screen."""
     return [*form.settings, MEDIUM, WRITE_CACHE]
 
@@ -84,7 +84,7 @@ def meaning(form: Form, name: str) -> str:
 
 
 def options(setting: Setting) -> list[str]:
-    """Return the allowed values as text; none if the setting takes any number between its bounds."""
+    """Return the allowed values as text. The list is empty if the setting takes any number between its bounds."""
     return [_text(value) for value in setting.choices or ()]
 
 
@@ -103,14 +103,14 @@ def _text(value: Scalar) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _stepped(setting: Setting, value: float, offset: int) -> str:
+def _neighbour(setting: Setting, value: float, offset: int) -> str:
     """Return the next of 1, 2, 5, 10, 20 … within the bounds; for bytes, the next power of two."""
     if setting.unit == "bytes":
         next_value = value * 2 if offset > 0 else value / 2
     else:
-        ladder = [step * 10.0**power for power in range(-2, 7) for step in _STEPS]
-        higher = (rung for rung in ladder if rung > value * 1.001)
-        lower = (rung for rung in ladder if rung < value * 0.999)
+        candidates = [step * 10.0**power for power in range(-2, 7) for step in _DECADE]
+        higher = (candidate for candidate in candidates if candidate > value * 1.001)
+        lower = (candidate for candidate in candidates if candidate < value * 0.999)
         next_value = min(higher, default=value) if offset > 0 else max(lower, default=value)
     next_value = next_value if setting.max is None else min(next_value, setting.max)
     next_value = next_value if setting.min is None else max(next_value, setting.min)
@@ -130,14 +130,14 @@ class Offer(msgspec.Struct, frozen=True):
 class Offers:
     """The scenarios and the power-cut check, each with its plan once the plan is made."""
 
-    def __init__(self, session: Session, directory: str, others: Sequence[str] = ()) -> None:
-        """``others`` are directories on the same mount, to be tried if this one is refused."""
+    def __init__(self, session: Session, directory: str, alternatives: Sequence[str] = ()) -> None:
+        """``alternatives``: directories on the same mount, to be tried if this one is refused."""
         self.directory = directory
         self.site: Site | None = None
         self.all: list[Offer] = []
         self.choices = Choices()
         self._session = session
-        self._others = list(others)
+        self._alternatives = list(alternatives)
         self._refusal = ""
         self._being_planned: set[int] = set()
         self._undo_stack: list[Choices] = []
@@ -152,23 +152,23 @@ class Offers:
         return next((index for index, offer in enumerate(self.all) if offer.name == name), 0)
 
     async def look_up(self) -> str:
-        """Look up the directory. If it is refused, use the first of the others that is not, and return a notice."""
+        """Inspect the directory. If it is refused, use the first alternative that is not, and return a notice."""
         requested = self.directory
         self.site, self._refusal = await self._try_directory(requested)
-        why = self._refusal
-        while self.site is None and self._others:
-            self.directory = self._others.pop(0)
+        reason = self._refusal
+        while self.site is None and self._alternatives:
+            self.directory = self._alternatives.pop(0)
             self.site, _ = await self._try_directory(self.directory)
         if self.site is None:
             self.directory = requested
             return ""
-        self._recall(self.site.declaration)
+        self._use_remembered(self.site.declaration)
         if self.directory == requested:
             return ""
-        return f"Using {self.directory}, on the same mount: {why}"
+        return f"Using {self.directory}, on the same mount: {reason}"
 
-    def waiting(self) -> list[int]:
-        """Return the offers that still need a plan; none before the directory has been looked up."""
+    def unplanned_indexes(self) -> list[int]:
+        """Return the indexes of the offers that need a plan. The list is empty until the directory is inspected."""
         if not (self.site or self._refusal):
             return []
         unplanned = (index for index, offer in enumerate(self.all) if not offer.plan and not offer.refusal)
@@ -179,7 +179,7 @@ class Offers:
         offer = self.all[index]
         self._being_planned.add(index)
         try:
-            planned = await self._planned(offer)
+            planned = await self._with_plan(offer)
         finally:
             self._being_planned.discard(index)
         if offer is not self.all[index]:
@@ -194,15 +194,15 @@ class Offers:
         self._forget_plans()
 
     def undo(self) -> Declaration | None:
-        """Undo the last choice. If a run was made with it, return the earlier declaration, to be saved again."""
+        """Undo the last choice. If a run saved its declaration, return the earlier one, to be saved again."""
         if not self._undo_stack:
             return None
         undone, self.choices = self.choices.declaration, self._undo_stack.pop()
         self._forget_plans()
-        ran_with = self._saved_declarations[-1][0].words if self._saved_declarations else None
-        return self._saved_declarations.pop()[1] if undone.words == ran_with != self.choices.declaration.words else None
+        saved = self._saved_declarations[-1][0].words if self._saved_declarations else None
+        return self._saved_declarations.pop()[1] if undone.words == saved != self.choices.declaration.words else None
 
-    def declared(self, site: Site) -> Site:
+    def declared_site(self, site: Site) -> Site:
         return site.with_declaration(self.choices.declaration)
 
     def start(self, offer: Offer, site: Site) -> tuple[RunInProgress, Declaration | None]:
@@ -215,7 +215,7 @@ class Offers:
         changed = declaration if declaration.words != remembered.words else None
         if changed is not None:
             self._saved_declarations.append((declaration, remembered))
-        return self._session.start(offer.plan, self.declared(site)), changed
+        return self._session.start(offer.plan, self.declared_site(site)), changed
 
     async def _try_directory(self, directory: str) -> tuple[Site | None, str]:
         try:
@@ -225,17 +225,17 @@ class Offers:
             return None, str(refusal)
         return site, ""
 
-    def _recall(self, remembered: Declaration) -> None:
-        """Use the remembered declaration wherever the user has not declared anything."""
+    def _use_remembered(self, remembered: Declaration) -> None:
+        """Add the remembered declaration to all choices without a declaration, including those for undo."""
         all_choices = (*self._undo_stack, self.choices)
         *self._undo_stack, self.choices = (
-            part if part.declaration else replace(part, declaration=remembered) for part in all_choices
+            choices if choices.declaration else replace(choices, declaration=remembered) for choices in all_choices
         )
 
-    async def _planned(self, offer: Offer) -> Offer:
+    async def _with_plan(self, offer: Offer) -> Offer:
         if self.site is None:
             return replace(offer, refusal=self._refusal)
-        site, settings = self.declared(self.site), self.choices.settings_of(offer.form)
+        site, settings = self.declared_site(self.site), self.choices.settings_of(offer.form)
         try:
             if not isinstance(offer.form, Scenario):
                 command = write_command(site.raw_target.path, settings)

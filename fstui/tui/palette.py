@@ -27,8 +27,8 @@ class PaletteEntry(NamedTuple):
     run: Callable[[], object]
 
 
-class Entries(Provider):
-    """Keys, mounts, scenarios, settings, lessons, rules, themes and saved runs. Without a query, only the keys."""
+class EntryProvider(Provider):
+    """Finds keys, mounts, scenarios, settings, lessons, rules, themes and saved runs. Without a query, only keys."""
 
     saved_runs_task: asyncio.Task[tuple[Summary, ...]] | None = None
 
@@ -48,23 +48,23 @@ class Entries(Provider):
     async def search(self, query: str) -> Hits:
         matcher, runs = self.matcher(query), await self._runs()
         for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
-            # a help must contain the query as it stands: its letters, scattered over a sentence, match almost anything
+            # the help must contain the whole query: its single letters would be found in almost any sentence
             score = matcher.match(entry.name) or float(query.lower() in entry.help.lower())
             if score > 0:
                 yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
 
     async def _runs(self) -> list[PaletteEntry]:
-        """Return the saved runs; none if reading them takes too long, because the palette is empty until then."""
+        """Return the saved runs, or none if reading them takes too long: the palette stays empty while it waits."""
         if self.saved_runs_task is None:
             return []
         done, _ = await asyncio.wait((self.saved_runs_task,), timeout=SAVED_RUNS_TIMEOUT_S)
         return [
             PaletteEntry(
-                f"run {one.id}: {one.scenario} on {one.target}",
-                f"{one.verdict}, {one.started_at}",
-                partial(self._open, one.path),
+                f"run {run.id}: {run.scenario} on {run.target}",
+                f"{run.verdict}, {run.started_at}",
+                partial(self._open, run.path),
             )
-            for one in (self.saved_runs_task.result() if done else ())
+            for run in (self.saved_runs_task.result() if done else ())
         ]
 
     @property
@@ -92,17 +92,18 @@ class Entries(Provider):
 
         screen = self.screen
         if isinstance(screen, PlanScreen):
-            for at, offer in enumerate(screen.offers.all):
-                yield PaletteEntry(f"scenario {offer.name}", offer.form.question, partial(screen.choose_scenario, at))
+            for index, offer in enumerate(screen.offers.all):
+                choose = partial(screen.choose_scenario, index)
+                yield PaletteEntry(f"scenario {offer.name}", offer.form.question, choose)
             if screen.offer:
                 form = screen.offer.form
-                for at, name in enumerate(offers.rows(form)):
-                    choose = partial(screen.choose_setting, at)
+                for index, name in enumerate(offers.row_names(form)):
+                    choose = partial(screen.choose_setting, index)
                     yield PaletteEntry(f"setting {name}", offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.load_shipped():
                 yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
-            yield PaletteEntry("lessons", "Learn what makes a write durable, on simulated disks.", self._take_lessons)
+            yield PaletteEntry("lessons", "Learn what makes a write durable, on simulated disks.", self._open_lessons)
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
         from fstui.runs.rules import questions  # noqa: PLC0415
@@ -110,7 +111,7 @@ class Entries(Provider):
         for name, first_sentence in (rule for rules in questions().values() for rule in rules):
             yield PaletteEntry(f"rule {name}", first_sentence, partial(self._explain, name))
         for name, description in THEMES.items():
-            yield PaletteEntry(f"theme {name}", description, partial(self._fstui.keep_theme, name))
+            yield PaletteEntry(f"theme {name}", description, partial(self._fstui.choose_theme, name))
         picture = self._fstui.save_picture
         yield PaletteEntry("picture of this screen", "Write an SVG file to the current directory.", picture)
 
@@ -119,7 +120,7 @@ class Entries(Provider):
 
         self.app.push_screen(explain_screen(rule))
 
-    def _take_lessons(self) -> None:
+    def _open_lessons(self) -> None:
         from fstui.tui.screens.lessons import LessonsScreen  # noqa: PLC0415
 
         self.app.push_screen(LessonsScreen())
@@ -137,6 +138,6 @@ async def _saved_runs() -> tuple[Summary, ...]:
     from fstui.runs import history  # noqa: PLC0415
 
     try:
-        return tuple(one for one in await history.summaries() if not one.unreadable)
+        return tuple(run for run in await history.summaries() if not run.unreadable)
     except (OSError, Refused):
         return ()

@@ -27,9 +27,9 @@ class Progress:
         self.plan = plan
         self.target = target
         self.idle: Idle | None = None
-        self.before: tuple[EarlierRun, ...] = ()
-        self.done: dict[int, Step] = {}
-        self.current: int | None = None
+        self.earlier_runs: tuple[EarlierRun, ...] = ()
+        self.finished_steps: dict[int, Step] = {}
+        self.current_index: int | None = None
         self.preparing: StepPreparing | None = None
         """The progress of writing the file of a step that has not started yet."""
         self.snapshot: Snapshot | None = None
@@ -43,21 +43,22 @@ class Progress:
 
     def apply(self, event: Event) -> None:
         if not isinstance(event, StepPreparing | StepStarted | StepProgressed | FindingsChanged):
-            self._counts = None  # they are computed from evidence that has changed
+            self._counts = None  # the event changes the evidence from which they are computed
         match event:
             case RunStarted():
-                self.plan, self.target, self.before = event.plan, event.target, event.before
+                self.plan, self.target, self.earlier_runs = event.plan, event.target, event.before
             case IdleMeasured():
                 self.idle = event.idle
             case StepPreparing():
-                self.current, self.snapshot, self.preparing = event.index, None, event
+                self.current_index, self.snapshot, self.preparing = event.index, None, event
             case StepStarted():
-                self.current, self.snapshot, self.preparing = event.index, None, None
+                self.current_index, self.snapshot, self.preparing = event.index, None, None
             case StepProgressed():
-                self.current, self.snapshot, self.preparing = event.snapshot.index, event.snapshot, None
+                self.current_index, self.snapshot, self.preparing = event.snapshot.index, event.snapshot, None
             case StepFinished():
-                self.done = {**self.done, event.index: event.step}  # a paused view keeps a copy
-                self.current, self.snapshot, self.preparing = None, None, None
+                # a new dict, because a paused view keeps the old one
+                self.finished_steps = {**self.finished_steps, event.index: event.step}
+                self.current_index, self.snapshot, self.preparing = None, None, None
             case FindingsChanged():
                 self.judgement = event.judgement
             case RunFinished():
@@ -65,7 +66,8 @@ class Progress:
 
     @property
     def evidence(self) -> Evidence:
-        return Evidence(target=self.target, idle=self.idle, before=self.before, steps=tuple(self.done.values()))
+        steps = tuple(self.finished_steps.values())
+        return Evidence(target=self.target, idle=self.idle, before=self.earlier_runs, steps=steps)
 
     @property
     def counts(self) -> Counts:
@@ -74,16 +76,16 @@ class Progress:
         return self._counts
 
     @property
-    def shown_step(self) -> int | None:
-        """The running step, else the last finished one."""
-        return self.current if self.current is not None else max(self.done, default=None)
+    def shown_index(self) -> int | None:
+        """The index of the running step, or of the last finished step."""
+        return self.current_index if self.current_index is not None else max(self.finished_steps, default=None)
 
     @property
-    def map_step(self) -> int | None:
-        """The step whose latencies are drawn: the running step as soon as it has any, else the last finished step."""
+    def map_index(self) -> int | None:
+        """The index of the step whose latencies are drawn: the running step if it has any, or the last finished one."""
         snapshot = self.snapshot
-        has_some = snapshot is not None and bool(snapshot.timeline or snapshot.figures or snapshot.stall)
-        return self.shown_step if has_some or not self.done else max(self.done)
+        has_latencies = snapshot is not None and bool(snapshot.timeline or snapshot.figures or snapshot.stall)
+        return self.shown_index if has_latencies or not self.finished_steps else max(self.finished_steps)
 
     @property
     def left_s(self) -> float | None:
@@ -94,7 +96,7 @@ class Progress:
         planned_s = sum(lengths)
         if not planned_s:
             return 0.0
-        done_s = sum(length for index, length in enumerate(lengths) if index in self.done)
-        if self.snapshot is not None and self.current is not None:
-            done_s += min(self.snapshot.elapsed_s, lengths[self.current])
+        done_s = sum(length for index, length in enumerate(lengths) if index in self.finished_steps)
+        if self.snapshot is not None and self.current_index is not None:
+            done_s += min(self.snapshot.elapsed_s, lengths[self.current_index])
         return self.plan.seconds * max(1 - done_s / planned_s, 0)

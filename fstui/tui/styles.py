@@ -1,4 +1,4 @@
-"""The glyph and the style of verdicts, answers and steps, and the colour themes.
+"""The glyphs and styles of verdicts, speeds and steps, and the colour themes.
 
 Every part of a screen is drawn with the terminal's sixteen colours. A theme replaces these sixteen.
 """
@@ -15,7 +15,7 @@ from fstui.model.judgement import Answer, Verdict
 from fstui.model.steps import StepStatus
 from fstui.report.text import GLYPHS, SPEEDS
 
-DOUBT = "bold yellow"
+WARNING = "bold yellow"
 BAD = "bold red"
 GOOD = "bold green"
 FAINT = "dim"
@@ -28,13 +28,13 @@ AREA, TIME = "cyan", "magenta"
 """Colours of bars and areas: for amounts and rates, and for latencies. They mean neither good nor bad."""
 
 _VERDICT_STYLES: dict[Verdict, str] = {
-    "lost": BAD, "not-durable": BAD, "suspicious": DOUBT, "cannot-tell": HEAD, "plausible": HEAD,
+    "lost": BAD, "not-durable": BAD, "suspicious": WARNING, "cannot-tell": HEAD, "plausible": HEAD,
     "consistent": GOOD, "kept": GOOD,
 }  # fmt: skip
-_SPEED_STYLES: dict[Answer, str] = {"stalls": BAD, "slow": DOUBT, "unknown": HEAD, "normal": GOOD}
-_STEPS: dict[StepStatus, tuple[str, str]] = {
+_SPEED_STYLES: dict[Answer, str] = {"stalls": BAD, "slow": WARNING, "unknown": HEAD, "normal": GOOD}
+_STEP_STYLES: dict[StepStatus, tuple[str, str]] = {
     "finished": ("✓", GOOD), "failed": ("✗", BAD), "skipped": ("–", ""), "stopped": ("–", ""),
-    "disturbed": ("!", DOUBT),
+    "disturbed": ("!", WARNING),
 }  # fmt: skip
 
 DEFAULT_THEME = "terminal"
@@ -44,8 +44,8 @@ _TEXTUAL_DEFAULT = "ansi-dark"
 class Colours(NamedTuple):
     """The colours of a theme as ``#rrggbb``. ``area`` and ``time`` are for bars, areas and heat maps."""
 
-    paper: str
-    ink: str
+    background: str
+    foreground: str
     bad: str
     good: str
     doubt: str
@@ -59,19 +59,19 @@ class Colours(NamedTuple):
 # in lightness as well.
 COLOURS = {
     "dark": Colours(
-        paper="#16181c", ink="#d8d8d8", bad="#ff6b6b", good="#6bd37c", doubt="#ffcc55", area="#5cc8f2",
+        background="#16181c", foreground="#d8d8d8", bad="#ff6b6b", good="#6bd37c", warning="#ffcc55", area="#5cc8f2",
         time="#d3a4ff", help="Light on dark, the same on any terminal.",
     ),
     "light": Colours(
-        paper="#fafafa", ink="#1b1b1b", bad="#b00020", good="#1a7f37", doubt="#8a5a00", area="#0b6e99",
+        background="#fafafa", foreground="#1b1b1b", bad="#b00020", good="#1a7f37", warning="#8a5a00", area="#0b6e99",
         time="#7a3db8", help="Dark on light, for a bright room or a projector.", dark=False,
     ),
     "high-contrast": Colours(
-        paper="#000000", ink="#ffffff", bad="#ff7070", good="#00ff66", doubt="#ffff00", area="#00ffff",
+        background="#000000", foreground="#ffffff", bad="#ff7070", good="#00ff66", warning="#ffff00", area="#00ffff",
         time="#ff9cff", help="Colours on black with a contrast of at least 7:1.",
     ),
     "colour-blind": Colours(
-        paper="#101418", ink="#e0e0e0", bad="#d55e00", good="#56b4e9", doubt="#f0e442", area="#9aa0a6",
+        background="#101418", foreground="#e0e0e0", bad="#d55e00", good="#56b4e9", warning="#f0e442", area="#9aa0a6",
         time="#cc79a7", help="Orange is bad, blue is good: distinct without red and green, and in greyscale.",
     ),
 }  # fmt: skip
@@ -88,11 +88,11 @@ def speed_style(answer: Answer) -> tuple[str, str]:
 
 
 def step_style(status: StepStatus) -> tuple[str, str]:
-    return _STEPS[status]
+    return _STEP_STYLES[status]
 
 
 def shades(colour: str) -> tuple[str, str, str]:
-    """Return styles for little, some and much. More is brighter, on any background and also without colours."""
+    """Return the styles of low, medium and high values. Higher is brighter on any background, even without colours."""
     return f"dim {colour}", colour, HEAD
 
 
@@ -108,21 +108,21 @@ def set_theme(app: App[int], name: str) -> None:
         app.ansi_theme_light = _terminal_theme(colours)
     app.register_theme(
         Theme(
-            name=name, primary=colours.area, error=colours.bad, success=colours.good, warning=colours.doubt,
-            foreground=colours.ink, background=colours.paper, surface=colours.paper, panel=colours.paper,
-            dark=colours.dark,
+            name=name, primary=colours.area, error=colours.bad, success=colours.good, warning=colours.warning,
+            foreground=colours.foreground, background=colours.background, surface=colours.background,
+            panel=colours.background, dark=colours.dark,
         )
     )  # fmt: skip
     app.theme = name
 
 
 def _terminal_theme(colours: Colours) -> TerminalTheme:
-    """Return black, red, green, yellow, blue, magenta, cyan and white; the bright colours are the same."""
-    paper, ink = _rgb(colours.paper), _rgb(colours.ink)
-    bad, good, doubt = map(_rgb, (colours.bad, colours.good, colours.doubt))
+    """Return a theme in which these colours replace the eight ANSI colours, and their bright variants, too."""
+    background, foreground = _rgb(colours.background), _rgb(colours.foreground)
+    bad, good, warning = map(_rgb, (colours.bad, colours.good, colours.warning))
     area, time = map(_rgb, (colours.area, colours.time))
-    eight = [paper, bad, good, doubt, area, time, area, ink]
-    return TerminalTheme(paper, ink, eight, eight)
+    ansi_colours = [background, bad, good, warning, area, time, area, foreground]
+    return TerminalTheme(background, foreground, ansi_colours, ansi_colours)
 
 
 def _rgb(name: str) -> tuple[int, int, int]:

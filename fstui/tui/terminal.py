@@ -1,4 +1,4 @@
-"""The terminal: its driver, the filters of every line, and what it can display."""
+"""The terminal: its driver, filters for every line, and whether it has a mouse and can display UTF-8."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _REPORT_PRESSES, _DECIMAL_POSITIONS = 1000, 1006
 """Mouse modes of xterm: report presses, releases and the wheel; report positions as decimal numbers."""
 _REPORT_CURSOR = "\x1b[6n"
 """Device status report (ECMA-48, 8.3.35). The terminal replies after it has processed all earlier output."""
-_ANSWER_TIMEOUT_S = 20.0
+_REPLY_TIMEOUT_S = 20.0
 _POLL_S = 0.01
 _RESTORE_TIMEOUT_S = 4.0
-"""Longest wait for an outstanding answer before the terminal is restored."""
+"""Longest wait for an outstanding reply before the terminal is restored."""
 
 _ASCII = str.maketrans(
     {
@@ -40,36 +40,36 @@ _ASCII |= {0x2800 + dots: "..::++##"[dots.bit_count() - 1] for dots in range(1, 
 """A braille character is replaced according to its number of dots."""
 
 
-class PressDriver(LinuxDriver):
+class SlowLineDriver(LinuxDriver):
     """A variant of Textual's Linux driver for slow connections.
 
-    Textual also enables mouse movements (xterm's mode 1003), but fstui does not use these bytes. On a slow connection,
-    output would queue up in buffers; the terminal's answers show what has arrived.
+    Textual makes the terminal report every mouse movement (xterm's mode 1003); this driver requests only presses. On a
+    slow connection, output waits in buffers. The terminal's replies show how much of it has arrived.
     """
 
     _requested_at: float | None = None
     """Monotonic time of the outstanding request, if any."""
-    _has_answered: bool | None = None
-    """Whether the terminal answered the last request. None: not known yet."""
+    _has_replied: bool | None = None
+    """Whether the terminal replied to the last request. None: not known yet."""
 
     @property
     def is_behind(self) -> bool:
         """Whether output before the last request has not arrived yet."""
-        return bool(self._has_answered) and self._is_awaiting
+        return bool(self._has_replied) and self._is_awaiting_reply
 
     @property
-    def _is_awaiting(self) -> bool:
-        return self._requested_at is not None and time.monotonic() - self._requested_at < _ANSWER_TIMEOUT_S
+    def _is_awaiting_reply(self) -> bool:
+        return self._requested_at is not None and time.monotonic() - self._requested_at < _REPLY_TIMEOUT_S
 
-    def request_answer(self) -> None:
-        """Request a cursor report, unless an answer is outstanding.
+    def request_reply(self) -> None:
+        """Request a cursor report, unless a reply is outstanding.
 
-        If an answer was lost, `is_behind` stays false until the next answer arrives.
+        If a reply was lost, `is_behind` stays false until the next reply arrives.
         """
-        if self._is_awaiting:
+        if self._is_awaiting_reply:
             return
         if self._requested_at is not None:
-            self._has_answered = False
+            self._has_replied = False
         self._requested_at = time.monotonic()
         self.write(_REPORT_CURSOR)
         self.flush()
@@ -77,24 +77,24 @@ class PressDriver(LinuxDriver):
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
         self._requested_at = None
-        self.request_answer()
+        self.request_reply()
 
     def process_message(self, message: Message) -> None:
         """Handle cursor reports here instead of passing them to Textual."""
         if isinstance(message, CursorPosition):
-            self._requested_at, self._has_answered = None, True
+            self._requested_at, self._has_replied = None, True
         else:
             super().process_message(message)
 
     def disable_input(self) -> None:
-        """First wait for an outstanding answer, because it would otherwise appear at the shell's prompt."""
-        self._await_answer()
+        """First wait for an outstanding reply, because it would otherwise appear at the shell's prompt."""
+        self._await_reply()
         super().disable_input()
 
-    def _await_answer(self) -> None:
-        """Wait while the reader's thread may still receive the answer."""
+    def _await_reply(self) -> None:
+        """Wait while the thread that reads input may still receive the reply."""
         deadline = time.monotonic() + _RESTORE_TIMEOUT_S
-        while self._requested_at is not None and self._has_answered is not False and time.monotonic() < deadline:
+        while self._requested_at is not None and self._has_replied is not False and time.monotonic() < deadline:
             time.sleep(_POLL_S)
 
     def _enable_mouse_support(self) -> None:
@@ -112,8 +112,7 @@ class PressDriver(LinuxDriver):
 class ControlFilter(LineFilter):
     """Replace each control character with one ``?`` per cell that it occupies, so that columns stay aligned.
 
-    fstui's own lines are escaped already, but Textual's Input shows its value as it is, and a directory may have any
-    name.
+    fstui escapes its own lines, but Textual's Input shows its value unchanged, for example the name of a directory.
     """
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
@@ -141,7 +140,7 @@ def is_mouse_enabled(environ: Mapping[str, str] = os.environ) -> bool:
 
 
 def is_ascii_only(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether FSTUI_ASCII is 1; if it is not set, True on the Linux console and in locales other than UTF-8."""
+    """Return whether FSTUI_ASCII is 1. Without it, return True on the Linux console and in locales other than UTF-8."""
     if (setting := environ.get("FSTUI_ASCII", "")) in ("0", "1"):
         return setting == "1"
     return environ.get("TERM") == "linux" or not _has_utf8_locale(environ)

@@ -19,7 +19,7 @@ from fstui.state import runs
 from fstui.tui import commands
 from fstui.tui.app import print_result
 from fstui.tui.commands import HELP
-from fstui.tui.palette import Entries
+from fstui.tui.palette import EntryProvider
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.lessons import LessonScreen
 from fstui.tui.screens.plan import PlanScreen
@@ -181,7 +181,7 @@ async def test_fault_while_reading_the_storage_exits_with_1(call: str, monkeypat
 
 
 async def found(app: PreparedApp, words: str) -> list[str]:
-    entries = Entries(app.screen)
+    entries = EntryProvider(app.screen)
     await entries.startup()
     assert entries.saved_runs_task is not None
     await entries.saved_runs_task
@@ -199,7 +199,7 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         assert any("history (h)" in name for name in await found(app, "history"))
         assert "lessons" in await found(app, "lesson")
         assert not any("zfs-sync-off" in name for name in await found(app, "lesson"))
-        entries = Entries(app.screen)
+        entries = EntryProvider(app.screen)
         (hit,) = [hit async for hit in entries.search("rule barriers-off")][:1]
         await invoke(hit.command)
         await pilot.pause()

@@ -12,7 +12,7 @@ from fstui.state import runs
 from fstui.tui.drawing import filesystem
 from fstui.tui.drawing.charts import SYNC_FIGURES, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
-from fstui.tui.iostats import IoStats, Recent, stats_between, stats_of_second, total
+from fstui.tui.iostats import IoStats, RecentSamples, stats_between, stats_of_second, total
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, shades
 from tests.factories import busy, screens
@@ -28,15 +28,15 @@ def read(at_s: float, writes: int = 0, **counted: int | None) -> Counters:
     return Counters(monotonic_ns=int(at_s * 1e9), devices=(counters,))
 
 
-def recent_of(*readings: Counters) -> Recent[Mapping[str, IoStats]]:
-    recent = Recent[Mapping[str, IoStats]]()
+def recent_of(*readings: Counters) -> RecentSamples[Mapping[str, IoStats]]:
+    recent = RecentSamples[Mapping[str, IoStats]]()
     for before, after in pairwise(readings):
         stats = stats_between(before, after)
         recent.add(stats["sda"].elapsed_s, stats)
     return recent
 
 
-def writes(recent: Recent[Mapping[str, IoStats]], cell_s: int, number: int) -> list[float | None]:
+def writes(recent: RecentSamples[Mapping[str, IoStats]], cell_s: int, number: int) -> list[float | None]:
     series = recent.series(cell_s, number)
     return [total(sample["sda"] for sample in part).per_s("writes") if part else None for part in series]
 
@@ -59,7 +59,7 @@ def test_a_long_sample_fills_the_time_it_covers() -> None:
 
 def test_old_samples_are_dropped() -> None:
     recent = recent_of(*(read(at, at) for at in range(7200)))
-    assert recent.shown_s(4, 2000) == (6600, 7196)
+    assert recent.time_range_s(4, 2000) == (6600, 7196)
     assert None not in writes(recent, 4, 2000)
 
 
@@ -73,8 +73,8 @@ def test_flushes_below_one_millisecond_have_no_time(flush_ms: int, each: float |
     assert (stats.per_s("flushes"), stats.ms_per_flush) == (4, each)
 
 
-def watched(*seconds: WatchCounts, traced: bool = True) -> Recent[IoStats]:
-    recent = Recent[IoStats]()
+def watched(*seconds: WatchCounts, traced: bool = True) -> RecentSamples[IoStats]:
+    recent = RecentSamples[IoStats]()
     for second in seconds:
         recent.add(second.elapsed_s, stats_of_second(second, traced=traced))
     return recent
@@ -98,7 +98,7 @@ def test_a_quiet_second_has_no_latency() -> None:
     assert stats.per_s("syncs") == 0 and stats.ns_per_sync is None and stats.longest_sync_ns is None
 
 
-def of_programs(recent: Recent[IoStats], width: int, height: int) -> Sequence[Text]:
+def of_programs(recent: RecentSamples[IoStats], width: int, height: int) -> Sequence[Text]:
     return last_minutes("all programs", SYNC_FIGURES, recent, total, width=width, height=height)
 
 
@@ -117,7 +117,7 @@ def test_charts_of_a_watch_fit(width: int) -> None:
     assert any("a sync takes" in text.plain for text in lines)
 
 
-def charts(recent: Recent[Mapping[str, IoStats]], width: int, height: int) -> Sequence[Text]:
+def charts(recent: RecentSamples[Mapping[str, IoStats]], width: int, height: int) -> Sequence[Text]:
     (*_, stats) = recent.series(2, 1)[0] or [{}]
     return filesystem.last_minutes(StorageEntry(None, device=screens.disk("sda")), stats, recent, width, height)
 
@@ -140,7 +140,7 @@ def test_charts_need_room_and_samples() -> None:
 @pytest.mark.parametrize(("seconds", "span"), [(3, 2), (9, 8), (39, 36), (86, 84), (700, 84)])
 def test_a_chart_grows_until_it_is_full(seconds: int, span: int) -> None:
     recent = watched(*[SECOND] * seconds)
-    first_s, last_s = recent.shown_s(4, 42)
+    first_s, last_s = recent.time_range_s(4, 42)
     assert last_s - first_s == span and last_s == pytest.approx(seconds, abs=4)
     assert all(recent.series(4, 42))
 

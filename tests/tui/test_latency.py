@@ -6,7 +6,7 @@ from fstui.report import latency_map
 from fstui.report.latency_map import Mark
 from fstui.tui.drawing import charts, latency, result
 from fstui.tui.drawing.latency import LatencyView
-from fstui.tui.styles import BAD, DOUBT
+from fstui.tui.styles import BAD, WARNING
 from fstui.tui.terminal import to_ascii
 from tests.factories import screens
 
@@ -77,7 +77,7 @@ def test_stalls_and_impossible_latencies_have_own_colours() -> None:
     view = LatencyView(seconds(1.0, (MS, 99), (400 * MS, 1)), latency=LATENCY, marks=(Mark("limit", 8.3 * MS),))
     lines = latency.heat_map(view, 80, 13)
     painted = [{str(span.style) for span in line.spans if "⠀" < line.plain[span.start] <= "⣿"} for line in lines]
-    assert {BAD} in painted and {DOUBT} in painted
+    assert {BAD} in painted and {WARNING} in painted
     assert any("╌╌╌" in line.plain for line in lines)
     assert any(line.plain.endswith("╌limit      8.3 ms") for line in lines)
 

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from fstui.report import compare, explanation
 from fstui.tui.drawing.compare import blocks
 from fstui.tui.screens.page_screen import PageScreen, card_lines, comparison_screen, explain_screen, split_cards
-from fstui.tui.styles import DOUBT
+from fstui.tui.styles import WARNING
 from tests.factories import busy, screens
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
@@ -35,7 +35,7 @@ async def test_a_long_path_does_not_break_the_frames(width: int) -> None:
 
 def test_verdicts_of_a_comparison_have_their_colour() -> None:
     lines = [text for card in blocks(compare.of_runs(RUNS)) for text in card_lines(card, 80)]
-    coloured = [text for text in lines if any(span.style == DOUBT for span in text.spans)]
+    coloured = [text for text in lines if any(span.style == WARNING for span in text.spans)]
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 
 

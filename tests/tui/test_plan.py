@@ -352,7 +352,7 @@ def test_arrow_keeps_several_typed_values() -> None:
     chosen = Choices().set(form, "block", "4096,65536")
     cells = drawing.settings(Offer("mine", form), chosen, ("block", 0), None, 80).rows["block"]()
     assert [cell.plain.strip() for cell in cells] == ["block", "4 KiB, 64 KiB", "[4 KiB] · 16 KiB · [64 KiB]"]
-    assert chosen.changed(form, "block", 1) == chosen
+    assert chosen.with_neighbour(form, "block", 1) == chosen
 
 
 @pytest.mark.parametrize("width", [50, 80])

@@ -2,7 +2,7 @@ import pytest
 from textual.events import CursorPosition
 
 from fstui.tui import prepare
-from fstui.tui.terminal import PressDriver, is_ascii_only, is_mouse_enabled
+from fstui.tui.terminal import SlowLineDriver, is_ascii_only, is_mouse_enabled
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_gnu_screen_gets_256_colours() -> None:
     assert environ["TEXTUAL_COLOR_SYSTEM"] == "256"
 
 
-class RecordedDriver(PressDriver):
+class RecordedDriver(SlowLineDriver):
     """A driver that records what it sends instead of sending it to a terminal."""
 
     def __init__(self) -> None:
@@ -62,14 +62,14 @@ def test_mouse_movements_are_never_enabled() -> None:
 
 def test_a_line_is_behind_until_the_terminal_answers() -> None:
     driver = RecordedDriver()
-    driver.request_answer()
+    driver.request_reply()
     assert not driver.is_behind, "the terminal may never answer"
-    driver.request_answer()
+    driver.request_reply()
     assert driver.written == ["\x1b[6n"]
     driver.process_message(CursorPosition(0, 0))
     assert not driver.is_behind
-    driver.request_answer()
-    driver.request_answer()
+    driver.request_reply()
+    driver.request_reply()
     assert driver.is_behind and driver.written == ["\x1b[6n"] * 2
     driver.process_message(CursorPosition(0, 0))
     assert not driver.is_behind
@@ -79,15 +79,15 @@ def test_a_lost_answer_delays_the_screen_once(monkeypatch: pytest.MonkeyPatch) -
     now_s = 0.0
     monkeypatch.setattr("fstui.tui.terminal.time.monotonic", lambda: now_s)
     driver = RecordedDriver()
-    driver.request_answer()
+    driver.request_reply()
     driver.process_message(CursorPosition(0, 0))
-    driver.request_answer()
+    driver.request_reply()
     assert driver.is_behind
     now_s += 21
-    driver.request_answer()
+    driver.request_reply()
     assert not driver.is_behind and len(driver.written) == 3
     driver.process_message(CursorPosition(0, 0))
-    driver.request_answer()
+    driver.request_reply()
     assert driver.is_behind, "the terminal answers again"
 
 
@@ -103,12 +103,12 @@ def test_leaving_waits_for_an_answer_of_a_slow_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("fstui.tui.terminal.time.monotonic", lambda: now_s)
     monkeypatch.setattr("fstui.tui.terminal.time.sleep", sleep)
     driver = RecordedDriver()
-    driver.request_answer()
-    driver._await_answer()
+    driver.request_reply()
+    driver._await_reply()
     assert now_s == pytest.approx(1.5, abs=0.02)
     answers = False
-    driver.request_answer()
+    driver.request_reply()
     now_s = 30.0
-    driver.request_answer()
-    driver._await_answer()
+    driver.request_reply()
+    driver._await_reply()
     assert now_s == 30.0, "the terminal did not answer before, so nothing is awaited"

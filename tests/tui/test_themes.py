@@ -9,7 +9,7 @@ from textual.constants import DIM_FACTOR
 
 from fstui.runs import startup
 from fstui.state import paths
-from fstui.tui.palette import Entries
+from fstui.tui.palette import EntryProvider
 from fstui.tui.styles import COLOURS, DEFAULT_THEME, Colours
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import shown
@@ -34,9 +34,9 @@ def lightness(name: str) -> float:
     return float(116 * luminance(name) ** (1 / 3) - 16)
 
 
-def dimmed(name: str, paper: str) -> str:
+def dimmed(name: str, background: str) -> str:
     """Return the colour that Textual draws for ``dim``."""
-    return Color.parse(paper).blend(Color.parse(name), DIM_FACTOR).hex
+    return Color.parse(background).blend(Color.parse(name), DIM_FACTOR).hex
 
 
 def contrast(one: str, other: str) -> float:
@@ -47,42 +47,42 @@ def contrast(one: str, other: str) -> float:
 @pytest.mark.parametrize("colours", COLOURS.values(), ids=COLOURS)
 def test_every_colour_contrasts_with_the_background(colours: Colours) -> None:
     least = 7.0 if colours is COLOURS["high-contrast"] else 4.5  # WCAG 2.2, 1.4.3 and 1.4.6
-    faint = dimmed(colours.ink, colours.paper)  # headings, labels, units
-    for name in (colours.ink, faint, colours.bad, colours.doubt, colours.good, colours.area, colours.time):
-        assert contrast(name, colours.paper) >= least, name
+    faint = dimmed(colours.foreground, colours.background)  # headings, labels, units
+    for name in (colours.foreground, faint, colours.bad, colours.warning, colours.good, colours.area, colours.time):
+        assert contrast(name, colours.background) >= least, name
 
 
 @pytest.mark.parametrize("eyes", [_SEEN_WITHOUT_GREEN, _SEEN_WITHOUT_RED], ids=["no green", "no red"])
 def test_verdicts_differ_without_red_or_green(eyes: tuple[tuple[float, ...], ...]) -> None:
     colours = COLOURS["colour-blind"]
-    for one, other in combinations((colours.bad, colours.doubt, colours.good), 2):
+    for one, other in combinations((colours.bad, colours.warning, colours.good), 2):
         apart = zip(seen(one, eyes), seen(other, eyes), strict=True)
         assert sum((a - b) ** 2 for a, b in apart) ** 0.5 > 80
 
 
 def test_verdicts_differ_in_lightness() -> None:
     colours = COLOURS["colour-blind"]
-    dark, middle, light = sorted(lightness(name) for name in (colours.bad, colours.doubt, colours.good))
+    dark, middle, light = sorted(lightness(name) for name in (colours.bad, colours.warning, colours.good))
     assert min(middle - dark, light - middle) >= 15  # visible in greyscale
 
 
 async def test_a_theme_is_found_applied_and_saved() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        found = [hit async for hit in Entries(app.screen).search("theme light") if isinstance(hit, Hit)]
+        found = [hit async for hit in EntryProvider(app.screen).search("theme light") if isinstance(hit, Hit)]
         hit = max(found, key=lambda hit: hit.score)
         await invoke(hit.command)
         await app.workers.wait_for_complete()
         await pilot.pause()
         ground = {segment.style.bgcolor.name for strip in app.screen._compositor.render_strips(app.size)
                   for segment in strip if segment.style and segment.style.bgcolor}  # fmt: skip
-        assert ground == {COLOURS["light"].paper}
+        assert ground == {COLOURS["light"].background}
     again = PreparedApp()
     async with again.run_test(size=(80, 24)) as pilot:
         await again.workers.wait_for_complete()
         await pilot.pause()
         assert again.theme == "light"
-        again.keep_theme(DEFAULT_THEME)
+        again.choose_theme(DEFAULT_THEME)
         await again.workers.wait_for_complete()
         assert again.native_ansi_color
 
@@ -97,7 +97,7 @@ async def test_a_chosen_theme_stays_until_it_is_saved(monkeypatch: pytest.Monkey
     async with app.run_test(size=(80, 24)) as pilot:
         await app.workers.wait_for_complete()
         monkeypatch.setattr(startup, "save_theme", hang)
-        app.keep_theme("light")
+        app.choose_theme("light")
         await pilot.pause()
         await app.read_state().wait()  # the first screen does this when the palette closes
         assert app.theme == "light"

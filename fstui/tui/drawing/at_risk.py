@@ -30,7 +30,7 @@ from fstui.tui.drawing.cells import (
     used_columns,
 )
 from fstui.tui.drawing.charts import Figure
-from fstui.tui.iostats import Recent
+from fstui.tui.iostats import RecentSamples
 from fstui.tui.styles import FAINT, TIME
 
 _BAR, _BAR_CELLS, _MIB = " ", 8, 1 << 20
@@ -92,7 +92,7 @@ def moment_of(state: AtRisk) -> Moment:
     )
 
 
-def last_minutes(recent: Recent[Moment], width: int, height: int) -> Sequence[Text]:
+def last_minutes(recent: RecentSamples[Moment], width: int, height: int) -> Sequence[Text]:
     """Draw how the bytes, their age and the names changed."""
     return charts.last_minutes(
         f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, max, width=width, height=height, cell_s=_CELL_S

@@ -14,8 +14,8 @@ from fstui.model.quantities import duration_ns, percent, rate
 from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
-from fstui.tui.iostats import IoStats, Recent, Sample, sum_devices, total
-from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
+from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
+from fstui.tui.styles import AREA, WARNING, FAINT, HEAD, TIME, shades
 
 MIN_AREA_LINES = 6
 """Height of a rule, a name, three lines of chart and the time axis."""
@@ -150,7 +150,7 @@ def layout(width: int) -> Layout:
 def last_minutes(
     name: str,
     figures: tuple[tuple[Figure, ...], ...],
-    recent: Recent[Sample],
+    recent: RecentSamples[Sample],
     join: Callable[[Sequence[Sample]], Any],
     *,
     width: int,
@@ -162,13 +162,13 @@ def last_minutes(
         return ()
     room = layout(width)
     cell_s = cell_s or room.cell_s
-    first_s, last_s = recent.shown_s(cell_s, 2 * room.cells)
+    first_s, last_s = recent.time_range_s(cell_s, 2 * room.cells)
     series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * room.cells))
     return areas(name, figures, series, last_s - first_s, cell_s, width=width, height=height)
 
 
 def device_minutes(
-    name: str, devices: Sequence[str], recent: Recent[Mapping[str, IoStats]], width: int, height: int
+    name: str, devices: Sequence[str], recent: RecentSamples[Mapping[str, IoStats]], width: int, height: int
 ) -> Sequence[Text]:
     """Draw area charts of what these devices did together."""
 
@@ -225,7 +225,7 @@ def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> lis
         label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
         area = "".join(column(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
         shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # the quarters in the middle share one
-        style = DOUBT if (row + 0.5) / rows * top >= figure.doubtful else shade
+        style = WARNING if (row + 0.5) / rows * top >= figure.doubtful else shade
         drawn.append([(f"{label:>{_LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 

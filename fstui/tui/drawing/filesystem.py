@@ -21,8 +21,8 @@ from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled, line, paragraph, rule
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
-from fstui.tui.iostats import IoStats, Recent
-from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, HEAD, verdict_style
+from fstui.tui.iostats import IoStats, RecentSamples
+from fstui.tui.styles import AREA, BAD, WARNING, FAINT, HEAD, verdict_style
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
@@ -144,7 +144,7 @@ def _all_disks() -> Report:
 
 
 def last_minutes(
-    entry: StorageEntry, stats: Mapping[str, IoStats], recent: Recent[Mapping[str, IoStats]], width: int, height: int
+    entry: StorageEntry, stats: Mapping[str, IoStats], recent: RecentSamples[Mapping[str, IoStats]], width: int, height: int
 ) -> Sequence[Text]:
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
@@ -174,7 +174,7 @@ def _edge(stats: IoStats) -> StyledText:
         f"{number(stats.per_s('reads'))} reads/s" if stats.reads else "",
         f"{stats.in_flight} in flight" if stats.in_flight else "",
     ]
-    return ", ".join(filter(None, parts)), DOUBT if (stats.busy or 0) >= HIGH_BUSY_SHARE else AREA
+    return ", ".join(filter(None, parts)), WARNING if (stats.busy or 0) >= HIGH_BUSY_SHARE else AREA
 
 
 def _mean_time(ms: float | None) -> str:

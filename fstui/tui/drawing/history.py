@@ -20,7 +20,7 @@ from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Card, Column, drawn_width, fit, fit_columns, line, paragraph, rule
-from fstui.tui.styles import AREA, DOUBT, FAINT, speed_style, verdict_style
+from fstui.tui.styles import AREA, WARNING, FAINT, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 
@@ -212,7 +212,7 @@ def _where(summary: Summary) -> str:
 
 def _summary_lines(summary: Summary, width: int) -> list[Text]:
     if summary.unreadable:
-        return paragraph(summary.unreadable, width, style=DOUBT)
+        return paragraph(summary.unreadable, width, style=WARNING)
     if summary.verdict is None:
         return []
     glyph, style = verdict_style(summary.verdict)

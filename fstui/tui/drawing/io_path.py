@@ -12,7 +12,7 @@ from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
 from fstui.report.stack import health, kind_label, link, stack_line, unread
 from fstui.tui.drawing.cells import StyledText, drawn_width, fit, fit_list, line, paragraph, rule
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD
+from fstui.tui.styles import BAD, WARNING, FAINT, GOOD
 
 if TYPE_CHECKING:
     from fstui.model.plan import Plan
@@ -48,7 +48,7 @@ def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = No
         name = target.fstype if top else _name(node)
         lines.append((f"{lead}{name}  {facts}", _note(node, stopped)))
         for reading in node.state:
-            lines.append(line(f"{indent}  ", (f"! {reading.what} {reading.value}", DOUBT)))
+            lines.append(line(f"{indent}  ", (f"! {reading.what} {reading.value}", WARNING)))
         if reported := health(node):
             lines.extend(paragraph(f"reports: {reported}", width, f"{indent}  ", FAINT))
         for missing in unread(node):
@@ -128,7 +128,7 @@ def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room
     if data is None:
         return [(fit("depends on the program", room).rstrip(), FAINT)]
     survives = places[data.reached].kept
-    style = BAD if data.stopped else GOOD if survives else DOUBT if survives is False else ""
+    style = BAD if data.stopped else GOOD if survives else WARNING if survives is False else ""
     skipped = "╌" * cells if data.past_memory and data.reached else ""
     end = cells * data.reached + min(cells // 2, 6)
     bar = "━" * max(end - len(skipped), 1) + ("✗" if data.stopped else "◂")

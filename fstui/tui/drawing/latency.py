@@ -17,7 +17,7 @@ from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, framed, line, rule
 from fstui.tui.drawing.charts import axis_labels, column, round_up
-from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, shades
+from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, shades
 
 LABEL_WIDTH = 9
 LADDER_WIDTH = 20
@@ -175,7 +175,7 @@ def _row_style(view: LatencyView, axis: LogScale, row: int, rows: int) -> str:
     if latency_map.is_stall(middle_ns, view.latency):
         return BAD
     limit = next((mark.ns for mark in view.marks if mark.name == "limit"), 0.0)
-    return DOUBT if middle_ns < limit / 2 else ""
+    return WARNING if middle_ns < limit / 2 else ""
 
 
 def _heat(share: float) -> str:

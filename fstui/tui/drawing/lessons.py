@@ -21,7 +21,7 @@ from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
-from fstui.tui.styles import AREA, BAD, BRAND, DOUBT, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
+from fstui.tui.styles import AREA, BAD, BRAND, WARNING, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")
@@ -31,7 +31,7 @@ _MIN_QUESTION_WIDTH = 90
 _MIN_MAP_WIDTH = 48
 _OMITTED_SETTINGS = ("max_bytes_per_s", "prefill", "seconds")
 """Settings that do not matter to the student, and the length of the step, which is listed last."""
-_RIGHT_STYLES = (DOUBT, "", GOOD)
+_RIGHT_STYLES = (WARNING, "", GOOD)
 """The style for 0, 1 and 2 right answers."""
 COLUMNS = (
     Column("NO", 2, right=True),
@@ -108,7 +108,7 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
     stages = [run for name in STAGES for run in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
     return [
         spread(
-            [(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, DOUBT
+            [(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, WARNING
         ),
         line(" ", *stages),
     ]
@@ -134,7 +134,7 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
         lines += [*rows[:-1], rows[-1].append_text(tail)] if fits else [*rows, line("     ").append_text(tail)]
     if right and chosen is not None:
         is_right = chosen == choice.right
-        lines += [line(), line(("   Right.", GOOD) if is_right else (f"   No: {choice.right} is right.", DOUBT))]
+        lines += [line(), line(("   Right.", GOOD) if is_right else (f"   No: {choice.right} is right.", WARNING))]
         lines += prose(choice.answer, width)
     return lines
 
@@ -278,7 +278,7 @@ def _measured_steps(progress: Progress) -> list[Step | Snapshot]:
 
 
 def _finished_steps(progress: Progress) -> Collection[Step]:
-    return progress.run.steps if progress.run else progress.done.values()
+    return progress.run.steps if progress.run else progress.finished_steps.values()
 
 
 def _window_s(elapsed_s: float) -> float:
@@ -308,7 +308,7 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
     if progress is not None:
         if (finished_step := next((step for step in _finished_steps(progress) if step.name == name), None)) is not None:
             return finished_step, step_style(finished_step.status)
-        if progress.current == index or (progress.snapshot is not None and progress.snapshot.index == index):
+        if progress.current_index == index or (progress.snapshot is not None and progress.snapshot.index == index):
             return progress.snapshot, ("▸", HEAD)
     return None, ("·", "")
 

@@ -27,7 +27,7 @@ from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, title_line
 from fstui.tui.offers import Choices, Offer
-from fstui.tui.styles import AREA, BAD, DOUBT, FAINT
+from fstui.tui.styles import AREA, BAD, WARNING, FAINT
 from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
@@ -77,7 +77,7 @@ def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: 
             values["DURATION"] = "" if plan.seconds is None else charts.bar(plan.seconds, _SECONDS, bar)
             values["BYTES"] = charts.bar(plan.max_bytes or 0, _BYTES, bar)
             if _uses_much_space(plan, free_bytes):
-                styles["BYTES"] = DOUBT
+                styles["BYTES"] = WARNING
         rows[str(index)] = partial(row_cells, columns, values, styles)
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 
@@ -103,7 +103,7 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
             note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
         return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {})
 
-    return TableContent(columns, {name: partial(draw, name) for name in offers.rows(offer.form)})
+    return TableContent(columns, {name: partial(draw, name) for name in offers.row_names(offer.form)})
 
 
 def notes(
@@ -122,12 +122,12 @@ def notes(
             lines += paragraph(f"{count} skipped: {reason}", room, " – ")
         amount, free_bytes = _amount(offer.plan, target), target.space.free_bytes if target.space else None
         if isinstance(offer.plan, Plan) and _uses_much_space(offer.plan, free_bytes):
-            lines += paragraph(f"{amount} Its files use more than a tenth of the free space.", room, " ! ", DOUBT)
+            lines += paragraph(f"{amount} Its files use more than a tenth of the free space.", room, " ! ", WARNING)
         else:
             lines += paragraph(amount, room)
         lines += paragraph(offer.command, room, " $ ")
         words, style = activity
-        lines += paragraph(words, room, " ! " if style == DOUBT else "   ", style) if words else []
+        lines += paragraph(words, room, " ! " if style == WARNING else "   ", style) if words else []
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
     help_text = " ".join(offer.form.help.split())
     about, room_below = paragraph(help_text, room), height - len(lines) - 1
@@ -210,4 +210,4 @@ def _declaration(chosen: Declaration, name: str, target: Target | None) -> tuple
 
 
 def _media(target: Target | None) -> list[Medium]:
-    return [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []
+    return [node.medium for node in target.lowest if node.medium and not node.medium.declared_site] if target else []

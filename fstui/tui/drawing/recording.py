@@ -17,7 +17,7 @@ from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, incident_line
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit, fit_right, headline, line, paragraph, rule, table, title_line
-from fstui.tui.styles import AREA, DOUBT, FAINT, HEAD, TIME, shades
+from fstui.tui.styles import AREA, WARNING, FAINT, HEAD, TIME, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""
@@ -147,7 +147,7 @@ def _chart(
     for row in reversed(range(rows)):
         style = shades_of_rows[rows < 3 or row * 4 >= rows]
         signs = [
-            (charts.column(filled, filled, row) * column_width, DOUBT if is_unusual else style)
+            (charts.column(filled, filled, row) * column_width, WARNING if is_unusual else style)
             for filled, is_unusual in zip(dots, unusual, strict=True)
         ]
         signs[cursor] = (f"│{signs[cursor][0][1:]}", HEAD) if signs[cursor][0].isspace() else signs[cursor]

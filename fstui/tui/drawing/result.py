@@ -40,7 +40,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, words_row
-from fstui.tui.styles import BAD, DOUBT, FAINT, GOOD, TIME, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, WARNING, FAINT, GOOD, TIME, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
@@ -222,7 +222,7 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
     if saved_to is None:
         reason = "simulated disk" if run.simulated else "this is the replay of a saved run"
         words = f" ! not saved: {save_error}" if save_error else f" not saved: {reason}"
-        return line((fit(words, width), DOUBT if save_error else FAINT))
+        return line((fit(words, width), WARNING if save_error else FAINT))
     return line((" saved ", FAINT), cut_left(saved_to, width - 8))
 
 

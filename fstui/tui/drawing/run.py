@@ -37,7 +37,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, DOUBT, FAINT, HEAD, TIME, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, WARNING, FAINT, HEAD, TIME, speed_style, step_style, verdict_style
 
 CURVE = "P99 OVER TIME"
 STEPS = (
@@ -78,7 +78,7 @@ def steps(progress: Progress, width: int, height: int) -> list[Text]:
     def draw(index: int) -> Text:
         return _step(progress, index, names[index], columns)
 
-    return [heading(columns, width), *window(len(names), draw, progress.shown_step or 0, height - 1)]
+    return [heading(columns, width), *window(len(names), draw, progress.shown_index or 0, height - 1)]
 
 
 def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) -> tuple[Column, ...]:
@@ -91,12 +91,12 @@ def step_columns(columns: Sequence[Column], names: Sequence[str], width: int) ->
 
 def map_rule(progress: Progress, pause: str, width: int) -> Text:
     """Draw the heading of the map: the step, its progress, the legend, and what is done before the next step."""
-    index = progress.map_step
+    index = progress.map_index
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
         return rule(width, f"counting other processes' writes {time}", pause)
     preparing = _preparing(progress)
-    if preparing and not progress.done:
+    if preparing and not progress.finished_steps:
         return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
     sign = " · p95 of each second" if planned.settings.reports_own_figures else ""
@@ -109,9 +109,9 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
 def _preparing(progress: Progress) -> str:
     """Return what is done before the next step begins; empty if nothing is."""
     preparing = progress.preparing
-    if preparing is None or progress.current is None:
+    if preparing is None or progress.current_index is None:
         return ""
-    name = progress.plan.steps[progress.current].name
+    name = progress.plan.steps[progress.current_index].name
     if preparing.server_s:
         return f"{name} · starting the server {seconds(preparing.server_s)}"
     share = f" {size(preparing.done)} of {size(preparing.total)}" if preparing.total else ""
@@ -122,9 +122,9 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     """Draw what fstui requested, what each layer counted, and what other processes wrote before the run."""
     columns = fit_columns(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
-    if step is None and progress.current is None and progress.done:
-        step = progress.done[max(progress.done)]
-    settings = progress.plan.steps[progress.shown_step].settings if progress.shown_step is not None else Settings()
+    if step is None and progress.current_index is None and progress.finished_steps:
+        step = progress.finished_steps[max(progress.finished_steps)]
+    settings = progress.plan.steps[progress.shown_index].settings if progress.shown_index is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width)
     room = max(height - 2 - len(idle_lines), 1)
@@ -183,7 +183,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
         lines = [line((" nothing found so far", FAINT))]
     else:
         glyph, verdict = verdict_style(worst.verdict)
-        evidence = f"after {counted(len(progress.done), 'step')}" if progress.done else "so far"
+        evidence = f"after {counted(len(progress.finished_steps), 'step')}" if progress.finished_steps else "so far"
         badge = f" {glyph} {verdict_label(worst.verdict)} {evidence} "
         lines = paragraph(finding_title(worst), room, f"{badge} ")
         lines[0].stylize(f"reverse {verdict}", 0, cell_len(badge))
@@ -221,7 +221,7 @@ def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
             "" if (flushes := io.per_s("flushes")) is None else f"{count(flushes)} flushes/s",
         ]
         parts.append(f"other processes use {node.id} now: {', '.join(filter(None, activity))}")
-        style = DOUBT if (io.busy or 0) >= _VERY_BUSY_SHARE else style
+        style = WARNING if (io.busy or 0) >= _VERY_BUSY_SHARE else style
     return "; ".join(parts), style
 
 
@@ -233,7 +233,7 @@ def percentile(value: Latency | None, field: str) -> str:
 def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) -> Text:
     planned, counts = progress.plan.steps[index], progress.counts
     values = {"STEP": name}
-    if (step := progress.done.get(index)) is not None:
+    if (step := progress.finished_steps.get(index)) is not None:
         glyph, style = step_style(step.status)
         if step.ops and not step.settings.uniform:
             return line(" ", (glyph, style), " " + words_row(columns, name, figures.figures_text(step)))
@@ -241,7 +241,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
             values |= numbers(step, step.settings, counts, columns)
         elif reason := figures.failure(step):
             return line(" ", (glyph, style), " " + fit(f"{name.rstrip()}: {reason}", _width(columns)))
-    elif index == progress.current:
+    elif index == progress.current_index:
         glyph, style = "▸", HEAD
         if progress.snapshot and not planned.settings.uniform:
             return line(" ", (glyph, style), " " + words_row(columns, name, figures.figures_text(progress.snapshot)))
@@ -250,7 +250,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
-    running, waiting = index == progress.current, step is None
+    running, waiting = index == progress.current_index, step is None
     styles = {CURVE: TIME, "STEP": HEAD if running else FAINT if waiting else ""}
     return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
 
@@ -295,7 +295,7 @@ def _label(node: Node, target: Target) -> str:
 
 
 def _elapsed(progress: Progress, index: int) -> str:
-    if index in progress.done:
+    if index in progress.finished_steps:
         return "done"
     if progress.snapshot is None:
         return "starting"

@@ -33,8 +33,8 @@ from fstui.tui.drawing.cells import (
     title_line,
     window,
 )
-from fstui.tui.iostats import IoStats, Recent, sum_devices, total
-from fstui.tui.styles import AREA, BAD, DOUBT, FAINT, TIME, verdict_style
+from fstui.tui.iostats import IoStats, RecentSamples, sum_devices, total
+from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "FLUSH TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
@@ -224,7 +224,7 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
 def table(
     rows: Sequence[StorageEntry],
     stats: Mapping[str, IoStats],
-    recent: Recent[Mapping[str, IoStats]],
+    recent: RecentSamples[Mapping[str, IoStats]],
     selected: int,
     *,
     width: int,
@@ -326,7 +326,7 @@ def _row(
 ) -> Text:
     glyph, style = verdict_style(entry.verdict)
     if entry.trouble and not entry.verdict:
-        glyph, style = "!", BAD if entry.trouble == "full" else DOUBT
+        glyph, style = "!", BAD if entry.trouble == "full" else WARNING
     space = entry.target.space if entry.target else None
     bytes_ = space.free_bytes if space else entry.device.size_bytes if entry.device else None
     values = {
@@ -354,7 +354,7 @@ def _row(
     for column in columns:
         if column.title in bars:
             share, limit = bars[column.title]
-            colour = DOUBT if share is not None and share >= limit else dim or AREA
+            colour = WARNING if share is not None and share >= limit else dim or AREA
             spans += [(" " * column.gap, ""), *meter(share, column.width, colour)]
         else:
             spans.append((cell(column, values[column.title]), styles[column.title]))

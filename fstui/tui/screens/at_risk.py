@@ -16,7 +16,7 @@ from fstui.model.watch import WatchEvent
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import at_risk as drawing
 from fstui.tui.drawing.cells import paragraph, rule
-from fstui.tui.iostats import Recent
+from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.watch import FollowingScreen
 from fstui.tui.widgets.lines import UNBOUNDED, Draw
 
@@ -28,7 +28,7 @@ class AtRiskScreen(FollowingScreen):
     """Files and programs above, charts below."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
-    SCROLLED = "files"
+    SCROLLED_PART = "files"
     HELP_TEXT = (
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: dirty bytes in the "
         "page cache, or names of files that were created, renamed or linked in a directory that was not synced: they "
@@ -43,7 +43,7 @@ class AtRiskScreen(FollowingScreen):
     def __init__(self, target: Target) -> None:
         super().__init__()
         self.view = drawing.RiskView(target)
-        self._recent = Recent[drawing.Moment]()
+        self._recent = RecentSamples[drawing.Moment]()
         self._max_heights: dict[str, int] = {}
         """The height of each table. It never decreases, because each change of a height repaints the screen."""
 
@@ -55,13 +55,13 @@ class AtRiskScreen(FollowingScreen):
                 "files",
                 self._draw_files,
                 classes="rest",
-                lines=lambda: self._lines_of("files", self._draw_files),
+                full_height=lambda: self._height_of("files", self._draw_files),
                 frame=True,
             )
             yield self.lines(
                 "programs",
                 self._draw_programs,
-                lines=lambda: self._lines_of("programs", self._draw_programs),
+                full_height=lambda: self._height_of("programs", self._draw_programs),
                 frame=True,
             )
         with Container(id="below"):
@@ -86,7 +86,7 @@ class AtRiskScreen(FollowingScreen):
     def _draw_programs(self, width: int, height: int) -> list[Text]:
         return drawing.programs(self.view, width, height)
 
-    def _lines_of(self, name: str, draw: Draw) -> int:
+    def _height_of(self, name: str, draw: Draw) -> int:
         part = self.part(name)
         width = (part.size.width or self.size.width) - 2 * part.has_frame
         self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))

@@ -1,4 +1,4 @@
-"""What all screens share: parts that functions draw, a footer with keys and notices, a prompt, and clicks on rows."""
+"""The base class of all screens: parts drawn by functions, a footer with keys and notices, a prompt, and clicks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fstui.tui import commands
 from fstui.tui.commands import PALETTE, PALETTE_KEYS, Command
 from fstui.tui.drawing.cells import paragraph
 from fstui.tui.styles import HEAD
-from fstui.tui.terminal import PressDriver
+from fstui.tui.terminal import SlowLineDriver
 from fstui.tui.widgets.lines import Draw, DrawnLines, DrawnText, Footer
 
 if TYPE_CHECKING:
@@ -31,20 +31,20 @@ class BaseScreen(Screen[None]):
     KEYS: ClassVar[tuple[Command, ...]] = ()
     HELP_TEXT: ClassVar[str] = ""
 
-    SCROLLED: ClassVar[str] = ""
+    SCROLLED_PART: ClassVar[str] = ""
     """The part that PgUp and PgDn scroll."""
-    DOUBLE_CLICK: ClassVar[str] = ""
+    DOUBLE_CLICK_ACTION: ClassVar[str] = ""
     SHOWS_RUN: ClassVar[bool] = False
-    """The next run, or the result of this one, replaces the screen."""
+    """Whether the next run, or the result of this run, replaces the screen."""
 
     _notice = ""
-    _answered = ""
-    """The notice that was shown when the last key was pressed: a question, which that key may answer."""
+    _closed_notice = ""
+    """The notice that the last key press closed. If it was a question, the same key press may answer it."""
     _question = ""
     """The last notice that asked for a second key press."""
     _is_below_palette = False
-    _submitted: Callable[[str], object] | None = None
-    _typed: Callable[[str], object] | None = None
+    _submit_callback: Callable[[str], object] | None = None
+    _change_callback: Callable[[str], object] | None = None
 
     def __init_subclass__(cls) -> None:
         if "BINDINGS" not in cls.__dict__:
@@ -61,11 +61,11 @@ class BaseScreen(Screen[None]):
         draw: Draw,
         *,
         classes: str = "",
-        lines: Callable[[], int] | None = None,
+        full_height: Callable[[], int] | None = None,
         frame: bool = False,
     ) -> DrawnLines:
-        """Return a part of the screen. ``lines`` returns its height, if that is known without drawing."""
-        part = DrawnLines(draw, lines=lines, frame=frame, id=id)
+        """Return a part of the screen. ``full_height``: set if the height is known without drawing."""
+        part = DrawnLines(draw, full_height=full_height, frame=frame, id=id)
         part.set_classes(classes)
         return part
 
@@ -76,7 +76,7 @@ class BaseScreen(Screen[None]):
         return self.query_one(f"#{id}", DrawnLines)
 
     def redraw(self) -> None:
-        """Draw every part again; only what changed is sent to the terminal."""
+        """Draw every part again. Only changed cells are sent to the terminal."""
         for part in self.parts():
             part.redraw()
 
@@ -86,17 +86,17 @@ class BaseScreen(Screen[None]):
     def shown_text(self) -> str:
         return "\n".join(strip.text for strip in self._compositor.render_strips(self.size))
 
-    def line_is_free(self) -> bool:
-        """Return whether the terminal has received the last frame. On a slow line, skip frames until it has."""
+    def terminal_is_ready(self) -> bool:
+        """Return whether the terminal has received the last frame. If not, the caller skips the next frame."""
         driver = self.app._driver
-        if isinstance(driver, PressDriver):
+        if isinstance(driver, SlowLineDriver):
             if driver.is_behind:
                 return False
-            self.call_after_refresh(driver.request_answer)
+            self.call_after_refresh(driver.request_reply)
         return True
 
     def show_palette_keys(self) -> None:
-        """Draw the keys of the palette, which opens above the footer, until this screen is in front again."""
+        """Show the keys of the palette in the footer until the palette is closed."""
         self._is_below_palette = True
         self.part("footer").redraw()
 
@@ -104,9 +104,9 @@ class BaseScreen(Screen[None]):
         self._is_below_palette = False
         self.redraw()  # parts are not drawn while another screen is in front
 
-    def say(self, words: str) -> None:
+    def say(self, notice: str) -> None:
         """Show a notice above the keys until the next key."""
-        self._notice = words
+        self._notice = notice
         self.part("footer").redraw()
 
     def ask(self, question: str) -> None:
@@ -117,43 +117,43 @@ class BaseScreen(Screen[None]):
         self.app.copy_to_clipboard(text)
         self.say("Copied, if your terminal supports OSC 52.")
 
-    async def ask_for(
+    async def open_prompt(
         self,
         hint: str,
-        submitted: Callable[[str], object] | None = None,
+        submit: Callable[[str], object] | None = None,
         value: str = "",
-        typed: Callable[[str], object] | None = None,
+        change: Callable[[str], object] | None = None,
     ) -> None:
-        """Open a prompt at the bottom. ``submitted`` gets the text on Enter, ``typed`` after every change."""
+        """Open a prompt at the bottom. ``submit`` gets the text on Enter, ``change`` after every change."""
         from textual.widgets import Input  # noqa: PLC0415  not needed for the first frame
 
         await self.query("Input").remove()
-        self._submitted, self._typed = submitted, typed
+        self._submit_callback, self._change_callback = submit, change
         prompt = Input(value, placeholder=hint)
         await self.mount(prompt)
         prompt.focus()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        if self._typed:
-            self._typed(message.value)
+        if self._change_callback:
+            self._change_callback(message.value)
 
     async def on_input_submitted(self, message: Input.Submitted) -> None:
         await message.input.remove()
-        if self._submitted:
-            self._submitted(message.value.strip())
+        if self._submit_callback:
+            self._submit_callback(message.value.strip())
 
     async def action_back(self) -> None:
         if prompt := self.query("Input"):
             await prompt.remove()
-        elif not self._answered or self._answered != self._question:  # otherwise this key only closes the question
+        elif not self._closed_notice or self._closed_notice != self._question:  # else this key only closes the question
             await self.go_back()
 
     async def go_back(self) -> None:
         await self.fstui.action_back()
 
     def on_key(self) -> None:
-        self._answered, self._notice = self._notice, ""
-        if self._answered:
+        self._closed_notice, self._notice = self._notice, ""
+        if self._closed_notice:
             self.part("footer").redraw()
 
     async def on_click(self, event: Click) -> None:
@@ -167,16 +167,16 @@ class BaseScreen(Screen[None]):
             await self.run_action(action)
 
     async def action_open_row(self) -> None:
-        if self.DOUBLE_CLICK:
-            await self.run_action(self.DOUBLE_CLICK)
+        if self.DOUBLE_CLICK_ACTION:
+            await self.run_action(self.DOUBLE_CLICK_ACTION)
 
     def action_choose_row(self, part: str, row: int) -> None:
-        """Select a row of a part. By default the screen has one list."""
+        """Select a row of a part. This method is for screens with one list."""
         if (selected := getattr(self, "selected", None)) is not None:
             self.call_later(self.run_action, f"move({row - selected})")
 
     def action_scroll(self, lines: int) -> None:
-        part = self.query_one(f"#{self.SCROLLED}")
+        part = self.query_one(f"#{self.SCROLLED_PART}")
         if isinstance(part, DrawnLines):
             part.scroll_lines(lines)
         else:

@@ -46,8 +46,8 @@ class HistoryScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    DOUBLE_CLICK = "open"
-    SCROLLED = "selected"
+    DOUBLE_CLICK_ACTION = "open"
+    SCROLLED_PART = "selected"
     HELP_TEXT = (
         "Every run is saved as one document. On the command line: fstui history, fstui show, fstui compare, and "
         "fstui show --again, which judges a saved run again with the rules of this version."
@@ -111,7 +111,7 @@ class HistoryScreen(BaseScreen):
 
     def on_data_table_row_highlighted(self) -> None:
         self.whole = False
-        self.part("selected").to_top()
+        self.part("selected").scroll_to_top()
         self._show_chosen()
 
     def _show_chosen(self) -> None:
@@ -133,7 +133,7 @@ class HistoryScreen(BaseScreen):
 
     @property
     def chosen(self) -> Summary | None:
-        return next((run for run in self.rows or () if run.path == self.table.chosen), None)
+        return next((run for run in self.rows or () if run.path == self.table.chosen_key), None)
 
     def action_move(self, offset: int) -> None:
         self.table.move(offset)
@@ -182,7 +182,7 @@ class HistoryScreen(BaseScreen):
 
     async def action_filter(self) -> None:
         hint = "words of an id, a scenario, a target, a host, a verdict, a note"
-        await self.ask_for(hint, value=self.words, typed=self._filter)
+        await self.open_prompt(hint, value=self.filter_text, change=self._filter)
 
     def _filter(self, words: str) -> None:
         self.words = words
@@ -193,7 +193,7 @@ class HistoryScreen(BaseScreen):
     async def action_note(self) -> None:
         if (chosen := self.chosen) and not chosen.unreadable:
             hint = f"a note for {chosen.id}; leave it empty to remove the note"
-            await self.ask_for(hint, lambda words: self.change(history.save_note(chosen.path, words)), chosen.note)
+            await self.open_prompt(hint, lambda words: self.change(history.save_note(chosen.path, words)), chosen.note)
 
     def action_trend(self) -> None:
         from fstui.report.history import NO_TREND  # noqa: PLC0415
@@ -208,7 +208,7 @@ class HistoryScreen(BaseScreen):
         if (chosen := self.chosen) is None:
             return
         question = f"Delete {chosen.id or chosen.path} permanently? Press the same key again to delete it."
-        if self._answered != question:
+        if self._closed_notice != question:
             self.ask(question)
             return
         self.change(history.delete(chosen.path))

@@ -42,8 +42,8 @@ _ENTER_LABELS = {"predict": "start", "run": "compare", "question": "end"}
 
 class LessonsScreen(BaseScreen):
     KEYS = (Command("lessons.take", "enter", "take", "take", "Take this lesson."), HELP, BACK, QUIT, *LIST)
-    DOUBLE_CLICK = "take"
-    SCROLLED = "about"
+    DOUBLE_CLICK_ACTION = "take"
+    SCROLLED_PART = "about"
     HELP_TEXT = (
         "Lessons of five to seven minutes about what makes data durable, on simulated disks. Nothing is "
         "written to this host except your lesson results."
@@ -94,7 +94,7 @@ class LessonsScreen(BaseScreen):
 
     @property
     def chosen(self) -> Lesson:
-        return lessons.find(self.table.chosen or lessons.lessons()[0].name)
+        return lessons.find(self.table.chosen_key or lessons.lessons()[0].name)
 
     def on_data_table_row_highlighted(self) -> None:
         self.query_one("#about").scroll_home(animate=False)
@@ -151,7 +151,7 @@ class LessonScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
-    SCROLLED = "pages"
+    SCROLLED_PART = "pages"
     # on_key handles the digits, and the app binds the glossary
     BINDINGS = bindings(command for command in KEYS if command.id not in ("lesson.answer", GLOSSARY.id))
     HELP_TEXT = (

@@ -91,7 +91,7 @@ def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
 
 class PageScreen(BaseScreen):
     KEYS: ClassVar[tuple[Command, ...]] = (COPY, HELP, BACK, QUIT, *LIST)
-    SCROLLED = "page"
+    SCROLLED_PART = "page"
     HELP_TEXT = "A page of text: move through it with the keys below, or with the mouse wheel."
 
     def __init__(

@@ -23,7 +23,7 @@ from fstui.tui.drawing import history as drawn_history
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import other_activity
-from fstui.tui.iostats import DeviceActivity, IoStats, Recent
+from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD, KEY
@@ -56,7 +56,7 @@ class PlanScreen(BaseScreen):
         replace(QUIT, label=""),
         *LIST,
     )
-    SCROLLED = "notes"
+    SCROLLED_PART = "notes"
     HELP_TEXT = (
         "What can be run here, which question it answers, how long it takes and how much it writes at most. Medium and "
         "write cache are for what fstui cannot read: a guest cannot see which device is below a virtual disk. Your "
@@ -74,7 +74,7 @@ class PlanScreen(BaseScreen):
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
         self.activity = DeviceActivity()
-        self.recent = Recent[Mapping[str, IoStats]]()
+        self.recent = RecentSamples[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
         self._to_start = ""
         self._confirming: Plan | None = None
@@ -104,7 +104,7 @@ class PlanScreen(BaseScreen):
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
         # fstui's own run is not activity of other processes
-        self.activity, self.recent = DeviceActivity(), Recent[Mapping[str, IoStats]]()
+        self.activity, self.recent = DeviceActivity(), RecentSamples[Mapping[str, IoStats]]()
         self.plan_all()
         self.read_saved_runs()
 
@@ -146,7 +146,7 @@ class PlanScreen(BaseScreen):
 
     def plan_all(self) -> None:
         """Plan every scenario that has no plan yet, the selected one first."""
-        for index in sorted(self.offers.waiting(), key=lambda index: index != self.scenario):
+        for index in sorted(self.offers.unplanned_indexes(), key=lambda index: index != self.scenario):
             self.plan_one(self.offers, index)
 
     @work(group="plan")
@@ -200,15 +200,15 @@ class PlanScreen(BaseScreen):
     def on_data_table_row_highlighted(self) -> None:
         if self.scenarios.row_count and self.scenarios.cursor_row != self.scenario:
             self.choose_scenario(self.scenarios.cursor_row)
-        elif self.settings.chosen != self._setting:
-            self._setting, self.option = self.settings.chosen, 0
+        elif self.settings.chosen_key != self._setting:
+            self._setting, self.option = self.settings.chosen_key, 0
             self._show_selected()
 
     def choose_scenario(self, index: int) -> None:
         self.scenario = index
         self.scenarios.choose(index)
         self.settings.choose(0)
-        self.part("notes").to_top()
+        self.part("notes").scroll_to_top()
         self.choose_pane(self.scenarios)
 
     def choose_setting(self, index: int) -> None:
@@ -235,12 +235,12 @@ class PlanScreen(BaseScreen):
             if self.setting in form.settings and len(choices.values(form, self.setting)) > 1:
                 self.say("This setting has several values. Press e to type others.")
             else:
-                self._choose(choices.changed(form, self.setting, offset))
+                self._choose(choices.with_neighbour(form, self.setting, offset))
 
     def action_toggle_box(self) -> None:
         if self.offer and self._options:
             option = self._options[self.option]
-            self._choose(self.offers.choices.toggled(self.offer.form, self.setting, option))
+            self._choose(self.offers.choices.with_toggled_option(self.offer.form, self.setting, option))
 
     def action_undo(self) -> None:
         earlier = self.offers.undo()
@@ -249,7 +249,7 @@ class PlanScreen(BaseScreen):
         self._plan_again()
 
     async def action_directory(self) -> None:
-        await self.ask_for("a directory on the filesystem to be tested", self._go_to, self.offers.directory)
+        await self.open_prompt("a directory on the filesystem to be tested", self._go_to, self.offers.directory)
 
     def _go_to(self, directory: str) -> None:
         if directory:
@@ -264,7 +264,7 @@ class PlanScreen(BaseScreen):
         if not self.setting:
             self.say("Press Tab and select the setting first.")
         elif self.offer and self.setting in self.offer.form.settings:
-            await self.ask_for(f"{self.setting}: a value, or several separated by commas", self._enter_value)
+            await self.open_prompt(f"{self.setting}: a value, or several separated by commas", self._enter_value)
 
     def _enter_value(self, text: str) -> None:
         if self.offer and self.setting:
@@ -282,7 +282,7 @@ class PlanScreen(BaseScreen):
             self._to_start = offer.name
             self.say("Still reading the directory. The run starts when that is done.")
             return
-        target = self.offers.declared(site).target
+        target = self.offers.declared_site(site).target
         if isinstance(offer.plan, power_cut.PowerCutPlan):
             self.fstui.open_power_cut(site.raw_target.path, target, self.offers.choices.settings_of(offer.form))
             return
@@ -297,7 +297,7 @@ class PlanScreen(BaseScreen):
     def _confirmed(self, plan: Plan, site: Site) -> bool:
         """Return whether there is no concern, or the user has pressed the key again after reading it."""
         concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
-        if not concerns or (plan is self._confirming and self._answered == self._question):
+        if not concerns or (plan is self._confirming and self._closed_notice == self._question):
             return True
         self._confirming = plan
         self.ask(f"Warning: {', '.join(concerns)}. Press Enter again to run it anyway.")
@@ -317,7 +317,7 @@ class PlanScreen(BaseScreen):
     @property
     def setting(self) -> str:
         """The name of the selected setting; empty while a scenario is being selected."""
-        return self.settings.chosen or "" if self.pane is self.settings else ""
+        return self.settings.chosen_key or "" if self.pane is self.settings else ""
 
     @property
     def _options(self) -> list[str]:

@@ -22,7 +22,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Card, paragraph, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import TWO_COLUMNS_FROM, Cards
-from fstui.tui.styles import DOUBT, FAINT, KEY
+from fstui.tui.styles import WARNING, FAINT, KEY
 
 Paragraph = tuple[str, str, str]
 """The lead of the first line, the words, and the style."""
@@ -56,7 +56,7 @@ class PowerCutScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    SCROLLED = "page"
+    SCROLLED_PART = "page"
     HELP_TEXT = (
         "Only a power cut can show that storage loses acknowledged data. Records are written here and acknowledged, "
         "one by one after their sync, to a witness on another machine. After the cut every acknowledged record must "
@@ -133,7 +133,7 @@ class PowerCutScreen(BaseScreen):
         if self.fstui.session.simulated:  # the log and the records would be files of the real host
             self.say("A simulated disk has no witness. The lesson power-cut cuts its power.")
         else:
-            await self.ask_for("the witness's log on this host, such as /root/acks.log", self.verify)
+            await self.open_prompt("the witness's log on this host, such as /root/acks.log", self.verify)
 
     @work(exclusive=True, group="verify")
     async def verify(self, file: str) -> None:
@@ -159,9 +159,9 @@ class PowerCutScreen(BaseScreen):
 
     def _cut(self) -> Iterator[Paragraph]:
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
-            yield " ! ", f"This host is a VM ({guest}). {_GUEST}", DOUBT
+            yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
         for directory in self.pending:
-            yield " ! ", f"a cut has not been verified: {directory}", DOUBT
+            yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "   $ ", self.witness_command, KEY
         loses = f"Everything else that runs on {self.hostname} loses its power too."

@@ -46,7 +46,7 @@ class ResultScreen(BaseScreen):
         QUIT,
         *LIST,
     )
-    DOUBLE_CLICK = "view"
+    DOUBLE_CLICK_ACTION = "view"
     SHOWS_RUN = True
     HELP_TEXT = (
         "The verdict covers the measured seconds and is not proof: only power cuts show whether acknowledged data "
@@ -117,7 +117,7 @@ class ResultScreen(BaseScreen):
     def action_move(self, offset: int) -> None:
         self.selected = max(0, min(self.selected + offset, len(self.rows) - 1))
         self.whole = False
-        self.part("detail").to_top()
+        self.part("detail").scroll_to_top()
         self.redraw()
 
     def action_choose_row(self, part: str, row: int) -> None:
@@ -142,7 +142,7 @@ class ResultScreen(BaseScreen):
         first, *others = files
         names = ", ".join((first, *(Path(name).suffix for name in others)))
         question = f"Press the same key again to write {counted(len(files), 'file')} into {self.fstui.cwd}: {names}."
-        if self._answered != question:
+        if self._closed_notice != question:
             self.ask(question)
         else:
             self.fstui.save_files(files)

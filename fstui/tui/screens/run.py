@@ -49,7 +49,7 @@ class RunScreen(BaseScreen):
         PAGE_UP,
         PAGE_DOWN,
     )
-    SCROLLED = "layers"
+    SCROLLED_PART = "layers"
     SHOWS_RUN = True
     HELP_TEXT = (
         "At the top is the verdict so far. Below is each step with its operations per second, the latency of a whole "
@@ -125,7 +125,7 @@ class RunScreen(BaseScreen):
 
     def draw_changes(self) -> None:
         """Draw changes, unless the view is paused or the terminal has not kept up."""
-        if self._changed and not self.paused and self.line_is_free():
+        if self._changed and not self.paused and self.terminal_is_ready():
             self._changed = False
             self.redraw()
 
@@ -153,7 +153,7 @@ class RunScreen(BaseScreen):
             self.running.pull_plug()
 
     async def action_change(self) -> None:
-        await self.ask_for("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._change)
+        await self.open_prompt("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._change)
 
     def _change(self, setting: str) -> None:
         with self.fstui.reporting():
@@ -190,12 +190,12 @@ class RunScreen(BaseScreen):
 
     def _view(self) -> LatencyView:
         progress = self.shown
-        index = progress.map_step
+        index = progress.map_index
         if index is None:
             return LatencyView()
         planned = progress.plan.steps[index]
-        running = progress.snapshot if index == progress.current else None
-        step = running or progress.done.get(index)
+        running = progress.snapshot if index == progress.current_index else None
+        step = running or progress.finished_steps.get(index)
         length_s = None if progress.plan.seconds is None else planned.settings.seconds
         if running is not None:
             length_s = running.length_s
@@ -207,7 +207,7 @@ class RunScreen(BaseScreen):
             length_s += planned_s / 4  # extend the axis in large parts, so that it rarely changes
         timeline = (step.figures.timeline() if step.figures else ()) or step.timeline
         stall = running.stall if running else None
-        failed = running is None and progress.done[index].error is not None
+        failed = running is None and progress.finished_steps[index].error is not None
         return LatencyView(timeline, step.elapsed_s, length_s, marks, step.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:

@@ -21,9 +21,9 @@ from fstui.model.storage import Node, Target
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line, rule
-from fstui.tui.iostats import DeviceActivity, IoStats, Recent
+from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.styles import DOUBT
+from fstui.tui.styles import WARNING
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
@@ -55,8 +55,8 @@ class StorageScreen(BaseScreen):
     )
     CSS_PATH = None
     """This screen needs only the app's style sheet, and reading another one would delay the first frame."""
-    DOUBLE_CLICK = "run_here"
-    SCROLLED = "detail"
+    DOUBLE_CLICK_ACTION = "run_here"
+    SCROLLED_PART = "detail"
     HELP_TEXT = (
         "All mounted filesystems that can hold files, the worst first. A flag shows a fault in the configuration, with "
         "its evidence below, or a filesystem that is full or read-only. To test the storage itself, run a scenario. "
@@ -79,7 +79,7 @@ class StorageScreen(BaseScreen):
         self.words = ""
         self.sort = next(iter(storage.SORTS))
         self.host_activity = HostActivity()
-        self.recent = Recent[Mapping[str, IoStats]]()
+        self.recent = RecentSamples[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
         self._next_survey = self._space_measured = float("-inf")
         self._moved = False
@@ -87,7 +87,7 @@ class StorageScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("table", self._draw_table, lines=self._table_lines, frame=True)
+        yield self.lines("table", self._draw_table, full_height=self._table_height, frame=True)
         yield self.lines("detail", self._draw_detail, classes="rest", frame=True)
         yield self.lines("hint", self._draw_hint, classes="line")
         yield self.footer_lines()
@@ -138,7 +138,7 @@ class StorageScreen(BaseScreen):
                 self.survey()
             else:
                 self.read_counters()
-                if self.line_is_free():
+                if self.terminal_is_ready():
                     self.refresh_rows()
 
     def survey(self) -> None:
@@ -195,7 +195,7 @@ class StorageScreen(BaseScreen):
     def action_move(self, offset: int) -> None:
         self._moved = True
         self.selected = max(0, min(self.selected + offset, len(self.rows) - 1))
-        self.part("detail").to_top()
+        self.part("detail").scroll_to_top()
         self.redraw()
 
     def action_run_here(self) -> None:
@@ -243,7 +243,7 @@ class StorageScreen(BaseScreen):
         self.refresh_rows()
 
     async def action_filter(self) -> None:
-        await self.ask_for("text in the mount point, type, source or device", value=self.words, typed=self.filter_by)
+        await self.open_prompt("text in the mount point, type, source or device", value=self.filter_text, change=self.filter_by)
 
     def filter_by(self, words: str) -> None:
         self.words = words
@@ -268,7 +268,7 @@ class StorageScreen(BaseScreen):
             rows = storage.entries(self.inventory, self.flags, self.activity.stats, pseudo=self.shows_pseudo)
         return [storage.title(self.inventory, rows, self.fstui.session.simulated, width)]
 
-    def _table_lines(self) -> int:
+    def _table_height(self) -> int:
         return len(self.rows) + 1 + self.part("table").has_frame
 
     def _draw_table(self, width: int, height: int) -> list[Text]:
@@ -293,7 +293,7 @@ class StorageScreen(BaseScreen):
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):
             words = f" ! A killed run left {counted(count, 'thing')} behind. Press c to clean up."
-            return [line((words, DOUBT))]
+            return [line((words, WARNING))]
         return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.words))]
 
 

@@ -19,7 +19,7 @@ from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, headline, line, paragraph, rule, table, title_line, used_columns
-from fstui.tui.iostats import IoStats, Recent, stats_of_second, total
+from fstui.tui.iostats import IoStats, RecentSamples, stats_of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
 
@@ -102,7 +102,7 @@ class FollowingScreen(BaseScreen):
 class WatchScreen(FollowingScreen):
     """The conclusion, the programs, and the devices below. Esc ends the watch and shows the conclusion."""
 
-    SCROLLED = "waits"
+    SCROLLED_PART = "waits"
     KEYS = (
         replace(BACK, label="end"),
         Command("watch.at_risk", "r", "at_risk", "at risk", "What programs would lose if the power failed now."),
@@ -131,7 +131,7 @@ class WatchScreen(FollowingScreen):
         """Why the kernel's trace is missing."""
         self._second = WatchCounts()
         self._sentence = ""
-        self._recent = Recent[IoStats]()
+        self._recent = RecentSamples[IoStats]()
         self._charted_devices = tuple(node.id for node in target.devices)
         self._used_columns: set[str] = set()
 

@@ -19,8 +19,9 @@ from fstui.tui.drawing.cells import ACTION, FRAMES_FROM, ROW, framed
 from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
-"""Returns the lines for a width and a height."""
+"""A function that returns the lines for a width and a height."""
 UNBOUNDED = 10_000
+"""A height for all lines."""
 _WHEEL_LINES = 3
 _PIECES = 14
 _EDGES = re.compile("^[╭│├╰]|[ ─╮│┤╯]+$", re.MULTILINE)
@@ -28,7 +29,7 @@ _EDGES = re.compile("^[╭│├╰]|[ ─╮│┤╯]+$", re.MULTILINE)
 
 
 class DrawnText(Widget):
-    """A widget that draws the lines a function returns. Call ``redraw()`` when the function has new lines."""
+    """A widget that draws the lines a function returns. Call ``redraw()`` when the function returns new lines."""
 
     def __init__(self, draw: Draw, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -46,13 +47,13 @@ class DrawnText(Widget):
         return self._strips
 
     def redraw(self) -> None:
-        """Refresh the changed cells. Do nothing behind another screen, where Textual would repaint the terminal."""
+        """Refresh the changed cells, unless another screen covers this one: Textual would repaint the whole terminal."""
         width, height = self.size
         if not width or not height or not self.screen.is_active:
             return
         earlier = self._strips
         self._draw_now()
-        changed = {y: _changed(_line(earlier, y), _line(self._strips, y), width) for y in range(height)}
+        changed = {y: _changed_cells(_line(earlier, y), _line(self._strips, y), width) for y in range(height)}
         self.refresh_cells({y: cells for y, cells in changed.items() if cells})
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
@@ -118,13 +119,13 @@ class DrawnLines(DrawnText):
         self,
         draw: Draw,
         *,
-        lines: Callable[[], int] | None = None,
+        full_height: Callable[[], int] | None = None,
         frame: bool = False,
         id: str | None = None,  # noqa: A002
     ) -> None:
-        """``lines`` returns the full height, if known without drawing. ``frame``: draw a frame on a wide screen."""
+        """``full_height``: set if the height is known without drawing. ``frame``: draw a frame on a wide screen."""
         super().__init__(draw, id=id)
-        self._full_height = lines
+        self._full_height = full_height
         self._frame = frame
         self._offset = 0
         self._height_drawn = 0
@@ -140,11 +141,11 @@ class DrawnLines(DrawnText):
 
     def draw_texts(self, width: int, height: int) -> Sequence[Text]:
         frame = self.has_frame and width > 2
-        room = height - (frame and height > 1)  # a widget of one line shows only the top edge of its frame
-        texts = self._draw(width - 2 * frame, room)
-        self._offset = min(self._offset, max(len(texts) - room, 0))
-        visible = list(texts[self._offset : self._offset + room])
-        hidden = len(texts) - self._offset - room
+        inner_height = height - (frame and height > 1)  # a widget of one line shows only the top edge of its frame
+        texts = self._draw(width - 2 * frame, inner_height)
+        self._offset = min(self._offset, max(len(texts) - inner_height, 0))
+        visible = list(texts[self._offset : self._offset + inner_height])
+        hidden = len(texts) - self._offset - inner_height
         if hidden > 0:
             visible[-1] = Text(f"   … {hidden + 1} more (PgDn)", style=FAINT, end="")
         visible = framed(visible, width, max(height, 2))[:height] if frame else visible
@@ -154,7 +155,7 @@ class DrawnLines(DrawnText):
 
     @property
     def allow_select(self) -> bool:
-        """Allow selecting text with the mouse where a click does not select a row, as in Textual's own widgets."""
+        """Allow the mouse to select text, as in Textual's own widgets, unless a click selects a row."""
         return super().allow_select and not self._has_rows
 
     @property
@@ -166,11 +167,11 @@ class DrawnLines(DrawnText):
         self._offset = max(self._offset + lines, 0)
         self.redraw()
 
-    def to_top(self) -> None:
+    def scroll_to_top(self) -> None:
         self._offset = 0
 
     def action_of(self, event: Click) -> str:
-        """Return the action of the clicked row, footer key or column heading; an empty string for anything else."""
+        """Return the action of the clicked row, footer key or column title; an empty string for anything else."""
         for span, meta in self._clickable_spans[event.y] if event.y < len(self._clickable_spans) else ():
             if (row := meta.get(ROW)) is not None:
                 return f"choose_row('{self.id}', {row})" if event.chain == 1 else "open_row"
@@ -261,7 +262,7 @@ def _without_clickable_spans(text: Text) -> Text:
     return text
 
 
-def _changed(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
+def _changed_cells(old: Strip | None, new: Strip | None, width: int) -> Sequence[int]:
     if old is new or old == new:
         return ()
     if old is None or new is None:

@@ -1,4 +1,4 @@
-"""A table of rows whose cursor is moved by the keys of the screen."""
+"""A table whose cursor is moved by the keys of the screen."""
 
 from __future__ import annotations
 
@@ -17,35 +17,32 @@ from fstui.tui.drawing.cells import Column, line, styled_row
 from fstui.tui.styles import FAINT
 
 MORE_ROWS = 500
-"""Rows that are drawn beyond the cursor and the top line: a history may have thousands."""
+"""How many rows are added below the cursor and the top line. More would take time: a history may have thousands."""
 Cells = Sequence[Text]
 
 
 class TableContent(NamedTuple):
-    """The columns of a table, the function that draws each row by its key, and titles that replace those of columns.
-
-    A row is drawn when the cursor or the top line comes near it.
-    """
-
     columns: Sequence[Column]
     rows: Mapping[str, Callable[[], Cells]]
+    """By key, the function that draws the row. It is called when the cursor or the top line comes near the row."""
     titles: Mapping[str, str] = {}
+    """Titles to show in place of those of the columns."""
 
 
 def row_cells(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[Text]:
     """Return a cell for each column, by the columns' titles; a missing value is blank."""
-    return [line(run) for run in styled_row(columns, values, styles)]
+    return [line(span) for span in styled_row(columns, values, styles)]
 
 
 class DrawnTable(DataTable[Text]):
-    """Show the rows that a function returns for a width. The cursor stays on its row when rows come and go."""
+    """Show the rows that a function returns for a width. The cursor stays on its row when rows are added or removed."""
 
     class Clicked(Message):
         def __init__(self, table: DrawnTable) -> None:
             super().__init__()
             self.table = table
 
-    can_focus = False  # the screen has the keys, which a user may have changed
+    can_focus = False  # the screen handles the keys, because users can change them
     DEFAULT_CSS = """
     DrawnTable { height: auto; background: transparent; scrollbar-size: 1 1; overflow-x: hidden; }
     DrawnTable > .datatable--header, DrawnTable:ansi > .datatable--header { background: transparent; text-style: none; }
@@ -57,11 +54,11 @@ class DrawnTable(DataTable[Text]):
         self._draw = draw
         self._rows: Mapping[str, Callable[[], Cells]] = {}
         self.titles: list[str] = []
-        self._pending: str | int | None = None
-        """The row for the cursor once there are rows."""
+        self._pending_row: str | int | None = None
+        """Where to put the cursor as soon as there are rows: a key or an index."""
 
     @property
-    def chosen(self) -> str | None:
+    def chosen_key(self) -> str | None:
         return self.ordered_rows[self.cursor_row].key.value if self.row_count else None
 
     async def on_click(self, event: Click) -> None:
@@ -71,7 +68,7 @@ class DrawnTable(DataTable[Text]):
             self.post_message(self.Clicked(self))
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Start the title of the border where ``rule`` starts it: after two dashes, where Textual draws one."""
+        """Draw two dashes before the title of the border, as ``rule`` does. Textual draws one."""
         strips = super().render_lines(crop)
         if strips and self.styles.border_top[0] and crop.offset == (0, 0):
             top = strips[0]
@@ -84,22 +81,22 @@ class DrawnTable(DataTable[Text]):
     def refill(self) -> None:
         if not self.size.width:
             return
-        chosen = self.chosen if self.row_count else self._pending
-        row = chosen if isinstance(chosen, int) else self.cursor_row
+        chosen = self.chosen_key if self.row_count else self._pending_row
+        index = chosen if isinstance(chosen, int) else self.cursor_row
         columns, rows, titles = self._draw(self.size.width - 2)  # the scroll bar, and a blank cell before it
-        self._rows = {}  # clearing may scroll, and there are no columns for rows yet
+        self._rows = {}  # clear() may scroll, which adds rows, but there are no columns for them yet
         self.clear(columns=True)
         self.titles = [column.title for column in columns]
-        heads = styled_row(columns, {column.title: column.title for column in columns} | dict(titles), {})
-        for column, (head, _) in zip(columns, heads, strict=True):
-            self.add_column(Text(head, FAINT), width=column.width + column.gap)
+        header = styled_row(columns, {column.title: column.title for column in columns} | dict(titles), {})
+        for column, (title, _) in zip(columns, header, strict=True):
+            self.add_column(Text(title, FAINT), width=column.width + column.gap)
         self._rows = rows
-        self.choose(chosen if chosen in rows else row)
+        self.choose(chosen if chosen in rows else index)
 
     def choose(self, row: str | int | None) -> None:
-        """Put the cursor on the row with this key, or on the row nearest to this number."""
+        """Put the cursor on the row with this key, or on the row nearest to this index."""
         if row is None or not self._rows:
-            self._pending = row
+            self._pending_row = row
         elif isinstance(row, int):
             index = max(0, min(row, len(self._rows) - 1))
             self._add_rows(index + MORE_ROWS)
