@@ -142,7 +142,7 @@ def replay(reference: str, speed: float) -> int:
     target = run.target
     from fstui.tui.app import run_app  # noqa: PLC0415
 
-    return run_app(session, None, opening=lambda app: app.open_run(running, plan, target))
+    return run_app(session, None, push_first_screens=lambda app: app.open_run(running, plan, target))
 
 
 def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:

@@ -156,4 +156,5 @@ def _run_app() -> None:
         # the runs, settings and ledger of the user who serves are neither shown nor changed
         os.environ.update(XDG_STATE_HOME=own, XDG_CONFIG_HOME=own, HOME=own, PWD=own)
         os.chdir(own)
-        FstuiApp(session, ascii_only=False, opening=lambda app: app.push_screen(LessonsScreen())).run(mouse=False)
+        app = FstuiApp(session, ascii_only=False, push_first_screens=lambda app: app.push_screen(LessonsScreen()))
+        app.run(mouse=False)

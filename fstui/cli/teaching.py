@@ -60,14 +60,14 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     check_terminal()
     from fstui.tui.app import FstuiApp, run_app  # noqa: PLC0415
 
-    def opening(app: FstuiApp) -> None:
+    def push_first_screens(app: FstuiApp) -> None:
         from fstui.tui.screens.lessons import LessonScreen, LessonsScreen  # noqa: PLC0415
 
         app.push_screen(LessonsScreen())
         if chosen is not None:
             app.push_screen(LessonScreen(chosen))
 
-    return run_app(Session.local(), None, opening=opening)
+    return run_app(Session.local(), None, push_first_screens=push_first_screens)
 
 
 async def _print_disks(name: str | None, truth: bool, format_: str, output: Path | None) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 STOP_TIMEOUT_S = 20.0
 """How long to wait for a stopped run to remove its files, in case its disk hangs."""
-FORGET_DRAWN_S = 15.0
+CLEAR_CACHES_S = 15.0
 
 
 class FstuiApp(App[int]):
@@ -64,9 +64,9 @@ class FstuiApp(App[int]):
         directory: str | None = None,
         *,
         ascii_only: bool | None = None,
-        opening: Callable[[FstuiApp], object] | None = None,
+        push_first_screens: Callable[[FstuiApp], object] | None = None,
     ) -> None:
-        """``directory``: show its plan first. ``opening``: open other first screens."""
+        """``directory``: show its plan first. ``push_first_screens``: show other screens first."""
         # textual-serve names its own driver in the environment
         super().__init__(driver_class=None if constants.DRIVER else SlowLineDriver)
         # set again here because Textual may have been imported before fstui.tui
@@ -77,17 +77,17 @@ class FstuiApp(App[int]):
         self.keymap: dict[str, str] = {}
         """Keys that the user has changed, by the command's name."""
         self.left_behind: list[LedgerEntry] = []
-        self.running: RunInProgress | None = None
+        self.run_in_progress: RunInProgress | None = None
         self.result: tuple[Run, str | None] | None = None
         """The last run and its file, printed as text when the app has ended."""
         self.save_error: str | None = None
-        self.repeated: Run | None = None
+        self.repeated_run: Run | None = None
         self.fault: Exception | None = None
-        self._opening = opening
+        self._push_first_screens = push_first_screens
         self._is_quitting = False
         self._theme_chosen = False
-        """Whether the user has chosen a theme since the start, which the saved one must not replace."""
-        self._run_over = asyncio.Event()
+        """Whether the user has chosen a theme since the start. Then the saved theme is not shown."""
+        self._run_ended = asyncio.Event()
         self._last_filters = [ControlFilter(), *([AsciiFilter()] if self.ascii_only else [])]
 
     def on_mount(self) -> None:
@@ -97,9 +97,9 @@ class FstuiApp(App[int]):
                 asyncio.get_running_loop().add_signal_handler(number, self.leave, 128 + number)
         if self.directory is not None:
             self.open_plan(self.directory)
-        if self._opening is not None:
-            self._opening(self)
-        self.set_interval(FORGET_DRAWN_S, forget_drawn)
+        if self._push_first_screens is not None:
+            self._push_first_screens(self)
+        self.set_interval(CLEAR_CACHES_S, clear_caches)
         self.call_after_refresh(_resume_garbage_collection)
 
     def action_command_palette(self) -> None:
@@ -109,7 +109,7 @@ class FstuiApp(App[int]):
 
     @work(exclusive=True, group="state")
     async def read_state(self) -> None:
-        """Read keys, theme and leftovers of killed runs from the user's directories, whose disk may hang."""
+        """Read the keys, the theme and the ledger entries of killed runs. The disk of these files may hang."""
         saved = None
         with self.reporting():
             saved = await self.session.read_saved()
@@ -155,12 +155,12 @@ class FstuiApp(App[int]):
         except (OSError, Refused) as error:
             self.tell(f"{what}: {error}" if what else str(error))
 
-    def tell(self, words: str) -> None:
-        if words and self.screen_stack and isinstance(self.screen, BaseScreen):
-            self.screen.say(words)
+    def tell(self, notice: str) -> None:
+        if notice and self.screen_stack and isinstance(self.screen, BaseScreen):
+            self.screen.say(notice)
 
     @work(group="remember")
-    async def remember(self, site: Site, declaration: Declaration) -> None:
+    async def save_declaration(self, site: Site, declaration: Declaration) -> None:
         with self.reporting("The declaration could not be saved"):
             await self.session.save_declaration(site, declaration)
 
@@ -173,10 +173,10 @@ class FstuiApp(App[int]):
         self.run_worker(self._leave(code), group="leave", exit_on_error=False)
 
     async def _leave(self, code: int) -> None:
-        if self.running is not None:
-            self.running.stop()
+        if self.run_in_progress is not None:
+            self.run_in_progress.stop()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._run_over.wait(), STOP_TIMEOUT_S)
+                await asyncio.wait_for(self._run_ended.wait(), STOP_TIMEOUT_S)
         self.exit(code)
 
     async def action_quit(self) -> None:
@@ -191,7 +191,7 @@ class FstuiApp(App[int]):
         self.leave(128 + signal.SIGINT)
 
     def on_key(self, event: Key) -> None:
-        """Insert letters that arrived before the prompt had the focus, from a paste or over a slow line."""
+        """Insert letters that arrived before the prompt had the focus, for example from a paste."""
         prompt = self.screen.query("Input")
         if prompt and event.is_printable and event.character:
             event.prevent_default().stop()
@@ -229,12 +229,12 @@ class FstuiApp(App[int]):
 
     @property
     def cwd(self) -> str:
-        """The current directory, not from getcwd(2), which hangs if the disk of the directory does."""
+        """The current directory from the environment, because getcwd(2) hangs if the disk of the directory hangs."""
         return os.environ.get("PWD", ".")
 
     @work(group="export")
     async def save_files(self, files: Mapping[str, bytes]) -> None:
-        """Write files into the current directory, or into the home directory if that fails. A child writes them."""
+        """Let a child write files into the current directory, or into the home directory if that fails."""
         from fstui.runs.files import write  # noqa: PLC0415
 
         problem = ""
@@ -266,24 +266,24 @@ class FstuiApp(App[int]):
             await startup.save_theme(name)
 
     async def clean(self) -> str:
-        """Remove what killed runs have left behind; return a sentence about the outcome."""
+        """Remove what killed runs have left behind. Return a sentence about the outcome."""
         from fstui.runs.startup import remove  # noqa: PLC0415
 
         failures = [sentence for entry in self.left_behind if (sentence := await remove(entry))]
         return "; ".join(failures) or f"Removed {counted(len(self.left_behind), 'leftover')}."
 
-    def open_plan(self, directory: str, others: Sequence[str] = (), scenario: str = "") -> None:
-        """Show the plan for a directory. ``others``: directories on the same mount, used if the first is refused."""
+    def open_plan(self, directory: str, alternatives: Sequence[str] = (), scenario: str = "") -> None:
+        """Show the plan for a directory. ``alternatives``: directories on the same mount, tried if it is refused."""
         from fstui.tui.offers import Offers  # noqa: PLC0415
         from fstui.tui.screens.plan import PlanScreen  # noqa: PLC0415
 
-        self.push_screen(PlanScreen(Offers(self.session, directory, others), scenario))
+        self.push_screen(PlanScreen(Offers(self.session, directory, alternatives), scenario))
 
     def open_run(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
-        self.running = running
-        self._run_over.clear()
+        self.run_in_progress = running
+        self._run_ended.clear()
         _free_garbage()
         self._open(RunScreen(running, plan, target))
 
@@ -291,10 +291,10 @@ class FstuiApp(App[int]):
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
         from fstui.tui.screens.run import RunScreen  # noqa: PLC0415
 
-        repeated = None
+        repeated_run = None
         if isinstance(self.screen, RunScreen):
-            repeated, self.repeated = self.repeated, None
-        self._open(ResultScreen(run, saved_to, directory, save_error, repeated))
+            repeated_run, self.repeated_run = self.repeated_run, None
+        self._open(ResultScreen(run, saved_to, directory, save_error, repeated_run))
 
     def open_saved(self, saved: SavedRun) -> None:
         from fstui.tui.screens.result import ResultScreen  # noqa: PLC0415
@@ -333,19 +333,21 @@ class FstuiApp(App[int]):
         if concerns:
             return f"Not started: {', '.join(concerns)}. Open the plan of the directory to run it anyway."
         self.open_run(self.session.start(plan, site, idle), plan, site.target)
-        self.repeated = run
+        self.repeated_run = run
         return ""
 
     def run_ended(self, run: Run | None, saved_to: str | None, save_error: str | None) -> None:
-        self.running = None
+        self.run_in_progress = None
         if run is not None:
             self.result, self.save_error = (run, saved_to), save_error
-        self._run_over.set()
+        self._run_ended.set()
 
 
-def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp], object] | None = None) -> int:
-    """Run the app, then print the last result as text. Return 0, 1 after an internal error, or 128 + the signal."""
-    app = FstuiApp(session, directory, opening=opening)
+def run_app(
+    session: Session, directory: str | None, push_first_screens: Callable[[FstuiApp], object] | None = None
+) -> int:
+    """Run the app, then print the last result. Return 0, 1 after an internal error, or 128 + the number of a signal."""
+    app = FstuiApp(session, directory, push_first_screens=push_first_screens)
     code = app.run(mouse=is_mouse_enabled())
     with suppress(OSError):  # the terminal may be gone
         print_result(app)
@@ -357,8 +359,8 @@ def run_app(session: Session, directory: str | None, opening: Callable[[FstuiApp
     return 0 if code is None else code
 
 
-def forget_drawn() -> None:
-    """Empty caches that would fill with thousands of texts and regions that are never drawn again."""
+def clear_caches() -> None:
+    """Empty caches of Rich and Textual, which would fill with texts and regions that are never drawn again."""
     cached_cell_len.cache_clear()
     Region.intersection.cache_clear()
     Region.translate.cache_clear()
@@ -366,14 +368,14 @@ def forget_drawn() -> None:
 
 
 def _resume_garbage_collection() -> None:
-    """Collect garbage again, but never what was created for the first frame, which stays until the end."""
+    """Enable garbage collection, except of objects that were created for the first frame: they stay until the end."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
 
 
 def _free_garbage() -> None:
-    """Free what earlier screens left, and freeze the rest, so that collections during a run are short."""
+    """Free the objects of earlier screens, and exclude the others from collection: it must be short during a run."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -159,7 +159,7 @@ def test_the_app_collects_garbage_as_often_as_python(monkeypatch: pytest.MonkeyP
 
 
 async def test_texts_that_were_drawn_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fstui.tui.app.FORGET_DRAWN_S", 0.01)
+    monkeypatch.setattr("fstui.tui.app.CLEAR_CACHES_S", 0.01)
     async with PreparedApp().run_test() as pilot:
         for number in range(1000):
             Segment(f"{number} operations").split_cells(3)

@@ -37,7 +37,7 @@ def field(line: str) -> str:
 @pytest.mark.parametrize("width", [50, 80, 117, 200])
 def test_rounded_times_leave_no_gaps(length_s: float, width: int) -> None:
     view = LatencyView(seconds(length_s, (MS, 9)), elapsed_s=length_s, length_s=length_s)
-    ends = width - (latency.LADDER_WIDTH if width >= latency.LADDER_FROM else 0)
+    ends = width - (latency.LADDER_WIDTH if width >= latency.MIN_LADDER_WIDTH else 0)
     (line,) = (line[latency.LABEL_WIDTH : ends] for line in drawn(view, width) if any("⠀" < c <= "⣿" for c in line))
     assert " " not in line and len(line) == ends - latency.LABEL_WIDTH
 

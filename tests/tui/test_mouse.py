@@ -92,7 +92,7 @@ async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
         app.push_screen(lesson)
         await pilot.pause()
         lines = await clicked(pilot, lesson.lesson.predict.choices[1])
-        assert lesson.predicted == 2 and any("▸ 2" in line for line in lines)
+        assert lesson.prediction == 2 and any("▸ 2" in line for line in lines)
         await clicked(pilot, "Enter start")
         assert lesson.stage == "run"
         while len(lesson.results) < len(lesson.lesson.runs):
@@ -100,7 +100,7 @@ async def test_click_chooses_an_answer_until_it_is_revealed() -> None:
         await pressed(pilot, "enter", "enter", "enter")
         await clicked(pilot, lesson.lesson.question.choices[0])
         lines = await clicked(pilot, lesson.lesson.question.choices[1])
-        assert lesson.answered == 1 and not any("1-3 answer" in line for line in lines)
+        assert lesson.answer == 1 and not any("1-3 answer" in line for line in lines)
 
 
 async def test_click_selects_a_step_below_the_findings() -> None:

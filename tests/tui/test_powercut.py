@@ -184,7 +184,7 @@ async def test_unverified_cut_is_shown_and_not_offered_for_removal(tmp_path: Pat
 
 def selected_scenario(app: PreparedApp) -> str:
     assert isinstance(app.screen, PlanScreen)
-    return app.screen.offers.all[app.screen.scenario].name
+    return app.screen.offers.all[app.screen.scenario_index].name
 
 
 async def test_settings_of_the_plan_are_in_its_command(tmp_path: Path) -> None:

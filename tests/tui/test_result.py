@@ -266,14 +266,14 @@ async def test_a_comparison_has_help_and_can_be_copied() -> None:
 async def test_a_repeated_run_says_what_changed() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.repeated = older()
+        app.repeated_run = older()
         app.open_run(screens.PreparedRunning(screens.events()), screens.PLAN, screens.DATA)
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
         assert isinstance(app.screen, ResultScreen)
         said = " ".join(shown(app)[-3:])
         assert "since run a1b2c3: suspicious as before; rates 2.00 to 2.00 × the earlier ones" in said
-        assert app.repeated is None
+        assert app.repeated_run is None
         for _ in range(len(screens.RUN.findings) + len(screens.RUN.steps)):
             await pilot.press("down")
         assert any("fdatasync" in line and line.endswith("2.00 ×") for line in shown(app)[:12])

@@ -225,7 +225,7 @@ async def test_a_paused_view_shows_the_result_when_it_resumes() -> None:
         await pilot.press("space")
         screen = pilot.app.screen
         assert isinstance(screen, RunScreen)
-        running = screen.running
+        running = screen.run_in_progress
         assert isinstance(running, screens.PreparedRunning)
         running.told = screens.events()[-1:]
         await screen.follow().wait()

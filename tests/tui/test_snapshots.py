@@ -174,7 +174,7 @@ def test_lessons(snap_compare: Compare, size: tuple[int, int], monkeypatch: pyte
         for _ in range(2):
             await pilot.pause()
             await pilot.app.workers.wait_for_complete()
-        assert len(screen.planned) == 13
+        assert len(screen.planned_runs) == 13
 
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=listed)
 

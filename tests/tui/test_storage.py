@@ -81,7 +81,7 @@ async def test_a_full_or_read_only_filesystem_is_flagged(total: int, free: int, 
 def test_a_filesystem_that_is_read_only_by_nature_is_not_flagged() -> None:
     image = screens.target("/snap", "squashfs", screens.disk("loop0"), options="ro")
     image = replace(image, space=Space(total_bytes=G, free_bytes=0))
-    assert not storage.StorageEntry(image).flagged
+    assert not storage.StorageEntry(image).is_flagged
 
 
 def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
@@ -124,7 +124,7 @@ async def test_writers_and_databases_of_the_selected_row() -> None:
     box.seen = HostActivity(writers=(elsewhere, busy), databases=(database,))
     async with PreparedApp(box).run_test(size=(80, 40)) as pilot:
         await pilot.pause()
-        words = "\n".join(shown(pilot.app))
+        text = "\n".join(shown(pilot.app))
         assert "who   mysqld (812) 3.1 MiB/s" in words and "rsync" not in words
         assert "data  mysqld (812) keeps its data in /srv/queue/mysql" in words
         assert "✗ a commit may be lost: innodb_flush_log_at_trx_commit = 2" in words
@@ -164,7 +164,7 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
 @pytest.mark.parametrize("width", (72, 84, 99, 125))
 async def test_the_reason_is_complete_at_any_width(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
-        words = " ".join(" ".join(shown(pilot.app)).replace("│", " ").split())
+        text = " ".join(" ".join(shown(pilot.app)).replace("│", " ").split())
     assert screens.BARRIERS_OFF.sentence and screens.BARRIERS_OFF.sentence in words
 
 

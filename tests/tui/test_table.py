@@ -44,7 +44,7 @@ async def test_last_row_of_a_long_table_can_be_chosen(row: int | str) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         app.table.choose(row)
         await pilot.pause()
-        assert app.table.chosen == str(LONG - 1) and app.drawn[-1] == LONG - 1
+        assert app.table.chosen_key == str(LONG - 1) and app.drawn[-1] == LONG - 1
 
 
 async def test_scrolling_a_long_table_adds_rows() -> None:
@@ -63,8 +63,8 @@ async def test_cursor_stays_on_its_row_when_the_table_is_refilled() -> None:
         app.table.choose("1200")
         app.table.refill()
         await pilot.pause()
-        assert app.table.chosen == "1200"
+        assert app.table.chosen_key == "1200"
         app.count = 3
         app.table.refill()
         await pilot.pause()
-        assert app.table.chosen == "2"
+        assert app.table.chosen_key == "2"

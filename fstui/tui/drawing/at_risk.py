@@ -72,9 +72,9 @@ class Moment(NamedTuple):
 
 
 def _size(mib: float) -> str:
-    """Return an amount with the units of the tables, but at most seven characters wide: ``9.3 MiB``, ``11 MiB``."""
-    words = short_size(mib * _MIB)
-    return words if words.endswith("B") else f"{words}iB"
+    """Return an amount with the units of the tables, in at most seven characters: ``9.3 MiB``, ``11 MiB``."""
+    text = short_size(mib * _MIB)
+    return text if text.endswith("B") else f"{text}iB"
 
 
 BYTES = Figure("bytes at risk", lambda moment: moment.bytes / _MIB, _size, 1)
@@ -93,7 +93,7 @@ def moment_of(state: AtRisk) -> Moment:
 
 
 def last_minutes(recent: RecentSamples[Moment], width: int, height: int) -> Sequence[Text]:
-    """Draw how the bytes, their age and the names changed."""
+    """Draw charts of the bytes, their age and the names."""
     return charts.last_minutes(
         f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, max, width=width, height=height, cell_s=_CELL_S
     )
@@ -105,8 +105,8 @@ def title(view: RiskView, width: int) -> Text:
 
 
 def total(view: RiskView, width: int) -> list[Text]:
-    words = at_risk.total(view.state) if view.state else "Looking at the open files …"
-    return headline(words, width, ", ")
+    sentence = at_risk.total(view.state) if view.state else "Looking at the open files …"
+    return headline(sentence, width, ", ")
 
 
 def rows(view: RiskView, width: int) -> list[Text]:
@@ -131,7 +131,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
         drawn.append(line(("   no file on this filesystem has bytes at risk", FAINT)))
     if unknown := sum(row.count for row in state.names if not row.directory):
         drawn.append(line((f"   {counted(unknown, 'new name')} in directories whose paths are not known", FAINT)))
-    return drawn + [part for words in view.caveats for part in paragraph(words, width, style=FAINT)]
+    return drawn + [part for caveat in view.caveats for part in paragraph(caveat, width, style=FAINT)]
 
 
 def _bytes(files: Sequence[FileAtRisk]) -> int:
@@ -154,17 +154,17 @@ def _files(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
 
 
 def programs(view: RiskView, width: int, height: int) -> list[Text]:
-    """Draw a row for each program that would lose bytes, the most first, then those that would lose only names.
+    """Draw a row for each program that would lose bytes, the most first, then programs that would lose only names.
 
-    A row of the latter stands for all processes of one name. The last row says how many programs did not fit.
+    Programs that would lose only names share a row if they have the same name. The last line counts those left out.
     """
     groups = defaultdict[str, list[ProgramAtRisk]](list)
     for program in (view.state or AtRisk()).programs:
         if program.bytes or program.names or program.direct_files:
             groups[program.who if program.bytes or program.direct_files else program.program].append(program)
     exposed = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
-    room = height - 2
-    shown = exposed if len(exposed) <= room else exposed[: max(room - 1, 0)]
+    max_rows = height - 2
+    shown = exposed if len(exposed) <= max_rows else exposed[: max(max_rows - 1, 0)]
     cells = list(map(_program, shown))
     columns = used_columns(PROGRAMS, cells, view.used_columns)
     drawn = [rule(width, "if the power failed now"), *table(columns, cells, width)]

@@ -23,19 +23,19 @@ from fstui.tui.styles import AREA, BRAND, FAINT, HEAD, SELECTED
 StyledText = tuple[str, str]
 ROW, ACTION = "row", "act"
 """Keys in the style metadata of text that can be clicked: the row to select, or the action to run."""
-FRAMES_FROM = 110
-"""Narrower screens have no room for frames."""
+MIN_FRAME_WIDTH = 110
+"""Narrower screens have no frames."""
 _SELECTED_MARGIN = "▌"
-_PART, _MIN_PATH_WIDTH = " · ", 12
+_SEPARATOR, _MIN_PATH_WIDTH = " · ", 12
 _INSET, _LABEL_WIDTH = 3, 9
 """Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
 
 Card = tuple[str, Callable[[int], Sequence[Text]]]
-"""A title, and what draws the lines below it for a width."""
+"""A title, and a function that draws the lines below it for a width."""
 
 
 class Column(msgspec.Struct, frozen=True):
-    """A column of a table. A width of 0 takes the room that the other columns leave."""
+    """A column of a table. With a width of 0, it takes the width that the other columns leave."""
 
     title: str
     width: int = 0
@@ -96,44 +96,44 @@ _FIT: Mapping[str, Callable[[str, int], str]] = {
 }
 
 
-def line(*runs: StyledText | str) -> Text:
-    """Join runs to one line that does not wrap."""
-    text = Text(end="", no_wrap=True)
-    for run in runs:
-        words, style = (run, "") if isinstance(run, str) else run
-        text.append(escape_controls(words), style or None)
-    return text
+def line(*spans: StyledText | str) -> Text:
+    """Join spans to one line that does not wrap."""
+    line_ = Text(end="", no_wrap=True)
+    for span in spans:
+        text, style = (span, "") if isinstance(span, str) else span
+        line_.append(escape_controls(text), style or None)
+    return line_
 
 
 def spread(left: Sequence[StyledText | str], right: str, width: int, right_style: str = "") -> Text:
-    """Place texts at both ends of a line. The left one is cut if there is too little room."""
+    """Place texts at both ends of a line. The left text is cut if both do not fit."""
     text, right = line(*left), escape_controls(right)
-    room = width - cell_len(right) - 3
-    if text.cell_len > room:
-        text.truncate(max(room - 1, 0), overflow="crop")
+    left_width = width - cell_len(right) - 3
+    if text.cell_len > left_width:
+        text.truncate(max(left_width - 1, 0), overflow="crop")
         text.append("…")
     text.append(" " * max(width - text.cell_len - cell_len(right) - 1, 0))
     return text.append(right, right_style or None)
 
 
-def title_line(name: str, where: str, remark: str, width: int, mark: str = "") -> Text:
-    """Draw the first line of a screen: ``fstui  MARK  name   where   remark``; ``where`` loses its last parts first."""
-    names = "  ".join(filter(None, (mark, name)))
-    room = width - drawn_width(f" fstui  {names}   ") - drawn_width(remark) - 3
-    while drawn_width(where) > room and _PART in where:
-        where = where.rpartition(_PART)[0]
-    where = cut_left(where, room) if room >= min(drawn_width(where), _MIN_PATH_WIDTH) else ""
-    return spread([(" fstui ", BRAND), (f" {names}" if names else "", HEAD), (f"   {where}", "")], remark, width)
+def title_line(name: str, place: str, remark: str, width: int, badge: str = "") -> Text:
+    """Draw the first line of a screen: ``fstui  BADGE  name   place   remark``. The end of a long place is cut."""
+    names = "  ".join(filter(None, (badge, name)))
+    place_width = width - drawn_width(f" fstui  {names}   ") - drawn_width(remark) - 3
+    while drawn_width(place) > place_width and _SEPARATOR in place:
+        place = place.rpartition(_SEPARATOR)[0]
+    place = cut_left(place, place_width) if place_width >= min(drawn_width(place), _MIN_PATH_WIDTH) else ""
+    return spread([(" fstui ", BRAND), (f" {names}" if names else "", HEAD), (f"   {place}", "")], remark, width)
 
 
 def fit_columns(columns: Sequence[Column], width: int) -> tuple[Column, ...]:
     visible = [column for column in columns if width >= column.from_width]
-    room = width - sum(column.width + column.gap for column in visible)
-    return tuple(column if column.width else msgspec.structs.replace(column, width=max(room, 4)) for column in visible)
+    free_width = max(width - sum(column.width + column.gap for column in visible), 4)
+    return tuple(column if column.width else msgspec.structs.replace(column, width=free_width) for column in visible)
 
 
 def row(columns: Sequence[Column], values: Mapping[str, str]) -> str:
-    return "".join(words for words, _ in styled_row(columns, values, {}))
+    return "".join(text for text, _ in styled_row(columns, values, {}))
 
 
 def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str]) -> list[StyledText]:
@@ -146,7 +146,7 @@ def cell(column: Column, text: str) -> str:
 
 
 def meter(share: float | None, cells: int, style: str) -> tuple[StyledText, StyledText]:
-    """Return a bar in steps of half a cell and the rest of its track; blank for an unknown share."""
+    """Return a bar, drawn in half cells, and the rest of its track. An unknown share (None) is blank."""
     if share is None:
         return (" " * cells, ""), ("", "")
     halves = min(max(round(share * cells * 2), share > 0), cells * 2)
@@ -155,8 +155,8 @@ def meter(share: float | None, cells: int, style: str) -> tuple[StyledText, Styl
 
 
 def plain_meter(share: float, cells: int) -> str:
-    """Return a bar for a cell of a table, which ``colour_meters`` colours."""
-    return "".join(words for words, _ in meter(share, cells, ""))
+    """Return a bar without colours, for a table. ``colour_meters`` adds the colours."""
+    return "".join(text for text, _ in meter(share, cells, ""))
 
 
 def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
@@ -165,19 +165,19 @@ def colour_meters(texts: Iterable[Text], style: str = AREA) -> None:
         text.highlight_regex("─+", FAINT)
 
 
-def selectable_row(runs: Sequence[StyledText], *, selected: bool, glyph: StyledText = (" ", "")) -> Text:
-    """Draw a row with a margin for its glyph; the selected row is reversed and has no other colours."""
+def selectable_row(spans: Sequence[StyledText], *, selected: bool, glyph: StyledText = (" ", "")) -> Text:
+    """Draw a row with its glyph in the margin. The selected row is reversed and has no other colours."""
     sign, style = glyph
-    body = [(f"{sign} ", style), *runs]
+    body = [(f"{sign} ", style), *spans]
     if selected:
-        return line((_SELECTED_MARGIN, HEAD), *((words, SELECTED) for words, _ in body))
+        return line((_SELECTED_MARGIN, HEAD), *((text, SELECTED) for text, _ in body))
     return line(" ", *body)
 
 
 def heading(columns: Sequence[Column], width: int) -> Text:
-    """Draw the heads of columns within a horizontal line, which is also the top of a frame."""
-    words = f"── {row(columns, {column.title: column.title for column in columns})}".ljust(width)
-    return line((re.sub("(?<= ) +(?= |$)", lambda blanks: "─" * len(blanks[0]), words), FAINT))
+    """Draw the titles of columns on a horizontal line, which can also be the top of a frame."""
+    titles = f"── {row(columns, {column.title: column.title for column in columns})}".ljust(width)
+    return line((re.sub("(?<= ) +(?= |$)", lambda blanks: "─" * len(blanks[0]), titles), FAINT))
 
 
 def used_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: set[str]) -> list[Column]:
@@ -191,21 +191,21 @@ def used_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], used:
 
 
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int) -> list[Text]:
-    """Draw a heading and rows of cells, which are in the order of all columns; the columns that fit are shown."""
+    """Draw a heading and rows. A row has a cell for each column, but only the columns that fit are drawn."""
     titles, fitting = [column.title for column in columns], fit_columns(columns, width - _INSET - 1)
     drawn = [row(fitting, dict(zip(titles, cells, strict=True))) for cells in (titles, *rows)]
-    return [line((" " * _INSET + words, "" if index else FAINT)) for index, words in enumerate(drawn)]
+    return [line((" " * _INSET + text, "" if index else FAINT)) for index, text in enumerate(drawn)]
 
 
 def rule(width: int, left: str = "", right: str = "", legend: Sequence[StyledText] = (), style: str = HEAD) -> Text:
-    """Draw ``── left ──── right ──``, with ``legend`` in place of ``right`` if there is room."""
-    if legend and not right and cell_len(left) + sum(cell_len(words) for words, _ in legend) + 12 <= width:
-        room = width - sum(cell_len(words) for words, _ in legend) - 4
-        return rule(room, left).append(" ").append_text(line(*legend)).append(" ──", FAINT)
+    """Draw ``── left ──── right ──``. ``legend`` takes the place of an empty ``right`` if it fits."""
+    legend_width = sum(cell_len(text) for text, _ in legend)
+    if legend and not right and cell_len(left) + legend_width + 12 <= width:
+        return rule(width - legend_width - 4, left).append(" ").append_text(line(*legend)).append(" ──", FAINT)
     left, right = escape_controls(left), escape_controls(right)
-    head = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), style), (" ", FAINT)) if left else line()
-    tail = f" {right} ──" if right and head.cell_len + cell_len(right) + 6 <= width else ""
-    return head.append("─" * max(width - head.cell_len - cell_len(tail), 0) + tail, FAINT)
+    start = line(("── ", FAINT), (fit(left, min(cell_len(left), width - 7)), style), (" ", FAINT)) if left else line()
+    end = f" {right} ──" if right and start.cell_len + cell_len(right) + 6 <= width else ""
+    return start.append("─" * max(width - start.cell_len - cell_len(end), 0) + end, FAINT)
 
 
 def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
@@ -226,18 +226,18 @@ def _wrap(text: str, width: int, indent: str = "", first: str = "") -> list[str]
     return fold(text, max(width, 20), first, indent) or [first]
 
 
-def paragraph(words: str, width: int, lead: str = " " * _INSET, style: str = "") -> list[Text]:
-    """Draw wrapped words with a blank cell on the right. ``lead`` starts the first line; the others are indented."""
-    return [line((part, style)) for part in _wrap(words, width - 1, " " * len(lead), lead)]
+def paragraph(text: str, width: int, lead: str = " " * _INSET, style: str = "") -> list[Text]:
+    """Draw wrapped text with a blank cell on the right. ``lead`` starts the first line. The others are indented."""
+    return [line((part, style)) for part in _wrap(text, width - 1, " " * len(lead), lead)]
 
 
-def headline(words: str, width: int, end: str) -> list[Text]:
+def headline(sentence: str, width: int, end: str) -> list[Text]:
     """Draw a conclusion, which is bold up to the first ``end``."""
-    lines = paragraph(words, width, " ")
-    bold = words.index(end) + 2 if end in words else len(words) + len(lines)
+    lines = paragraph(sentence, width, " ")
+    bold_length = sentence.index(end) + 2 if end in sentence else len(sentence) + len(lines)
     for text in lines:
-        text.stylize(HEAD, 0, max(bold, 0))
-        bold -= len(text)
+        text.stylize(HEAD, 0, max(bold_length, 0))
+        bold_length -= len(text)
     return lines
 
 
@@ -251,21 +251,21 @@ def window(count: int, draw: Callable[[int], Text], selected: int, height: int) 
     return [*rows, line((f"   … {hidden + 1} more", FAINT))] if hidden > 0 else rows
 
 
-def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: int | None = None) -> list[Text]:
-    """Draw pairs of label and evidence: ``because  label  evidence``. The last line counts the lines left out."""
+def labelled_lines(pairs: Iterable[tuple[str, str]], title: str, width: int, height: int | None = None) -> list[Text]:
+    """Draw pairs of label and evidence: ``because  label  evidence``. If not all fit, the last line counts the rest."""
     safe_pairs = [(escape_controls(label), evidence) for label, evidence in pairs]
-    room = width - _INSET - _LABEL_WIDTH - 1
+    text_width = width - _INSET - _LABEL_WIDTH - 1
     label_width = max((cell_len(label) + 2 for label, evidence in safe_pairs if evidence), default=0)
     items: list[list[str]] = []
     previous = ""
     for label, evidence in safe_pairs:
         if not evidence:
-            items.append(_wrap(label, room))
-        elif label_width <= room * 2 // 5:
+            items.append(_wrap(label, text_width))
+        elif label_width <= text_width * 2 // 5:
             first = fit(label if label != previous else "", label_width)
-            items.append(_wrap(evidence, room, indent=" " * label_width, first=first))
+            items.append(_wrap(evidence, text_width, indent=" " * label_width, first=first))
         else:
-            items.append(_wrap(f"{label}: {evidence}", room, indent="  "))
+            items.append(_wrap(f"{label}: {evidence}", text_width, indent="  "))
         previous = label
     count = len(items)
     hidden = 0
@@ -276,7 +276,7 @@ def labelled(pairs: Iterable[tuple[str, str]], head: str, width: int, height: in
     if len(items) < count:
         parts, styles = [*parts, f"… {hidden} more (PgDn)"], [*styles, FAINT]
     return [
-        line((" " * _INSET + fit("" if index else head, _LABEL_WIDTH), FAINT), (part, style))
+        line((" " * _INSET + fit("" if index else title, _LABEL_WIDTH), FAINT), (part, style))
         for index, (part, style) in enumerate(zip(parts, styles, strict=True))
     ]
 
@@ -288,8 +288,8 @@ def tell_apart(names: Sequence[str], width: int) -> list[str]:
     comes first.
     """
     cut = [fit_middle(name, width) for name in names]
-    alike = [index for index, text in enumerate(cut) if cut.count(text) > 1 and names.count(names[index]) == 1]
-    for index, text in zip(alike, _differences([names[index] for index in alike]), strict=True):
+    ambiguous = [index for index, text in enumerate(cut) if cut.count(text) > 1 and names.count(names[index]) == 1]
+    for index, text in zip(ambiguous, _differences([names[index] for index in ambiguous]), strict=True):
         cut[index] = fit_middle(text, width)
     counts = Counter(cut)
     return [
@@ -299,7 +299,7 @@ def tell_apart(names: Sequence[str], width: int) -> list[str]:
 
 
 def _differences(names: Sequence[str]) -> list[str]:
-    """Remove words that all names share, and shared beginnings of words that end in ``_``."""
+    """Remove words that all names share, and beginnings that words share up to a ``_``."""
     columns = list(zip_longest(*(name.split() for name in names), fillvalue=""))
     differing = [_without_prefix(column) for column in columns if len(set(column)) > 1]
     return [" ".join(filter(None, words)) for words in zip(*differing, strict=True)] if differing else list(names)
@@ -307,6 +307,6 @@ def _differences(names: Sequence[str]) -> list[str]:
 
 def _without_prefix(words: Sequence[str]) -> list[str]:
     parts = [word.split("_") for word in words if word]
-    alike = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False)))
-    shared = min(alike, *(len(part) - 1 for part in parts))
+    equal = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, zip(*parts, strict=False)))
+    shared = min(equal, *(len(part) - 1 for part in parts))
     return ["…" + "_".join(word.split("_")[shared:]) if word and shared else word for word in words]

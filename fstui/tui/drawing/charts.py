@@ -28,7 +28,7 @@ _BRAILLE = ((0x00, 0x40, 0x44, 0x46, 0x47), (0x00, 0x80, 0xA0, 0xB0, 0xB8))
 
 
 def scale_around(values: Iterable[float]) -> LogScale:
-    """Return a scale of whole decades, at least two, that holds all positive values."""
+    """Return a scale of whole decades, at least two, that contains all positive values."""
     positive = [value for value in values if value > 0] or [1.0]
     high = ceil(log10(max(positive)) - 1e-9)
     return LogScale(10.0 ** min(floor(log10(min(positive)) + 1e-9), high - 2), 10.0**high)
@@ -41,13 +41,13 @@ def bar(value: float, scale: LogScale, cells: int) -> str:
 
 
 def round_up(value: float) -> float:
-    """Return the end of an axis that holds the value: 1, 2, 3 or 5 times a power of ten."""
+    """Return the upper end of an axis for the value: 1, 2, 3 or 5 times a power of ten."""
     power = 10.0 ** floor(log10(value))
     return next(step * power for step in (1, 2, 3, 5, 10) if step * power >= value * 0.999999)
 
 
 def sparkline(timeline: Sequence[TimelinePoint], width: int) -> str:
-    """Draw the p99 of the latency over time: one decade is the full height, blank where no operation ended."""
+    """Draw the p99 latency over time on a scale of at least one decade. A cell without operations is blank."""
     points = [
         (point.t_s, end_s, ns) for point, end_s in with_ends(timeline, 1.0) if (ns := point.p99_ns or point.max_ns)
     ]
@@ -70,13 +70,13 @@ def blocks(latencies: Sequence[float | None]) -> str:
     return "".join(_BLOCKS[1 + min(int(log10(value / low) / decades * 7), 6)] if value else " " for value in latencies)
 
 
-def block(eighths: int, row: int) -> str:
-    """Return the cell of a column of that height in a row; row 0 is the lowest."""
+def block_cell(eighths: int, row: int) -> str:
+    """Return the character of a column in a row. ``eighths``: the height of the column; row 0 is the lowest."""
     return _BLOCKS[min(max(eighths - 8 * row, 0), 8)]
 
 
-def column(left: int, right: int, row: int) -> str:
-    """Return the cell in a row of two columns that are this many dots high, four dots per row; row 0 is the lowest."""
+def braille_cell(left: int, right: int, row: int) -> str:
+    """Return the character of two columns in a row. Their heights are in dots, four per row; row 0 is the lowest."""
     left_dots, right_dots = (min(max(dots - 4 * row, 0), 4) for dots in (left, right))
     return chr(0x2800 + _BRAILLE[0][left_dots] + _BRAILLE[1][right_dots]) if left_dots or right_dots else " "
 
@@ -92,16 +92,16 @@ def axis_labels(labels: Sequence[tuple[int, str]]) -> str:
 
 
 class Figure(NamedTuple):
-    """A number to chart. ``value`` returns None where it was not counted."""
+    """A number to chart."""
 
     name: str
     value: Callable[[Any], float | None]
-    """Of a sample: IoStats, or another type that a screen collects."""
-    words: Callable[[float], str]
+    """Returns the number for a sample (IoStats, or another type that a screen collects). None: not counted."""
+    to_text: Callable[[float], str]
     min_scale: float
     """The scale ends at this value or above."""
-    doubtful: float = float("inf")
-    """Values of at least this size are drawn in the colour of doubt."""
+    warning_from: float = float("inf")
+    """Values of at least this size have the warning colour."""
     colour: str = AREA
 
 
@@ -129,7 +129,7 @@ SYNC_FIGURES = (
     (SYNC_NS, FLUSH_MS, LONGEST_SYNC_NS, SYNCS, FLUSHES, WRITES),
     (SYNC_NS, LONGEST_SYNC_NS, FLUSH_MS, SYNCS, FLUSHES, WRITES),
 )
-"""The figures to chart for the programs that wait, and for the devices below them."""
+"""The figures to chart for the programs that wait and for their devices, in the same order of layouts."""
 
 
 class Layout(NamedTuple):
@@ -137,11 +137,11 @@ class Layout(NamedTuple):
     chart_width: int
     cells: int
     cell_s: int
-    """Seconds per cell of a full chart, which is sent once in this time. It is longer on a small terminal, because its
-    connection may be slow."""
+    """Seconds per cell of a full chart. The chart is sent to the terminal once per cell, and the connection of a small
+    terminal may be slow, so its cells cover more time."""
 
 
-def layout(width: int) -> Layout:
+def chart_layout(width: int) -> Layout:
     columns = 1 if width < 66 else 2 if width < 160 else 3
     chart_width = (width - 2) // columns
     return Layout(columns, chart_width, chart_width - _LABEL_WIDTH - 2, 4 if width >= _WIDE_SCREEN else 10)
@@ -157,13 +157,13 @@ def last_minutes(
     height: int,
     cell_s: int | None = None,
 ) -> Sequence[Text]:
-    """Draw area charts of samples. ``join`` adds up the samples of half a cell."""
+    """Draw area charts of samples. ``join`` combines the samples of half a cell."""
     if height < MIN_AREA_LINES:
         return ()
-    room = layout(width)
-    cell_s = cell_s or room.cell_s
-    first_s, last_s = recent.time_range_s(cell_s, 2 * room.cells)
-    series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * room.cells))
+    layout = chart_layout(width)
+    cell_s = cell_s or layout.cell_s
+    first_s, last_s = recent.time_range_s(cell_s, 2 * layout.cells)
+    series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * layout.cells))
     return areas(name, figures, series, last_s - first_s, cell_s, width=width, height=height)
 
 
@@ -193,42 +193,43 @@ def areas(
 
     ``cell_s``: seconds per cell. A cell is drawn when it is complete, so the charts end at most this long ago.
     """
-    room = layout(width)
+    layout = chart_layout(width)
     counted = [
         figure
-        for figure in figures[room.columns - 1]
+        for figure in figures[layout.columns - 1]
         if any(sample is not None and figure.value(sample) is not None for sample in series)
     ]
     if not counted:
         return ()
-    rows = min(max((height - 2) // 4, 1), ceil(len(counted) / room.columns))
+    rows = min(max((height - 2) // 4, 1), ceil(len(counted) / layout.columns))
     chart_height = min((height - 2) // rows, _MAX_CHART_LINES)
-    lines = [rule(width, name, f"the last {_minutes(span_s)}")]
-    for start in range(0, min(rows * room.columns, len(counted)), room.columns):
-        charts = [_area(figure, series, room.cells, chart_height) for figure in counted[start : start + room.columns]]
-        lines += [line(*(run for chart in charts for run in chart[index])) for index in range(chart_height)]
+    lines = [rule(width, name, f"the last {_duration(span_s)}")]
+    for start in range(0, min(rows * layout.columns, len(counted)), layout.columns):
+        shown = counted[start : start + layout.columns]
+        charts = [_area(figure, series, layout.cells, chart_height) for figure in shown]
+        lines += [line(*(span for chart in charts for span in chart[index])) for index in range(chart_height)]
     end = f" ≤ {cell_s} s ago"
-    times = fit(f"{_minutes(span_s)} earlier", room.cells - len(end)) + end
-    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, room.chart_width) * room.columns, FAINT)))
+    times = fit(f"{_duration(span_s)} earlier", layout.cells - len(end)) + end
+    return (*lines, line((fit(" " * (_LABEL_WIDTH + 1) + times, layout.chart_width) * layout.columns, FAINT)))
 
 
 def _area(figure: Figure, series: Sequence[Any], cells: int, height: int) -> list[list[StyledText]]:
     values = [None if sample is None else figure.value(sample) for sample in series]
     highest, rows = max(value for value in values if value is not None), height - 1
     top = round_up(max(highest, figure.min_scale))
-    head = f"   {figure.name}"
-    peak = f"at most {figure.words(highest)}" if highest else ""
-    drawn = [[(head, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(head))} ", FAINT)]]
-    # zero still shows one dot, an unknown value none
+    title = f"   {figure.name}"
+    peak = f"at most {figure.to_text(highest)}" if highest else ""
+    drawn = [[(title, HEAD), (f"{fit_right(peak, _LABEL_WIDTH + 1 + cells - len(title))} ", FAINT)]]
+    # zero is one dot high; an unknown value has no dot
     dots = [0 if value is None else max(floor(min(value / top, 1) * rows * 4 + 0.5), 1) for value in values]
     for row in reversed(range(rows)):
-        label = figure.words(top) if row == rows - 1 else "0" if row == 0 else ""
-        area = "".join(column(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
-        shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # the quarters in the middle share one
-        style = WARNING if (row + 0.5) / rows * top >= figure.doubtful else shade
+        label = figure.to_text(top) if row == rows - 1 else "0" if row == 0 else ""
+        area = "".join(braille_cell(left, right, row) for left, right in zip(dots[::2], dots[1::2], strict=True))
+        shade = shades(figure.colour)[(row * 4 // rows + 1) // 2]  # both middle quarters have the same shade
+        style = WARNING if (row + 0.5) / rows * top >= figure.warning_from else shade
         drawn.append([(f"{label:>{_LABEL_WIDTH - 1}} {'┤' if label else '│'}", FAINT), (area, style), (" ", "")])
     return drawn
 
 
-def _minutes(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 150 else f"{seconds:.0f} s"

@@ -1,4 +1,4 @@
-"""A comparison of runs: which was faster, what each run is, and a table of all steps."""
+"""A comparison of runs: what each run is, a table of all steps, and latency maps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fstui.report.comparison import Comparison
 from fstui.report.sections import Report, Section, text, value
 from fstui.tui.drawing import latency
 from fstui.tui.drawing.cells import (
-    FRAMES_FROM,
+    MIN_FRAME_WIDTH,
     Card,
     Column,
     colour_meters,
@@ -29,13 +29,13 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.drawing.report import section_lines
 from fstui.tui.styles import AREA, BAD, FAINT
 
-_BAR, _MIN_BAR, _RATIO = " ", 5, 8
+_BAR_TITLE, _MIN_BAR_WIDTH, _RATIO_WIDTH = " ", 5, 8
 _MIN_MAP_LINES, _FRAME_LINES, _OTHER_LINES = 10, 2, 3
 STEPS = (
     Column("STEP", gap=0, cut="middle"),
     Column("", 1),
     Column("RATE/S", 7, right=True),
-    Column(_BAR, gap=2, from_width=46),
+    Column(_BAR_TITLE, gap=2, from_width=46),
     Column("RATIO", right=True),
     Column("P50", 7, right=True, gap=2, from_width=60),
     Column("P99", 7, right=True, gap=2, from_width=60),
@@ -68,16 +68,17 @@ def _views(comparison: Comparison) -> Iterator[tuple[str, latency.LatencyView]]:
     """Yield a name and a view for each side of the step with the largest lead."""
     if (name := comparison.step_with_largest_lead) is not None:
         for side in comparison.sides:
-            if median := side.step(name):
-                yield f"{side.letter} {side.name}: {name}", latency.step_view(median.run, median.measured)
+            if middle_round := side.step(name):
+                title = f"{side.letter} {side.name}: {name}"
+                yield title, latency.step_view(middle_round.run, middle_round.measured)
 
 
 def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: int) -> list[Text]:
-    """Draw as many maps side by side as there is room for, and the others below them."""
-    maps_per_row = min(max(width // latency.LADDER_FROM, 1), len(views))
+    """Draw as many maps side by side as fit, and the others below them."""
+    maps_per_row = min(max(width // latency.MIN_LADDER_WIDTH, 1), len(views))
     rows = [views[start : start + maps_per_row] for start in range(0, len(views), maps_per_row)]
     lines = max(height // len(rows), _MIN_MAP_LINES)
-    return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= FRAMES_FROM)]
+    return [part for row in rows for part in latency.heat_maps(row, width, lines, frame=width >= MIN_FRAME_WIDTH)]
 
 
 def _steps(steps: Sequence[Section], width: int) -> list[Text]:
@@ -85,18 +86,18 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     names = [step.title for step in steps]
     ratios = [cell_len(text(row[3])) for step in steps for row in step.rows]
     widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
-    wider = max(widths["RATIO"] - _RATIO, 0)
+    wider = max(widths["RATIO"] - _RATIO_WIDTH, 0)
     columns = [
-        replace(head, width=widths.get(head.title, head.width), from_width=head.from_width and head.from_width + wider)
-        for head in STEPS
+        replace(each, width=widths.get(each.title, each.width), from_width=each.from_width and each.from_width + wider)
+        for each in STEPS
     ]
-    room = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR), 0)
-    if room < _MIN_BAR:
-        columns = [replace(head, from_width=width) if head.title == _BAR else head for head in columns]
+    bar_width = next((column.width for column in fit_columns(columns, width - 4) if column.title == _BAR_TITLE), 0)
+    if bar_width < _MIN_BAR_WIDTH:
+        columns = [replace(column, from_width=width) if column.title == _BAR_TITLE else column for column in columns]
     drawn = table(columns, (), width)
     for name, step in zip(tell_apart(names, widths["STEP"]), steps, strict=True):
         for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
-            drawn_bar = plain_meter(float(value(share) or 0), room) if text(share) else ""
+            drawn_bar = plain_meter(float(value(share) or 0), bar_width) if text(share) else ""
             shown_ratio = ratio if index or text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
             cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
             _, row = table(columns, [tuple(map(text, cells))], width)

@@ -1,4 +1,4 @@
-"""The selected filesystem: its I/O path, who uses it, its findings, its last minutes and the runs saved for it."""
+"""The selected filesystem: its I/O path, the programs that use it, findings, the last minutes and saved runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fstui.model.storage import Target
 from fstui.report.sections import Report, text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled, line, paragraph, rule
+from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
 from fstui.tui.iostats import IoStats, RecentSamples
 from fstui.tui.styles import AREA, BAD, WARNING, FAINT, HEAD, verdict_style
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from fstui.runs.simulation import Simulated
 
 _MAX_WRITERS = 4
-_NAME_WIDTH, _VALUE_WIDTH, _SIDE_BY_SIDE_FROM = 18, 20, 148
-_NAMES = {
+_NAME_WIDTH, _VALUE_WIDTH, _MIN_SIDE_BY_SIDE_WIDTH = 18, 20, 148
+_PARAMETER_NAMES = {
     "fua": "FUA",
     "bytes": "size",
     "bytes_per_us": "link speed",
@@ -58,7 +58,7 @@ def detail(
     runs: Sequence[Summary] = (),
     inventory: Inventory,
 ) -> list[Text]:
-    """Draw everything but the charts. ``runs``: saved runs on any filesystem."""
+    """Draw everything except the charts. ``runs``: the saved runs of all filesystems."""
     if entry is None:
         return [rule(width), line("   No filesystem matches the filter. Press Esc to show all.")]
     lines = [rule(width, entry.name, "observed only")]
@@ -68,16 +68,16 @@ def detail(
         lines += [*io_path.tree(target, width, edges), *_users(target, activity, width)]
         if target.silent_s is not None:
             hangs = "its server or its disk hangs. A run there would hang too."
-            words = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
-            lines += [line(), *paragraph(words, width, " ? ")]
+            silence = f"{target.source} has not answered for {target.silent_s:.0f} s: {hangs}"
+            lines += [line(), *paragraph(silence, width, " ? ")]
     elif entry.guest:
         lines += _guest(entry.guest, inventory, width)
     elif device := entry.device:
-        words = "no filesystem that is mounted here uses it, but a container may"
-        lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: {words}")]
+        remark = "no filesystem that is mounted here uses it, but a container may"
+        lines += [line(f"   {device.id}  {io_path.lowest_label((device,))}: {remark}")]
         if device.id in edges:
-            words, style = edges[device.id]
-            lines += [line((fit_list(f"   {words}", width), style))]
+            activity_text, style = edges[device.id]
+            lines += [line((fit_list(f"   {activity_text}", width), style))]
     own_runs = [run for run in runs if target and _is_run_on(target, run, inventory.host.hostname)]
     if own_runs:
         lines += _saved_runs(own_runs, width)
@@ -94,14 +94,14 @@ def disk(simulated: Simulated, width: int) -> list[Text]:
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
     parameters, hints = teaching.of_disk(simulated, truth=False).sections
-    card_width = width // 2 if width >= _SIDE_BY_SIDE_FROM else width
+    card_width = width // 2 if width >= _MIN_SIDE_BY_SIDE_WIDTH else width
     parts: dict[str, list[Text]] = {}
     for row in parameters.rows:
-        key, words = map(text, row)
-        name, words = _parameter(key, words)
+        key, value = map(text, row)
+        name, value = _parameter(key, value)
         part = key.rpartition(".")[0].removeprefix("disk.").replace(".", " ")
         drawn = parts.setdefault(part, [line((f"   {part}", HEAD))])
-        drawn += [line((fit(f"   {name}", _NAME_WIDTH), FAINT), words)] if words else []
+        drawn += [line((fit(f"   {name}", _NAME_WIDTH), FAINT), value)] if value else []
     columns: list[list[Text]] = [[] for _ in range(max(card_width // (_NAME_WIDTH + _VALUE_WIDTH), 1))]
     for drawn in parts.values():
         column = min(columns, key=len)
@@ -125,14 +125,14 @@ def _side_by_side(columns: Iterable[Sequence[Text]], width: int) -> list[Text]:
 
 
 def _parameter(key: str, value: str) -> tuple[str, str]:
-    """Return the name and the value in words: ``seek`` ``8.5 ms``. The words for 0 are empty."""
+    """Return a name and a value for people, such as ``seek`` and ``8.5 ms``. The value of 0 is empty."""
     name = key.rpartition(".")[2]
     unit = next((unit for unit in _UNITS if name.endswith(unit)), "")
-    words = _NAMES.get(name) or name.removesuffix(unit).replace("_", " ")
+    label = _PARAMETER_NAMES.get(name) or name.removesuffix(unit).replace("_", " ")
     if not value.replace(".", "", 1).isdecimal():
-        return words, {"true": "yes", "false": "no"}.get(value, value)
+        return label, {"true": "yes", "false": "no"}.get(value, value)
     number = float(value)
-    return words, _UNITS[unit](number) if number else ""
+    return label, _UNITS[unit](number) if number else ""
 
 
 @cache
@@ -144,7 +144,11 @@ def _all_disks() -> Report:
 
 
 def last_minutes(
-    entry: StorageEntry, stats: Mapping[str, IoStats], recent: RecentSamples[Mapping[str, IoStats]], width: int, height: int
+    entry: StorageEntry,
+    stats: Mapping[str, IoStats],
+    recent: RecentSamples[Mapping[str, IoStats]],
+    width: int,
+    height: int,
 ) -> Sequence[Text]:
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
@@ -160,7 +164,7 @@ def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:
     for section in guests.sections((guest,), inventory):
         yield from section_lines(section._replace(title=section.title if section.style else ""), width)
         yield line()
-    yield from (part for words in about for part in paragraph(words, width, style=FAINT))
+    yield from (part for sentence in about for part in paragraph(sentence, width, style=FAINT))
 
 
 def _edge(stats: IoStats) -> StyledText:
@@ -200,27 +204,27 @@ def _rounded(bytes_per_s: float) -> int:
 
 def _database(database: RunningDatabase, width: int) -> Iterator[Text]:
     settings = ", ".join(f"{name} = {value}" for name, value in sorted(database.variables.items()))
-    words = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
-    words += settings or "no durability setting was changed at its start"
-    yield from paragraph(words, width, "   data  ")
+    sentence = f"{database.name} ({database.pid}) keeps its data in {database.data_directory}: "
+    sentence += settings or "no durability setting was changed at its start"
+    yield from paragraph(sentence, width, "   data  ")
     for reason in database.unsafe_settings:
         yield from paragraph(f"a commit may be lost: {reason}", width, "         ✗ ", BAD)
 
 
 def _finding(finding: Finding, width: int) -> list[Text]:
     glyph, style = verdict_style(finding.verdict)
-    word = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
-    sentence = paragraph(f"{word}   {finding.sentence or finding.title}", width, f" {glyph} ")
-    sentence[0].stylize(style or HEAD, 1, 3 + len(word))
+    verdict = f"{finding.verdict}, {finding.confidence}" if finding.verdict else "note"
+    sentence = paragraph(f"{verdict}   {finding.sentence or finding.title}", width, f" {glyph} ")
+    sentence[0].stylize(style or HEAD, 1, 3 + len(verdict))
     return [
         *sentence,
-        *labelled([part.partition(": ")[::2] for part in finding.evidence], "because", width),
-        *labelled([(step, "") for step in finding.next], "next", width),
+        *labelled_lines([part.partition(": ")[::2] for part in finding.evidence], "because", width),
+        *labelled_lines([(step, "") for step in finding.next], "next", width),
     ]
 
 
 def _is_run_on(target: Target, run: Summary, hostname: str) -> bool:
-    """Disks without serial numbers, such as loop devices, may have the same identity: compare the paths as well."""
+    """Compare the paths too: disks without serial numbers, such as loop devices, may have the same identity."""
     if not target.identity or (run.identity, run.hostname) != (target.identity, hostname):
         return False
     return PurePath(run.target).is_relative_to(target.mount_point)
@@ -234,12 +238,12 @@ def _saved_runs(summaries: Sequence[Summary], width: int) -> list[Text]:
         newest = runs[-1]
         glyph, style = verdict_style(newest.verdict)
         speed = f"{newest.rate_of} {rate(newest.rate_per_s)}/s"
-        words = f" {newest.verdict}   {newest.scenario}: {speed}"
+        summary = f" {newest.verdict}   {newest.scenario}: {speed}"
         if len(runs) > 1:
             change = newest.rate_per_s / runs[0].rate_per_s
-            words += f"   {history.bars(runs[-_MAX_BARS:])}   {change:.2f} × the first of {len(runs)}"
-        words += f"   {moment(newest.started_at, '%d %b %Y')}"
+            summary += f"   {history.bars(runs[-_MAX_BARS:])}   {change:.2f} × the first of {len(runs)}"
+        summary += f"   {moment(newest.started_at, '%d %b %Y')}"
         drawn.append(
-            line((f"   {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit_list(words, width - 11, "   "))
+            line((f"   {'' if drawn else 'runs':<6}", FAINT), (glyph, style), fit_list(summary, width - 11, "   "))
         )
     return drawn

@@ -1,4 +1,4 @@
-"""The history: a row for each saved run, a chart of the runs on one storage, and the verdict of the selected run."""
+"""The history: a row for each saved run, charts of runs on one filesystem, and the verdict of the selected run."""
 
 from __future__ import annotations
 
@@ -43,16 +43,17 @@ COLUMNS = (
 _MIN_PICTURE_LINES = 8
 _AXIS_CELLS = 8
 _MIN_TREND_ROWS, _MAX_TREND_ROWS, _CARD_LINES = 4, 36, 5
-"""Lines of the bars of a trend; lines of a card besides them: its frame, a sentence and the labels of the bars."""
+"""Height of the bars of a trend. Lines of a card besides the bars: its frame, a sentence and the labels of the bars."""
 _LABEL_CELLS, _DATED_BAR_CELLS, _MAX_BAR_CELLS = 8, 23, 24
-"""Minimum widths of a bar whose label contains the rate, and the date as well; maximum width of a bar."""
+"""Minimum width of a bar that is labelled with its rate, and with its rate and date; maximum width of a bar."""
 
 
 def rows(runs: Sequence[Summary], width: int) -> TableContent:
     """Return a row for each run; its path is the key. The title of the bars names their scale."""
     columns: Sequence[Column] = COLUMNS
-    if width >= _VERY_WIDE:  # the bars take the cells that paths leave
-        widths = {"BAR": 0, "TARGET": min(max((drawn_width(_where(run)) for run in runs), default=0), _MAX_TARGET)}
+    if width >= _VERY_WIDE:  # the bars take the width that the paths leave
+        longest_target = max((drawn_width(_target_with_remarks(run)) for run in runs), default=0)
+        widths = {"BAR": 0, "TARGET": min(longest_target, _MAX_TARGET)}
         columns = tuple(replace(column, width=widths.get(column.title, column.width)) for column in COLUMNS)
     columns = fit_columns(columns, width)
     scale = charts.scale_around(run.rate_per_s for run in runs)
@@ -73,23 +74,23 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
     ]
     fitting = fit_columns(columns, width - 4)
     scale = charts.scale_around(run.rate_per_s for run in runs)
-    heads = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
+    titles = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
     drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in runs[: height - 2]]
     table = [
-        line(("   " + "".join(head.plain for head in heads), FAINT)),
+        line(("   " + "".join(title.plain for title in titles), FAINT)),
         *(line("   ").append(text) for text in drawn),
     ]
     return [rule(width, "earlier runs", f"{len(runs)} on this filesystem"), *table]
 
 
-def rate_of(runs: Sequence[Summary], width: int) -> str:
-    """Name the step that all rates belong to, unless a column shows it or the rates belong to different steps."""
+def rates_label(runs: Sequence[Summary], width: int) -> str:
+    """Return "rates of" and the step of all rates; empty if there are several steps, or a column shows the step."""
     names = {run.rate_of for run in runs if run.rate_per_s}
     return f"rates of {names.pop()}" if _NARROW <= width < _WIDE and len(names) == 1 else ""
 
 
 def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
-    """Sort by the column of that title: times and rates from the highest, verdicts from the worst, texts by letter."""
+    """Sort by a column: times and rates from the highest, verdicts from the worst, texts alphabetically."""
     newest_first = sorted(runs, key=lambda run: run.started_at, reverse=True)
     keys: dict[str, Callable[[Summary], Any]] = {
         "": lambda run: VERDICTS.index(run.verdict) if run.verdict else len(VERDICTS),
@@ -107,7 +108,7 @@ def sorted_by(runs: Sequence[Summary], title: str) -> list[Summary]:
 
 
 def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) -> list[Text]:
-    """Draw how the rate changed in the runs of a series, all but the chosen one dimmed; nothing for a single run."""
+    """Draw the rates of the series to which the chosen run belongs. The other runs are dimmed. One run is no series."""
     runs = next((runs for runs in report.series(summaries) if chosen in runs), [])
     if len(runs) < 2:
         return []
@@ -117,14 +118,14 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) 
 
 
 def trends(summaries: Sequence[Summary], height: int, columns: int) -> list[Card]:
-    """Return a card for each series of at least two runs: a sentence and bars. Together the cards fill ``height``."""
+    """Return a card for each series of at least two runs: a sentence and bars. Together, the cards fill ``height``."""
     repeated = [runs for runs in report.series(summaries) if len(runs) > 1]
-    room = height // -(-len(repeated) // columns) if repeated else 0
-    rows = min(max(room - _CARD_LINES, _MIN_TREND_ROWS), _MAX_TREND_ROWS)
+    card_height = height // -(-len(repeated) // columns) if repeated else 0
+    rows = min(max(card_height - _CARD_LINES, _MIN_TREND_ROWS), _MAX_TREND_ROWS)
 
     def draw(sentences: Sequence[str], runs: Sequence[Summary], width: int) -> list[Text]:
-        words = [part for sentence in sentences for part in paragraph(sentence, width)]
-        return [*words, *_bars(runs, None, width, rows)]
+        lines = [part for sentence in sentences for part in paragraph(sentence, width)]
+        return [*lines, *_bars(runs, None, width, rows)]
 
     sections = map(report.trend, repeated)
     return [(part.title, partial(draw, part.lines, runs)) for part, runs in zip(sections, repeated, strict=True)]
@@ -132,9 +133,9 @@ def trends(summaries: Sequence[Summary], height: int, columns: int) -> list[Card
 
 def _bars(runs: Sequence[Summary], chosen: Summary | None, width: int, rows: int) -> list[Text]:
     """Draw a bar for each of the last runs, on an axis from zero. If one is chosen, the others are dimmed."""
-    room = width - _AXIS_CELLS - 1
-    recent = runs[-(room // 2) :]
-    cells = min(room // len(recent), _MAX_BAR_CELLS)
+    bars_width = width - _AXIS_CELLS - 1
+    recent = runs[-(bars_width // 2) :]
+    cells = min(bars_width // len(recent), _MAX_BAR_CELLS)
     end = charts.round_up(max(run.rate_per_s for run in recent))
     eighths = [max(round(run.rate_per_s / end * 8 * rows), 1) for run in recent]
     styles = [AREA if chosen in (None, run) else f"dim {AREA}" for run in recent]
@@ -142,22 +143,22 @@ def _bars(runs: Sequence[Summary], chosen: Summary | None, width: int, rows: int
     for row in reversed(range(rows)):
         tick = {rows - 1: _rate(end), 0: "0"}.get(row, "")
         axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
-        bars = (f"{charts.block(full, row) * (cells - 1)} " for full in eighths)
+        bars = (f"{charts.block_cell(full, row) * (cells - 1)} " for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     labels = (_bar_label(run, cells) for run in recent)
-    lines.append(line(" " * _AXIS_CELLS, *((fit(words, cells), style) for words, style in labels)))
+    lines.append(line(" " * _AXIS_CELLS, *((fit(label, cells), style) for label, style in labels)))
     return lines
 
 
 def _bar_label(run: Summary, cells: int) -> tuple[str, str]:
     glyph, style = verdict_style(run.verdict)
-    rate_words = f" {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else ""
+    rate_text = f" {_rate(run.rate_per_s)}" if cells >= _LABEL_CELLS else ""
     when = f"  {moment(run.started_at, '%d %b %H:%M')}" if cells >= _DATED_BAR_CELLS else ""
-    return f"{glyph}{rate_words}{when}", style
+    return f"{glyph}{rate_text}{when}", style
 
 
-def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, whole: bool) -> list[Text]:
-    """Draw the verdict, speed, next steps, evidence and a heat map. Unless ``whole``, cut evidence that is too long."""
+def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, all_evidence: bool) -> list[Text]:
+    """Draw the verdict, speed, next steps, evidence and a heat map. Unless ``all_evidence``, cut long evidence."""
     if run is None:
         return [rule(width, summary.id or "unreadable", moment(summary.started_at)), *_summary_lines(summary, width)]
     from fstui.tui.drawing import result  # noqa: PLC0415  not needed for the first frame
@@ -169,30 +170,31 @@ def selected_run(summary: Summary, run: Run | None, width: int, height: int, *, 
         *result.speed(run, width),
     ]
     step = next((step for step in run.steps if step.name == summary.rate_of), None)
-    room = height - len(lines)
-    words = result.explanation(run, leading_finding(run), width, UNBOUNDED if whole else room - _MIN_PICTURE_LINES)
-    if whole or room - len(words) >= _MIN_PICTURE_LINES:
-        return [*lines, *words, *result.picture(run, step, width, max(room - len(words), _MIN_PICTURE_LINES))]
-    return [*lines, *result.explanation(run, leading_finding(run), width, room)]
+    height_left = height - len(lines)
+    max_height = UNBOUNDED if all_evidence else height_left - _MIN_PICTURE_LINES
+    explanation = result.explanation(run, leading_finding(run), width, max_height)
+    picture_height = height_left - len(explanation)
+    if all_evidence or picture_height >= _MIN_PICTURE_LINES:
+        return [*lines, *explanation, *result.picture(run, step, width, max(picture_height, _MIN_PICTURE_LINES))]
+    return [*lines, *result.explanation(run, leading_finding(run), width, height_left)]
 
 
 def file_lines(summary: Summary, width: int) -> list[Text]:
-    words = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
-    words = f"“{summary.note}” {words}" if summary.note else words
-    return paragraph(words, width, " ")
+    file = summary.unreadable or (f"{summary.path}: {ALTERED}" if summary.altered else summary.path)
+    return paragraph(f"“{summary.note}” {file}" if summary.note else file, width, " ")
 
 
 def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int) -> list[Text]:
-    word, verdict = report.answer(summary)
+    verdict_text, verdict = report.answer(summary)
     glyph, style = verdict_style(verdict if summary.verdict else None)
     values = {
         "": glyph,
         "WHEN": moment(summary.started_at, "%d %b %H:%M"),
-        "VERDICT": "unreadable" if summary.unreadable else word if summary.verdict else "",
+        "VERDICT": "unreadable" if summary.unreadable else verdict_text if summary.verdict else "",
         "SPEED": summary.speed or "",
         "SCENARIO": summary.scenario,
         "STEP": summary.rate_of if summary.rate_per_s else "",
-        "TARGET": _where(summary),
+        "TARGET": _target_with_remarks(summary),
         "RATE/S": _rate(summary.rate_per_s) if summary.rate_per_s else "",
         "BAR": charts.bar(summary.rate_per_s, scale, bar),
         "RUN": summary.id,
@@ -205,7 +207,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int)
     return row_cells(columns, values, styles)
 
 
-def _where(summary: Summary) -> str:
+def _target_with_remarks(summary: Summary) -> str:
     remarks = [word for word in report.remarks(summary) if word != "simulated" or not _path_says_simulated(summary)]
     return (summary.target or Path(summary.path).name) + (f" ({', '.join(remarks)})" if remarks else "")
 
@@ -229,9 +231,9 @@ def _target(summary: Summary) -> str:
 
 
 def _rate(per_s: float) -> str:
-    """Return a rate, in thousands if it would be cut otherwise: memory reaches a million syncs per second."""
-    words = rate(per_s)
-    return words if len(words) <= _RATE_WIDTH else f"{per_s / 1e3:.0f}k"
+    """Return a rate, in thousands if it is too long for the column: memory reaches a million syncs per second."""
+    text = rate(per_s)
+    return text if len(text) <= _RATE_WIDTH else f"{per_s / 1e3:.0f}k"
 
 
 def _power_of_ten(per_s: float) -> str:

@@ -32,18 +32,18 @@ REACH_LEGEND = "✓ kept, ✗ lost in a power cut"
 
 
 def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = None) -> list[Text]:
-    """Draw each layer with what it does to a flush, topmost first."""
+    """Draw the layers from top to bottom, each with what it does to a flush."""
     if not target.stack:
         return []
     visited: set[str] = set()
-    lines: list[Text | tuple[str, StyledText]] = []  # the name of a layer and its note, or any other line
+    lines: list[Text | tuple[str, StyledText]] = []  # other lines, and layers as pairs of a name and a note
 
     def draw(node: Node, role: str, lead: str, indent: str, stopped: bool) -> None:
         visited.add(node.id)
         top = node is target.stack[0]
         if edges and node.id in edges:
-            (words, style), sign = edges[node.id], ("╳ ", BAD) if stopped else ("│ ", "")
-            lines.append(line(lead[:-2], sign, (fit_list(words, width - cell_len(lead)), style)))
+            (text, style), sign = edges[node.id], ("╳ ", BAD) if stopped else ("│ ", "")
+            lines.append(line(lead[:-2], sign, (fit_list(text, width - cell_len(lead)), style)))
         facts = ",".join(target.mount_options) if top else _facts(node, role)
         name = target.fstype if top else _name(node)
         lines.append((f"{lead}{name}  {facts}", _note(node, stopped)))
@@ -91,26 +91,27 @@ def reach_lines(
     hidden: bool = False,
     actual: Simulated | None = None,
 ) -> list[Text]:
-    """Draw the places, and a bar to where the data of each step is. ``actual``: the disk, if it is a simulated one."""
+    """Draw the names of the places, and for each step a bar to its data. ``actual``: the disk, if it is simulated."""
     from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
     from fstui.report.teaching import actual_reach  # noqa: PLC0415
 
     all_places = places(target)
-    names = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME_WIDTH, (width + 2) // 3)
-    room = width - names - 6
-    narrow = max(room // len(all_places), (room - cell_len(all_places[-1].name) - 3) // max(len(all_places) - 1, 1))
-    cells = max((room - 2) // (len(all_places) + 1), min(_MIN_PLACE_WIDTH, narrow))
-    heads = [
+    name_width = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME_WIDTH, (width + 2) // 3)
+    bar_width = width - name_width - 6
+    last_width = cell_len(all_places[-1].name) + 3
+    narrow = max(bar_width // len(all_places), (bar_width - last_width) // max(len(all_places) - 1, 1))
+    cells = max((bar_width - 2) // (len(all_places) + 1), min(_MIN_PLACE_WIDTH, narrow))
+    titles = [
         (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", cells - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
         for place in all_places
     ]
-    drawn = [line(" " * (names + 5), *heads)]
+    drawn = [line(" " * (name_width + 5), *titles)]
     drawn[0].truncate(width, overflow="crop")
     for name, settings in steps:
         data = reach(settings, target, all_places)
         data = actual_reach(actual, data, all_places) if actual and data else data
-        bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, room)
-        drawn.append(line(f"   {fit(name, names)}  ", *bar))
+        bar = [("?", "")] if hidden else _reach_bar(data, all_places, cells, bar_width)
+        drawn.append(line(f"   {fit(name, name_width)}  ", *bar))
     return drawn
 
 
@@ -124,16 +125,16 @@ def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
     return [*title, *reach, rule(width, "I/O path"), *tree(target, width)]
 
 
-def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, room: int) -> list[StyledText]:
+def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, width: int) -> list[StyledText]:
     if data is None:
-        return [(fit("depends on the program", room).rstrip(), FAINT)]
+        return [(fit("depends on the program", width).rstrip(), FAINT)]
     survives = places[data.reached].kept
     style = BAD if data.stopped else GOOD if survives else WARNING if survives is False else ""
     skipped = "╌" * cells if data.past_memory and data.reached else ""
     end = cells * data.reached + min(cells // 2, 6)
     bar = "━" * max(end - len(skipped), 1) + ("✗" if data.stopped else "◂")
-    room_left = room - len(skipped) - len(bar) - 1
-    note = f" {fit(data.note, room_left).rstrip()}" if data.note and room_left > 4 else ""
+    note_width = width - len(skipped) - len(bar) - 1
+    note = f" {fit(data.note, note_width).rstrip()}" if data.note and note_width > 4 else ""
     return [(skipped, FAINT), (bar, style), (note, FAINT)]
 
 

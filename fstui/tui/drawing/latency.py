@@ -16,13 +16,13 @@ from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, framed, line, rule
-from fstui.tui.drawing.charts import axis_labels, column, round_up
+from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up
 from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, shades
 
 LABEL_WIDTH = 9
 LADDER_WIDTH = 20
 """Width of the percentiles and reference values to the right of the map."""
-LADDER_FROM = 54
+MIN_LADDER_WIDTH = 54
 COLUMN_S = 1.0
 """Seconds per column of a step that runs until it is stopped."""
 _DOTS = ((0x40, 0x04, 0x02, 0x01), (0x80, 0x20, 0x10, 0x08))
@@ -33,7 +33,7 @@ HEAT = shades(TIME)
 LEGEND = (("few ", FAINT), *(("⣿", style) for style in HEAT), (" many", FAINT))
 _REFERENCES = ("limit", "last", "usual", "idle")
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
-_RISING = ("p50", "p90", "p99", "p99.9", "max")
+_PERCENTILE_ORDER = ("p50", "p90", "p99", "p99.9", "max")
 
 
 class LatencyView(msgspec.Struct, frozen=True):
@@ -65,23 +65,23 @@ def step_view(run: Run, step: Step) -> LatencyView:
 
 
 def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int, *, frame: bool) -> list[Text]:
-    """Draw named maps side by side, with one axis."""
+    """Draw named maps side by side, with a common axis."""
     axis = latency_map.axis([point for _, view in views for point in view.timeline])
-    maps, room = [], width // len(views) - 2 * frame
+    maps, map_width = [], width // len(views) - 2 * frame
     for name, view in views:
-        drawn = [rule(room, name), *heat_map(view, room, height - 1 - frame, axis)]
-        maps.append(framed(drawn, room + 2, height) if frame else drawn)
+        drawn = [rule(map_width, name), *heat_map(view, map_width, height - 1 - frame, axis)]
+        maps.append(framed(drawn, map_width + 2, height) if frame else drawn)
     return [line().join(parts) for parts in zip(*maps, strict=True)]
 
 
 def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None = None) -> list[Text]:
     """Draw the map, highest latency first, and the time axis below it. ``axis``: the common axis of several maps.
 
-    A braille dot marks where operations lie, with 2 × 4 dots per cell. The style of a cell shows its share of the
-    operations in its column (see ``LEGEND``); red is a stall, yellow is faster than the device can be. A step of known
-    length fills the map from left to right; a step without a length scrolls by whole columns.
+    A braille dot shows that there were operations of this latency, with 2 × 4 dots per cell. The style of a cell shows
+    its share of the operations in its column (see ``LEGEND``). Red is a stall, yellow is faster than the device can be.
+    A step of known length fills the map from left to right. A step without a length scrolls by whole columns.
     """
-    ladder_width = LADDER_WIDTH if width >= LADDER_FROM else 0
+    ladder_width = LADDER_WIDTH if width >= MIN_LADDER_WIDTH else 0
     cells, rows = max(width - LABEL_WIDTH - ladder_width, 4), max(height - 1, 1)
     stalled_ns = view.stall.elapsed_s * 1e9 if view.stall else 0.0
     axis = axis or latency_map.axis(view.timeline, view.marks, stalled_ns)
@@ -89,7 +89,7 @@ def heat_map(view: LatencyView, width: int, height: int, axis: LogScale | None =
     drawn = _cells(view, axis, window, rows)
     labels, ladder = _labels(axis, rows), _ladder(view, axis, rows) if ladder_width else {}
     return [
-        *(line((labels[row], FAINT), *_runs(drawn[row]), *ladder.get(row, ())) for row in reversed(range(rows))),
+        *(line((labels[row], FAINT), *_spans(drawn[row]), *ladder.get(row, ())) for row in reversed(range(rows))),
         line((_time_axis(window), FAINT)),
     ]
 
@@ -115,7 +115,7 @@ def rates(view: LatencyView, width: int, height: int) -> list[Text]:
         *(
             line(
                 (f"{labels.get(row, ''):>{LABEL_WIDTH - 2}} {'┤' if row in labels else '│'}", FAINT),
-                ("".join(column(filled, filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
+                ("".join(braille_cell(filled, filled, row) for filled in dots), shades(AREA)[row * 4 >= rows]),
             )
             for row in reversed(range(rows))
         ),
@@ -134,7 +134,7 @@ def _cells(view: LatencyView, axis: LogScale, window: MapWindow, rows: int) -> l
     """Return the character and style of each cell, the lowest row first."""
     bits = [[0] * window.columns for _ in range(rows)]
     shares = [[0.0] * window.columns for _ in range(rows)]
-    dot_row = cache(lambda ns: _row_of(axis, ns, rows * 4))  # all slices share the same few edges
+    dot_row = cache(lambda ns: _row_of(axis, ns, rows * 4))  # all slices have the same few edges
     for slice_ in latency_map.slices(view.timeline, window.length_s / window.columns):
         first_dot, (dots, row_shares) = window.dot_column(slice_.start_s), _dots_and_shares(slice_, dot_row)
         for x in range(max(first_dot, 0), min(max(window.dot_column(slice_.end_s), first_dot + 1), 2 * window.columns)):
@@ -203,15 +203,15 @@ def _draw_fault(drawn: list[list[StyledText]], view: LatencyView, axis: LogScale
             row[column] = ("✗", BAD)
 
 
-def _runs(cells: Sequence[StyledText]) -> list[StyledText]:
-    """Join neighbours of one style into one run; a blank takes any style."""
-    runs: list[StyledText] = []
+def _spans(cells: Sequence[StyledText]) -> list[StyledText]:
+    """Join neighbouring cells of the same style into one span. A blank joins any span."""
+    spans: list[StyledText] = []
     for sign, style in cells:
-        if runs and (style == runs[-1][1] or sign == " "):
-            runs[-1] = (runs[-1][0] + sign, runs[-1][1])
+        if spans and (style == spans[-1][1] or sign == " "):
+            spans[-1] = (spans[-1][0] + sign, spans[-1][1])
         else:
-            runs.append((sign, style))
-    return runs
+            spans.append((sign, style))
+    return spans
 
 
 def _labels(axis: LogScale, rows: int) -> list[str]:
@@ -227,12 +227,12 @@ def _tick(ns: float) -> str:
 
 
 def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[StyledText]]:
-    """Return labels by row: percentiles and reference values. A label whose row is taken moves to a row nearby."""
-    known = latency_map.percentiles(view.latency)
+    """Return the labels of percentiles and reference values by row. A label may move to a free row nearby."""
+    all_percentiles = latency_map.percentiles(view.latency)
     marks = [mark for mark in view.marks if axis.contains(mark.ns)]
-    percentiles = _join_equal(known)
+    percentiles = _join_equal(all_percentiles)
     if len(percentiles) + len(marks) > rows:  # the first three matter most
-        percentiles = _join_equal(known[:3])
+        percentiles = _join_equal(all_percentiles[:3])
     chosen = sorted([*percentiles, *marks][:rows], key=lambda mark: mark.ns)
     places = [_row_of(axis, mark.ns, rows) for mark in chosen]
     for index in range(1, len(places)):
@@ -244,7 +244,7 @@ def _ladder(view: LatencyView, axis: LogScale, rows: int) -> dict[int, list[Styl
 
 def _join_equal(percentiles: Sequence[Mark]) -> list[Mark]:
     """Join the percentiles that are shown as the same time: ``p50–p99 1.2 ms``."""
-    rising = sorted(percentiles, key=lambda mark: _RISING.index(mark.name))
+    rising = sorted(percentiles, key=lambda mark: _PERCENTILE_ORDER.index(mark.name))
     groups = [list(group) for _, group in groupby(rising, lambda mark: duration_ns(mark.ns))]
     return [Mark("–".join(dict.fromkeys((group[0].name, group[-1].name))), group[0].ns) for group in groups]
 

@@ -42,26 +42,26 @@ COLUMNS = (
 
 
 def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int, *, tall: bool) -> TableContent:
-    """Return a row for each lesson. A tall row has the words below the title, and if there is room the question."""
-    number, name, result_column, words_column = COLUMNS
+    """Return a row for each lesson. A tall row has the terms below the title, and on a wide screen the question."""
+    number, name, result_column, terms_column = COLUMNS
     if tall:
         columns = fit_columns((number, replace(name, width=0), result_column), width - 1)
     else:
         name = replace(name, width=min(name.width, width - 20))
-        columns = fit_columns((number, name, result_column, words_column), width - 1)
+        columns = fit_columns((number, name, result_column, terms_column), width - 1)
     rows = {}
     for lesson in lessons:
         result = taken.get(lesson.name)
-        words = ", ".join(map(titled, lesson.words[:3]))
+        terms = ", ".join(map(titled, lesson.words[:3]))
         values = {
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "WORDS": fit_list(words, columns[-1].width),
+            "WORDS": fit_list(terms, columns[-1].width),
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
         styles = {"LESSON": HEAD if tall else "", "TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
         question = paragraph(lesson.predict.ask, columns[1].width + 3, "  ") if width >= _MIN_QUESTION_WIDTH else []
-        below = [*(text.plain for text in question), f"  {fit_list(words, columns[1].width)}"] if tall else []
+        below = [*(text.plain for text in question), f"  {fit_list(terms, columns[1].width)}"] if tall else []
         rows[lesson.name] = partial(_row, columns, values, styles, below)
     return TableContent(columns, rows)
 
@@ -70,19 +70,19 @@ def _row(
     columns: Sequence[Column], values: Mapping[str, str], styles: Mapping[str, str], below: Sequence[str]
 ) -> list[Text]:
     cells = row_cells(columns, values, styles)
-    cells[1].append("".join(f"\n{words}" for words in below))
+    cells[1].append("".join(f"\n{text}" for text in below))
     return cells
 
 
-def progress(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> Text:
+def progress_line(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: int) -> Text:
     results = [taken[lesson.name] for lesson in lessons if lesson.name in taken]
     minutes_left = sum(lesson.minutes for lesson in lessons if lesson.name not in taken)
-    words = f"  {len(results)} of {len(lessons)} taken"
-    words += f", {sum(result.right for result in results)} of {2 * len(results)} answers right" if results else ""
+    state = f"  {len(results)} of {len(lessons)} taken"
+    state += f", {sum(result.right for result in results)} of {2 * len(results)} answers right" if results else ""
     remark = f"   {minutes_left} min left" if minutes_left else "   all done"
-    cells = min(2 * len(lessons), width - len(f" fstui  lessons   {words}{remark}"))
+    cells = min(2 * len(lessons), width - len(f" fstui  lessons   {state}{remark}"))
     bar = meter(len(results) / len(lessons), cells, GOOD) if cells > len(lessons) // 2 else ()
-    return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, words, (remark, FAINT))
+    return line((" fstui ", BRAND), " ", ("lessons", HEAD), "   ", *bar, state, (remark, FAINT))
 
 
 def introduction(lesson: Lesson, width: int) -> list[Text]:
@@ -105,7 +105,7 @@ def pictures(lesson: Lesson, planned: Sequence[PlannedRun], result: TakenLesson 
 
 
 def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
-    stages = [run for name in STAGES for run in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
+    stages = [span for name in STAGES for span in ((name, HEAD if name == stage else FAINT), (" › ", FAINT))][:-1]
     return [
         spread(
             [(" fstui ", BRAND), f" lesson {lesson.number}: ", (lesson.title, HEAD)], "SIMULATED DISKS", width, WARNING
@@ -115,13 +115,13 @@ def title(lesson: Lesson, stage: str, width: int) -> list[Text]:
 
 
 def question(text: str, choice: Choice, chosen: int | None, width: int, *, right: str = "") -> list[Text]:
-    """Draw a text, a question and clickable answers. ``right``: the remark after the right answer; empty to hide it."""
+    """Draw a text, a question and clickable answers. ``right``: the remark after the right answer; empty: hide it."""
     lines = [*prose(text, width), line()] if text else []
     lines += [*prose(choice.ask, width, HEAD), line()]
     for number, answer in enumerate(choice.choices, 1):
-        mark = "▸" if number == chosen else " "
+        sign = "▸" if number == chosen else " "
         if not right:
-            rows = _answer(answer, f"   {mark} {number}  ", width, "" if number == chosen else KEY, "")
+            rows = _answer(answer, f"   {sign} {number}  ", width, "" if number == chosen else KEY, "")
             for row in rows if number == chosen else ():
                 row.stylize(SELECTED, 3)
             lines += [clickable(row, f"answer({number})") for row in rows]
@@ -129,7 +129,7 @@ def question(text: str, choice: Choice, chosen: int | None, width: int, *, right
         style = GOOD if number == choice.right else BAD if number == chosen else ""
         notes = [(f"  ✓ {right}", GOOD)] if number == choice.right else []
         notes += [("  ◂ you", FAINT)] if number == chosen else []
-        rows, tail = _answer(answer, f"   {mark} {number}  ", width, HEAD, style), line(*notes)
+        rows, tail = _answer(answer, f"   {sign} {number}  ", width, HEAD, style), line(*notes)
         fits = rows[-1].cell_len + tail.cell_len <= width
         lines += [*rows[:-1], rows[-1].append_text(tail)] if fits else [*rows, line("     ").append_text(tail)]
     if right and chosen is not None:
@@ -150,10 +150,11 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
 def runs(
     planned: Sequence[LessonRun], started: Mapping[str, Progress], disks: Mapping[str, str], width: int
 ) -> list[Text]:
-    """Draw every run with its steps and their rates so far. All bars have the same linear scale."""
+    """Draw each run with its steps and their rates so far. All bars have the same linear scale."""
     lines: list[Text] = []
-    names = max(min(_STEP_WIDTH, width - 35), 8)  # the numbers need the rest
-    cells = room if (room := width - _STEP_WIDTH - 38) >= _MIN_BAR_WIDTH else 0
+    name_width = max(min(_STEP_WIDTH, width - 35), 8)  # the numbers need the rest
+    bar_width = width - _STEP_WIDTH - 38
+    cells = bar_width if bar_width >= _MIN_BAR_WIDTH else 0
     measured = (
         _measured_step(str(step["name"]), index, started.get(run.label))[0]
         for run in planned
@@ -164,11 +165,11 @@ def runs(
     axis = f"0{top:>{cells - 1}}" if top and len(top) < cells else ""
     for run in planned:
         disk = _run_title(run, disks.get(run.label, ""), width)
-        heads = [] if lines else [line((f"     {'':{names}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
-        lines += [*disk, *heads]
+        header = [] if lines else [line((f"     {'':{name_width}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
+        lines += [*disk, *header]
         progress = started.get(run.label)
         lines += [
-            _step(str(step["name"]), index, progress, peak, names=names, cells=cells)
+            _step(str(step["name"]), index, progress, peak, name_width=name_width, cells=cells)
             for index, step in enumerate(run.steps)
         ]
         lines += [*_verdict(progress, width), line()]
@@ -178,12 +179,12 @@ def runs(
 def planned_steps(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:
     """Draw the steps of each run with their settings."""
     lines = [line(), rule(width, "what will be measured", "simulated")] if planned else []
-    names = max((cell_len(step.name) for plan in planned for step in plan.plan.steps), default=0)
+    name_width = max((cell_len(step.name) for plan in planned for step in plan.plan.steps), default=0)
     for run, plan in zip(lesson.runs, planned, strict=False):
         lines += _run_title(run, run.title or plan.disk.title, width)
         for step in plan.plan.steps:
-            settings = fit_list(", ".join(_settings(step.settings.as_dict())), width - names - 9)
-            lines.append(line(f"   · {fit(step.name, names)}  ", (settings, FAINT)))
+            settings = fit_list(", ".join(_settings(step.settings.as_dict())), width - name_width - 9)
+            lines.append(line(f"   · {fit(step.name, name_width)}  ", (settings, FAINT)))
     return lines
 
 
@@ -194,14 +195,14 @@ def _run_title(run: LessonRun, disk: str, width: int) -> list[Text]:
 
 
 def _settings(settings: Mapping[str, object]) -> Iterator[str]:
-    """Yield what the student can reason about: ``block 16 KiB``, ``sync fdatasync``, ``1.0 s``."""
+    """Yield the settings that matter to the student: ``block 16 KiB``, ``sync fdatasync``, ``1.0 s``."""
     for key, value in settings.items():
         if key in _OMITTED_SETTINGS or value in ((), "", None, 0) or (key, value) == ("sync_every", 1):
             continue
-        words = "+".join(value) if isinstance(value, tuple) else str(value)
+        text = "+".join(value) if isinstance(value, tuple) else str(value)
         if isinstance(value, int):
-            words = size(value) if key.endswith("_bytes") else count(value)
-        yield f"{key.removesuffix('_bytes').replace('_', ' ')} {words}"
+            text = size(value) if key.endswith("_bytes") else count(value)
+        yield f"{key.removesuffix('_bytes').replace('_', ' ')} {text}"
     if isinstance(length_s := settings.get("seconds"), float) and length_s:
         yield seconds(length_s)
 
@@ -241,7 +242,7 @@ def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Tex
 
 
 def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: bool) -> list[Text]:
-    """Return how far the data of each step has got when the call returns, or question marks if that is hidden."""
+    """Draw the place of the data of each step when the call returns, or question marks if the place is hidden."""
     if not planned:
         return []
     heading = io_path.EXPECTED_REACH if hidden else io_path.ACTUAL_REACH
@@ -249,10 +250,10 @@ def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: 
     for run, plan in zip(lesson.runs, planned, strict=False):
         steps = [(step.name, step.settings) for step in plan.plan.steps]
         heading_line, *bars = io_path.reach_lines(steps, plan.target, width, hidden=hidden, actual=plan.disk)
-        head = line(("   " + run.label, HEAD))
-        if heading_line.plain[: cell_len(head.plain)].isspace():
-            head.append_text(heading_line[cell_len(head.plain) :])
-        lines += [head, *bars]
+        title = line(("   " + run.label, HEAD))
+        if heading_line.plain[: cell_len(title.plain)].isspace():
+            title.append_text(heading_line[cell_len(title.plain) :])
+        lines += [title, *bars]
     return lines
 
 
@@ -282,7 +283,7 @@ def _finished_steps(progress: Progress) -> Collection[Step]:
 
 
 def _window_s(elapsed_s: float) -> float:
-    """Return the length of the time axis while a step without an end runs: it doubles when it is full."""
+    """Return the length of the time axis of a running step without an end. A full axis doubles its length."""
     return max(8.0, 2.0 ** ceil(log2(max(elapsed_s, 1.0))))
 
 
@@ -313,20 +314,20 @@ def _measured_step(name: str, index: int, progress: Progress | None) -> tuple[St
     return None, ("·", "")
 
 
-def _step(name: str, index: int, progress: Progress | None, highest: float, *, names: int, cells: int) -> Text:
+def _step(name: str, index: int, progress: Progress | None, highest: float, *, name_width: int, cells: int) -> Text:
     step, glyph = _measured_step(name, index, progress)
     if step is None:
-        return line("   ", glyph, f" {fit(name, names)}")
+        return line("   ", glyph, f" {fit(name, name_width)}")
     p50 = duration_ns(step.latency_ns.p50) if step.latency_ns else "–"
     flushes = sum(device.flushes or 0 for device in step.counters)
     per_sync = ratio(flushes / step.syncs) if step.syncs else "–"
     numbers = f"{rate(step.rate_per_s):>9}{p50:>9}{per_sync:>12}"
     drawn = bar(step.rate_per_s / highest, cells) if cells and step.rate_per_s else ""
-    return line("   ", glyph, f" {fit(name, names)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
+    return line("   ", glyph, f" {fit(name, name_width)}{numbers}  ", (drawn, _style(progress) if step.syncs else AREA))
 
 
 def _style(progress: Progress | None) -> str:
-    """Return the colour of the verdict, or the colour of areas if there is no verdict yet or it is cannot-tell."""
+    """Return the colour of the verdict, or the neutral colour if there is no verdict yet or it is cannot-tell."""
     run = progress.run if progress else None
     return verdict_style(run.verdict)[1].removeprefix("bold ") if run and run.verdict != "cannot-tell" else AREA
 
@@ -335,8 +336,8 @@ def _verdict(progress: Progress | None, width: int) -> Iterator[Text]:
     run = progress.run if progress else None
     if run is not None:
         glyph, style = verdict_style(run.verdict)
-        why = next((finding.title for finding in run.findings if finding.verdict == run.verdict != "consistent"), "")
+        reason = next((finding.title for finding in run.findings if finding.verdict == run.verdict != "consistent"), "")
         lead = f"   {glyph} {verdict_label(run.verdict)}  "
-        lines = paragraph(why, width, lead)
+        lines = paragraph(reason, width, lead)
         lines[0].stylize(style, 3, len(lead) - 2)
         yield from lines

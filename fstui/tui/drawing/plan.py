@@ -1,4 +1,4 @@
-"""The plan screen: a row for each scenario, a row for each of its settings, and what the run will do and write."""
+"""The plan screen: a row for each scenario, the settings of the selected scenario, and what it will do and write."""
 
 from __future__ import annotations
 
@@ -51,21 +51,21 @@ SETTINGS = (Column("NAME", 14, gap=3), Column("VALUE", 14), Column("NOTE"))
 def title(directory: str, target: Target | None, simulated: str | None, width: int) -> Text:
     free = f"{short_size(target.space.free_bytes)} free" if target and target.space else ""
     device = next((node.model for node in target.lowest if node.model), "") if target else ""
-    where = io_path.path(target) if target else directory
-    mark = origin(simulated).partition(" ")[0]
-    return title_line("plan", " · ".join(filter(None, (where, device))), free, width, mark)
+    place = io_path.path(target) if target else directory
+    badge = origin(simulated).partition(" ")[0]
+    return title_line("plan", " · ".join(filter(None, (place, device))), free, width, badge)
 
 
-def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: int | None = None) -> TableContent:
+def scenarios(offers: Sequence[Offer], choices: Choices, width: int, free_bytes: int | None = None) -> TableContent:
     """Return a row for each scenario with its time and bytes. The key of a row is the index of the scenario."""
     bar = _WIDE_BAR_WIDTH if width >= _VERY_WIDE_SCREEN else _BAR_WIDTH
-    name, question, *others = (replace(head, width=bar) if head.title in _BARS else head for head in SCENARIOS)
+    name, question, *others = (replace(column, width=bar) if column.title in _BARS else column for column in SCENARIOS)
     if width >= _WIDE_SCREEN:
         name, question = replace(name, gap=3), replace(question, gap=2)
     columns = fit_columns((name, question, *others), width)
     rows = {}
     for index, offer in enumerate(offers):
-        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question, "STEPS": extent(offer, chosen)}
+        values = {"SCENARIO": offer.name, "QUESTION": offer.form.question, "STEPS": extent(offer, choices)}
         styles = {"DURATION": AREA, "BYTES": AREA, "WRITES": FAINT if offer.refusal else ""}
         if offer.refusal:
             values |= {"TIME": "–", "WRITES": "refused"}
@@ -82,25 +82,27 @@ def scenarios(offers: Sequence[Offer], chosen: Choices, width: int, free_bytes: 
     return TableContent(columns, rows, {"DURATION": "1 s … 1 h", "BYTES": "1 M … 1 T"})
 
 
-def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Target | None, width: int) -> TableContent:
-    """Return a row for each setting, with its name as key. ``marked``: the setting and the option under the cursor."""
+def settings(
+    offer: Offer, choices: Choices, cursor: tuple[str, int], target: Target | None, width: int
+) -> TableContent:
+    """Return a row for each setting, with its name as key. ``cursor``: the selected setting and option."""
     columns = fit_columns(SETTINGS, width)
 
     def draw(name: str) -> list[Text]:
         setting = offer.form.settings.get(name)
         if setting is None:
-            value, note = _declaration(chosen.declaration, name, target)
-            value = f"◂ {value} ▸" if name == marked[0] else value
+            value, note = _declaration(choices.declaration, name, target)
+            value = f"◂ {value} ▸" if name == cursor[0] else value
         else:
-            setting_values, allowed = chosen.values(offer.form, name), offers.options(setting)
+            setting_values, allowed = choices.values(offer.form, name), offers.options(setting)
             if offers.is_matrix(setting):
                 values = {"NAME": name, "VALUE": f"{len(setting_values)} of {len(allowed)}"}
-                boxes = _boxes(setting, setting_values, marked[1] if name == marked[0] else None, columns[-1].width)
+                boxes = _boxes(setting, setting_values, cursor[1] if name == cursor[0] else None, columns[-1].width)
                 return [*row_cells(columns[:2], values, {}), boxes]
             value = ", ".join(_text(setting, text) for text in setting_values) + (" s" if setting.unit == "s" else "")
-            value = f"◂ {value} ▸" if name == marked[0] and len(setting_values) == 1 else value
-            words = [(_text(setting, value), value in setting_values) for value in allowed]
-            note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
+            value = f"◂ {value} ▸" if name == cursor[0] and len(setting_values) == 1 else value
+            options = [(_text(setting, value), value in setting_values) for value in allowed]
+            note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in options) or setting.help
         return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {})
 
     return TableContent(columns, {name: partial(draw, name) for name in offers.row_names(offer.form)})
@@ -109,35 +111,36 @@ def settings(offer: Offer, chosen: Choices, marked: tuple[str, int], target: Tar
 def notes(
     offer: Offer, target: Target | None, activity: StyledText, setting: str, *, width: int, height: int
 ) -> list[Text]:
-    """Return why the run is refused, or what it writes and its command; then what the scenario measures and how."""
-    room = min(width, _MAX_PROSE_WIDTH)
+    """Draw the reason for a refusal, or what the run writes and its command. Then draw what the scenario measures."""
+    prose_width = min(width, _MAX_PROSE_WIDTH)
     reasons = [medium.reason for medium in _media(target) if medium.reason and setting == offers.MEDIUM]
-    lines = paragraph(f"Medium: {reasons[0]}.", room) if reasons else []
+    lines = paragraph(f"Medium: {reasons[0]}.", prose_width) if reasons else []
     pictures: list[Text] = []
     if offer.refusal:
-        lines = paragraph(offer.refusal, room, " ✗ ", BAD)
+        lines = paragraph(offer.refusal, prose_width, " ✗ ", BAD)
     elif offer.plan and target:
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
-            lines += paragraph(f"{count} skipped: {reason}", room, " – ")
+            lines += paragraph(f"{count} skipped: {reason}", prose_width, " – ")
         amount, free_bytes = _amount(offer.plan, target), target.space.free_bytes if target.space else None
         if isinstance(offer.plan, Plan) and _uses_much_space(offer.plan, free_bytes):
-            lines += paragraph(f"{amount} Its files use more than a tenth of the free space.", room, " ! ", WARNING)
+            warning = f"{amount} Its files use more than a tenth of the free space."
+            lines += paragraph(warning, prose_width, " ! ", WARNING)
         else:
-            lines += paragraph(amount, room)
-        lines += paragraph(offer.command, room, " $ ")
-        words, style = activity
-        lines += paragraph(words, room, " ! " if style == WARNING else "   ", style) if words else []
+            lines += paragraph(amount, prose_width)
+        lines += paragraph(offer.command, prose_width, " $ ")
+        text, style = activity
+        lines += paragraph(text, prose_width, " ! " if style == WARNING else "   ", style) if text else []
         pictures = io_path.expected_path(offer.plan, target, width) if isinstance(offer.plan, Plan) else []
     help_text = " ".join(offer.form.help.split())
-    about, room_below = paragraph(help_text, room), height - len(lines) - 1
-    if room_below <= len(about) and room_below < len(about) + len(pictures):
-        about = _whole_sentences(help_text, room, room_below - 1)  # the last line says how many lines follow
+    about, height_left = paragraph(help_text, prose_width), height - len(lines) - 1
+    if height_left <= len(about) and height_left < len(about) + len(pictures):
+        about = _whole_sentences(help_text, prose_width, height_left - 1)  # the last line says how many lines follow
     return [*lines, line(), *about, *pictures]
 
 
 def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
-    """Draw a text with a gap after the last sentence that ends within the height, so that no cut splits a sentence."""
+    """Draw a text with a gap after the last sentence that fits into the height, so that no sentence is split."""
     sentences = re.split("(?<=[.?!]) ", text)
     for count in range(len(sentences) - 1, 0, -1):
         lines = paragraph(" ".join(sentences[:count]), width)
@@ -146,7 +149,7 @@ def _whole_sentences(text: str, width: int, height: int) -> list[Text]:
     return paragraph(text, width)
 
 
-def extent(offer: Offer, chosen: Choices) -> str:
+def extent(offer: Offer, choices: Choices) -> str:
     """Return ``7 steps × 2 s``, or for a matrix ``2 × 2 = 4 steps × 10 s``; empty without a plan."""
     if offer.plan is None:
         return ""
@@ -155,7 +158,7 @@ def extent(offer: Offer, chosen: Choices) -> str:
         return f"{counted(len(plan.combinations), 'combination')} × {counted(plan.settings.writers, 'writer')}"
     steps = [step for step in offer.plan.steps if not step.skip]
     lists = [name for name, setting in offer.form.settings.items() if isinstance(setting.value, list)]
-    sides = [len(chosen.values(offer.form, name)) for name in lists]
+    sides = [len(choices.values(offer.form, name)) for name in lists]
     is_matrix = len(sides) > 1 and prod(sides) == len(offer.plan.steps)
     product = f"{' × '.join(map(str, sides))} = " if is_matrix else ""
     lengths = {step.settings.seconds for step in steps}
@@ -180,18 +183,18 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
     is_large = target.space is not None and plan.max_bytes * _FREE_SPACE_DIVISOR > target.space.free_bytes
-    room = f", using at most {size(plan.room_bytes)} at any time" if is_large else ""
-    return f"Writes {amount} into {directory}/.fstui-…{room}, then removes it.{server}"
+    space = f", using at most {size(plan.room_bytes)} at any time" if is_large else ""
+    return f"Writes {amount} into {directory}/.fstui-…{space}, then removes it.{server}"
 
 
 def _text(setting: Setting, text: str) -> str:
     return size(int(text)) if setting.unit == "bytes" and text.isdigit() else text
 
 
-def _boxes(setting: Setting, values: Sequence[str], marked: int | None, width: int) -> Text:
+def _boxes(setting: Setting, values: Sequence[str], selected: int | None, width: int) -> Text:
     """Draw a checkbox for each allowed value, in columns on as many lines as they need."""
     boxes = [
-        f"{'▸' if index == marked else ' '}[{'x' if value in values else ' '}] {_text(setting, value)}"
+        f"{'▸' if index == selected else ' '}[{'x' if value in values else ' '}] {_text(setting, value)}"
         for index, value in enumerate(offers.options(setting))
     ]
     box_width = max(map(cell_len, boxes)) + 1
@@ -200,12 +203,13 @@ def _boxes(setting: Setting, values: Sequence[str], marked: int | None, width: i
     return Text("\n").join(line(" ", *(fit(box, box_width) for box in part)) for part in lines)
 
 
-def _declaration(chosen: Declaration, name: str, target: Target | None) -> tuple[str, str]:
-    """Return the declared medium or write cache and what the kernel reports; without a declaration, only the report."""
-    field, word = ("class_", chosen.medium) if name == offers.MEDIUM else ("write_cache", chosen.write_cache)
+def _declaration(declaration: Declaration, name: str, target: Target | None) -> tuple[str, str]:
+    """Return the medium or write cache, declared by the user or else reported by the kernel, and a note."""
+    is_medium = name == offers.MEDIUM
+    field, value = ("class_", declaration.medium) if is_medium else ("write_cache", declaration.write_cache)
     reported = ", ".join(dict.fromkeys(str(getattr(medium, field)) for medium in _media(target))) or "unknown"
-    if word is not None:
-        return word, f"{'remembered' if chosen.remembered else 'declared'}   (reported: {reported})"
+    if value is not None:
+        return value, f"{'remembered' if declaration.remembered else 'declared'}   (reported: {reported})"
     return reported, "as reported"
 
 

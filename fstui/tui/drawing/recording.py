@@ -71,7 +71,7 @@ class RecordingView(msgspec.Struct, frozen=True):
 
 
 def columns(view: RecordingView, width: int) -> tuple[int, int]:
-    """Return the number of columns of a chart and their width in cells. Wider columns let a short recording fill it."""
+    """Return the number of columns of a chart and their width in cells. A short recording has wider columns."""
     cells = max(width - _LABEL_WIDTH - _PEAK_WIDTH - 2, 10)
     recorded = ceil((view.answer.end - view.answer.start) / view.cell_s) + 1
     column_width = max(cells // recorded, 1)
@@ -84,9 +84,9 @@ def title(view: RecordingView, width: int) -> Text:
 
 
 def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Chart] = CHARTS) -> list[Text]:
-    """Draw the charts, and below them the times, the chosen moment and, if they fit, the figures that do not change.
+    """Draw the charts. Below them are the times, the chosen moment and, if they fit, the figures that do not change.
 
-    The columns of the incident at the moment have the colour of doubt.
+    The columns of the incident at the moment have the warning colour.
     """
     number, column_width = columns(view, width)
     cursor = min(max(view.cell, 0), number - 1)
@@ -96,17 +96,17 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     changing = [(chart, values) for chart, values, distinct in value_sets if len(distinct) > 1]
     constant = [f"{chart.name} {chart.words(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1]
     unchanged = paragraph(f"unchanged: {', '.join(constant)}", width, style=FAINT) if constant else []
-    room = max(height - 2, 1)
-    if changing and room < len(changing) + len(CHARTS):
+    chart_lines = max(height - 2, 1)
+    if changing and chart_lines < len(changing) + len(CHARTS):
         unchanged = []
-    rows, extra = divmod(max(room - len(unchanged), 0), max(len(changing), 1))
+    rows, extra = divmod(max(chart_lines - len(unchanged), 0), max(len(changing), 1))
     remark = _covers(view.start + cursor * view.cell_s, view.cell_s)
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", " · ".join(filter(None, ("▲", device, remark))))]
     incidents_now = _incidents_at(view)[:1]
     begins = [view.start + cell * view.cell_s for cell in range(number)]
     unusual = [any(now.start < at + view.cell_s and now.end > at for now in incidents_now) for at in begins]
-    for index, (chart, values) in enumerate(changing[:room]):
+    for index, (chart, values) in enumerate(changing[:chart_lines]):
         chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
         lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, column_width=column_width)
     pattern = "%H:%M" if view.cell_s >= ZOOMS[0] else "%H:%M:%S"
@@ -117,8 +117,8 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     axis = f"{start}{end:>{number * column_width - len(start)}}"
     place = cursor * column_width
     right = axis[place + 1 :]
-    marked = f" {time}" if not right[: len(time) + 2].strip() else ""
-    lines.append(line(" " * _LABEL_WIDTH, (axis[:place], FAINT), (f"▲{marked}", HEAD), (right[len(marked) :], FAINT)))
+    label = f" {time}" if not right[: len(time) + 2].strip() else ""
+    lines.append(line(" " * _LABEL_WIDTH, (axis[:place], FAINT), (f"▲{label}", HEAD), (right[len(label) :], FAINT)))
     return [*lines, *unchanged]
 
 
@@ -136,7 +136,7 @@ def _chart(
     unusual: Sequence[bool],
     column_width: int,
 ) -> list[Text]:
-    """Draw a chart with its name on the left, and its value at the chosen moment and its highest value on the right."""
+    """Draw a chart. Its name is on the left, its value at the chosen moment and its highest value on the right."""
     highest = chart.words(max(value for value in values if value is not None))
     figure = NONE if (value := values[cursor]) is None else chart.words(value)
     shades_of_rows = shades(TIME if chart.logarithmic else AREA)
@@ -147,7 +147,7 @@ def _chart(
     for row in reversed(range(rows)):
         style = shades_of_rows[rows < 3 or row * 4 >= rows]
         signs = [
-            (charts.column(filled, filled, row) * column_width, WARNING if is_unusual else style)
+            (charts.braille_cell(filled, filled, row) * column_width, WARNING if is_unusual else style)
             for filled, is_unusual in zip(dots, unusual, strict=True)
         ]
         signs[cursor] = (f"│{signs[cursor][0][1:]}", HEAD) if signs[cursor][0].isspace() else signs[cursor]
@@ -155,7 +155,7 @@ def _chart(
         lines.append(
             line(
                 (f"{chart.name if row == rows - 1 else '':>{_LABEL_WIDTH - 2}} │", FAINT),
-                *(("".join(sign for sign, _ in run), style) for style, run in groupby(signs, lambda sign: sign[1])),
+                *(("".join(sign for sign, _ in span), style) for style, span in groupby(signs, lambda sign: sign[1])),
                 (fit_right(remark, _PEAK_WIDTH), style_of_remark),
             )
         )
@@ -172,8 +172,8 @@ def waits(view: RecordingView, width: int) -> list[Text]:
     """Draw the programs that waited in the window of the moment, and those that read and wrote the most."""
     window = view.window
     if window is None:
-        words = "the programs of this moment were not recorded" if view.is_read else "reading …"
-        return [rule(width, "programs that waited"), line((f"   {words}", FAINT))]
+        state = "the programs of this moment were not recorded" if view.is_read else "reading …"
+        return [rule(width, "programs that waited"), line((f"   {state}", FAINT))]
     top = rule(width, "programs that waited", _covers(window.at - window.elapsed_s, window.elapsed_s))
     if window.traced_s is None:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
@@ -221,12 +221,11 @@ def devices(view: RecordingView, width: int) -> list[Text]:
         for name, ms in zip(names, second.pressure_ms, strict=True)
         if name and ms is not None
     ]
-    words = (
-        f"   pressure: {', '.join(shares) or 'not counted'} · {size(sum(second.memory_kib) * 1024)} not written back"
-    )
+    not_written_back = size(sum(second.memory_kib) * 1024)
+    pressure = f"   pressure: {', '.join(shares) or 'not counted'} · {not_written_back} not written back"
     drawn = table(DEVICES, rows, width) if rows else []
     remark = _covers(second.at - second.elapsed_s, second.elapsed_s) if rows else "idle"
-    return [rule(width, "devices", remark), *drawn, line((words, FAINT))]
+    return [rule(width, "devices", remark), *drawn, line((pressure, FAINT))]
 
 
 def _device(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
@@ -244,30 +243,26 @@ def _device(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
 
 def sentence(view: RecordingView, width: int) -> list[Text]:
     """Draw the incident at the moment, or why there are no records."""
-    current = _incidents_at(view)
+    current = next(iter(_incidents_at(view)), None)
     gaps = [gap for gap in view.answer.gaps if gap.start <= view.time < gap.end]
     number = len(view.answer.incidents)
-    words = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
-    words += " (press n or p)." if number else "."
+    text = f"Nothing unusual at this moment. The recording has {counted(number, 'incident')}"
+    text += " (press n or p)." if number else "."
     if current:
-        words = f"{_times(current[0])}: {current[0].sentence}"
+        text = f"{_covers(current.start, current.end - current.start)}: {current.sentence}"
     elif gaps:
-        words = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
-    return headline(words, width, "; ")
+        text = f"{span(gaps[0].start, gaps[0].end)}: {gaps[0].reason}."
+    return headline(text, width, "; ")
 
 
 def incidents(view: RecordingView, width: int) -> list[Text]:
-    """Draw the beginning of each sentence if there are several incidents. The one at the chosen moment is bold."""
+    """If there are several incidents, draw the beginning of their sentences. The one at the chosen moment is bold."""
     listed, current = view.answer.incidents, _incidents_at(view)[:1]
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
-        words = incident_line(incident).partition(";")[0]
-        lines.append(line((f"   {fit(words, width - 4)}", HEAD if incident in current else "")))
+        text = incident_line(incident).partition(";")[0]
+        lines.append(line((f"   {fit(text, width - 4)}", HEAD if incident in current else "")))
     return lines if len(listed) > 1 else []
-
-
-def _times(incident: Incident) -> str:
-    return _covers(incident.start, incident.end - incident.start)
 
 
 def _incidents_at(view: RecordingView) -> list[Incident]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -16,7 +17,7 @@ from fstui.report.database_details import notes
 from fstui.report.formats import plain
 from fstui.report.sections import Section
 from fstui.report.text import GLYPHS
-from fstui.tui.drawing.cells import fit, labelled, line, paragraph, selectable_row
+from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, selectable_row
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
@@ -27,14 +28,14 @@ class Detail(NamedTuple):
     """One row below the steps of a result, and what it shows when it is selected."""
 
     title: str
-    lines: Callable[[int], list[Text]]
-    """Draws the lines for a width."""
+    draw: Callable[[int], list[Text]]
+    """Draws it for a width."""
     page: str = ""
     """The rule whose page explains it."""
 
 
 def section_lines(section: Section, width: int) -> list[Text]:
-    """Return the title in bold, the table or drawing as the command prints it, then sentences and labelled points."""
+    """Draw the title in bold, the table or drawing as on the command line, then sentences and labelled points."""
     lines = paragraph(section.title, width, style=HEAD) if section.title else []
     printed = list(plain.lines(section._replace(title="", lines=(), points=()), width - 2))
     inset = "   " if max(map(cell_len, printed), default=0) + 4 <= width else " "
@@ -49,12 +50,12 @@ def section_lines(section: Section, width: int) -> list[Text]:
     lines += table
     lines += [part for sentence in section.lines for part in paragraph(sentence, width)]
     for label, points in section.points:
-        lines += labelled([point.partition(": ")[::2] for point in points], label, width)
+        lines += labelled_lines([point.partition(": ")[::2] for point in points], label, width)
     return lines
 
 
 def term_lines(names: Iterable[str], width: int) -> list[Text]:
-    """Draw what terms mean, each with its name on the left, and a blank line between two terms."""
+    """Draw the meanings of terms, with the names on the left and a blank line between two terms."""
     from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
 
     lines: list[Text] = []
@@ -72,26 +73,22 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
     extras = []
     if earlier:
         changes = comparison.changes_section(earlier, run)
-        extras.append(Detail(changes.title, _drawing_of(changes._replace(title=""))))
+        extras.append(Detail(changes.title, partial(section_lines, changes._replace(title=""))))
     if run.speed.sentence:
         points = (("because", run.speed.evidence), ("next", run.speed.next))
-        why = Section(lines=(run.speed.sentence,), points=points)
-        extras.append(Detail("is it slow?", _drawing_of(why), IS_IT_SLOW))
+        reasons = Section(lines=(run.speed.sentence,), points=points)
+        extras.append(Detail("is it slow?", partial(section_lines, reasons), IS_IT_SLOW))
     if run.fit:
         with_threshold, without_threshold = products.sections(run)
         if not with_threshold.empty:
-            extras.append(Detail(with_threshold.title, _drawing_of(with_threshold._replace(title=""))))
+            extras.append(Detail(with_threshold.title, partial(section_lines, with_threshold._replace(title=""))))
         if not without_threshold.empty:
-            extras.append(Detail("commits per second per product", _drawing_of(without_threshold)))
+            extras.append(Detail("commits per second per product", partial(section_lines, without_threshold)))
     servers = Section("about these servers", lines=notes(run))
     named = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
     named += [(servers.title, servers), ("published rates", references.of_run(run))]
-    return extras + [Detail(name, _drawing_of(section)) for name, section in named if not section.empty]
+    return extras + [Detail(name, partial(section_lines, section)) for name, section in named if not section.empty]
 
 
 def row(detail: Detail, width: int, *, selected: bool) -> Text:
     return selectable_row([(fit(detail.title, width - 4), FAINT)], selected=selected, glyph=("+", FAINT))
-
-
-def _drawing_of(section: Section) -> Callable[[int], list[Text]]:
-    return lambda width: section_lines(section, width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -21,13 +21,13 @@ from fstui.report.run import BELOW
 from fstui.report.text import NONE, cut_left, origin, speed_label, verdict_label, verdict_line
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
-    FRAMES_FROM,
+    MIN_FRAME_WIDTH,
     Column,
     drawn_width,
     fit,
     fit_columns,
     heading,
-    labelled,
+    labelled_lines,
     line,
     paragraph,
     row,
@@ -39,7 +39,7 @@ from fstui.tui.drawing.cells import (
     window,
 )
 from fstui.tui.drawing.report import Detail
-from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, words_row
+from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, text_row
 from fstui.tui.styles import BAD, WARNING, FAINT, GOOD, TIME, speed_style, step_style, verdict_style
 
 STEPS = (
@@ -63,7 +63,7 @@ FINDINGS = (
     Column("CONFIDENCE", gap=2, from_width=60),
     Column("TITLE", gap=2),
 )
-_STATES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
+_PART_STYLES: dict[str, str] = {"": "", "arrived": GOOD, "dropped": BAD, "unknown": ""}
 
 _SEE_BELOW = ", see “is it slow?” below"
 """The answer about speed is not a finding, so its reasons are in a section of their own."""
@@ -71,19 +71,19 @@ _SEE_BELOW = ", see “is it slow?” below"
 
 def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
     name = run.scenario.name if run.scenario else ""
-    where = io_path.path(run.target) if run.target else ""
-    has_year = is_saved and width >= FRAMES_FROM
+    place = io_path.path(run.target) if run.target else ""
+    has_year = is_saved and width >= MIN_FRAME_WIDTH
     when = datetime.fromisoformat(run.started_at).strftime("%-d %b %Y %H:%M" if has_year else "%-d %b %H:%M")
     status = "" if run.status == "finished" else f" · {run.status}"
     remark = f"{when} · {seconds(run.elapsed_s)}{status}"
-    mark = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
-    return title_line(name, where, remark, width, mark)
+    badge = "  ".join(filter(None, (origin(run.simulated), "saved run" if is_saved else "")))
+    return title_line(name, place, remark, width, badge)
 
 
 def verdict(run: Run, width: int) -> Text:
     if loss := replicas.headline(run):
-        words = f" {loss.words} "
-        return line((fit(words, min(drawn_width(words), width)), f"reverse {verdict_style(loss.style)[1]}"))
+        badge = f" {loss.words} "
+        return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"
     untested = "   no power-cut test (w)" if run.verdict == "consistent" else ""
@@ -94,17 +94,16 @@ def speed(run: Run, width: int) -> list[Text]:
     """Draw the answer to "is it slow?". If the headline is the loss of a replica, draw the verdict above it."""
     lines: list[Text] = []
     if replicas.headline(run):
-        room = max(width - len(BELOW) - 1, 0)
-        words = verdict_line(run.verdict, run.confidence)
-        lines = [line(f" {BELOW}", (fit(words, room).rstrip(), verdict_style(run.verdict)[1]))]
+        verdict_text = fit(verdict_line(run.verdict, run.confidence), max(width - len(BELOW) - 1, 0)).rstrip()
+        lines = [line(f" {BELOW}", (verdict_text, verdict_style(run.verdict)[1]))]
     if not run.speed.title:
         return lines
     glyph, style = speed_style(run.speed.answer)
-    word = f"{glyph} {speed_label(run.speed.answer)}"
-    title, room = f" {run.speed.title}", width - len(word) - 2
-    if run.speed.answer in TOO_SLOW and drawn_width(title + _SEE_BELOW) <= room:
+    badge = f" {glyph} {speed_label(run.speed.answer)} "
+    title, title_width = f" {run.speed.title}", width - len(badge)
+    if run.speed.answer in TOO_SLOW and drawn_width(title + _SEE_BELOW) <= title_width:
         title += _SEE_BELOW
-    return [*lines, line((f" {word} ", f"reverse {style}"), fit(title, room).rstrip())]
+    return [*lines, line((badge, f"reverse {style}"), fit(title, title_width).rstrip())]
 
 
 def explanation(run: Run, finding: Finding | None, width: int, height: int) -> list[Text]:
@@ -118,8 +117,8 @@ def explanation(run: Run, finding: Finding | None, width: int, height: int) -> l
     if finding.scope == "step":
         lines.append(line(("   this step only: " + ", ".join(finding.steps), FAINT)))
     pairs = [part.partition(": ")[::2] for part in finding.evidence]
-    lines += labelled([(step, "") for step in finding.next], "next", width)
-    return [*lines, *labelled(pairs, "because", width, max(height - len(lines), 1))]
+    lines += labelled_lines([(step, "") for step in finding.next], "next", width)
+    return [*lines, *labelled_lines(pairs, "because", width, max(height - len(lines), 1))]
 
 
 def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
@@ -134,8 +133,8 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
 def step_of(run: Run, chosen: Finding | None) -> Step | None:
     """Return the step whose heat map is shown next to a finding.
 
-    This is the step of the answer to "is it slow?" if the finding names it, is the leading one, or is None. Otherwise
-    it is the step with the most syncs among those that the finding names. A finding without steps counts as naming all.
+    Prefer the step that the answer to "is it slow?" names, unless another finding than the leading one names only other
+    steps. Otherwise, choose the step with the most syncs: of those that the finding names, or of all if it names none.
     """
     timed = [step for step in run.steps if step.timeline]
     steps_of_finding = [step for step in timed if chosen and step.name in chosen.steps] or timed
@@ -148,7 +147,7 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
 def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
     if step is None:
         return []
-    drawn = [(f"   {part.text}", _STATES[part.style]) for part in path_report.lines(run, step)]
+    drawn = [(f"   {part.text}", _PART_STYLES[part.style]) for part in path_report.lines(run, step)]
     return [rule(width, path_report.title(step)), *(line((fit(text, width).rstrip(), style)) for text, style in drawn)]
 
 
@@ -158,8 +157,8 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
     requested = f"{count(step.ops)} operations, {count(step.syncs)} syncs, {size(step.bytes)}"
     requested += f", {step.writers} writers" if step.writers > 1 else ""
     pairs = [("requested", f"{requested} in {seconds(step.elapsed_s)}")]
-    if words := figures.figures_text(step):
-        pairs.append(("result", words))
+    if figures_text := figures.figures_text(step):
+        pairs.append(("result", figures_text))
     for label, part in (("whole operation", operation), ("write", step.write_ns), ("sync", step.sync_ns)):
         if part is not None and step.settings.uniform:
             fields = {title.lower(): field for title, field in PERCENTILES.items() if getattr(part, field) is not None}
@@ -178,7 +177,7 @@ def step_detail(step: Step, run: Run, width: int) -> list[Text]:
         f"{key} {value}" for key, value in step.settings.as_dict().items() if value not in ((), [], 0, "")
     )
     pairs.append(("settings", settings))
-    return lines + labelled(pairs, "measured", width)
+    return lines + labelled_lines(pairs, "measured", width)
 
 
 def findings(ordered: Sequence[Finding], selected: int | None, width: int, height: int) -> list[Text]:
@@ -190,7 +189,9 @@ def findings(ordered: Sequence[Finding], selected: int | None, width: int, heigh
     columns = fit_columns([replace(column, width=widths.get(column.title, 0)) for column in FINDINGS], width - 4)
 
     def draw(index: int) -> Text:
-        return _finding(ordered[index], cells[index], columns, index == selected)
+        finding = ordered[index]
+        glyph = verdict_style(None if finding.scope == "step" else finding.verdict)
+        return selectable_row([(row(columns, cells[index]), "")], selected=index == selected, glyph=glyph)
 
     top_line = rule(width, counted(len(ordered), "finding"))
     return [top_line, *window(len(ordered), draw, selected or 0, height - 1)]
@@ -221,8 +222,8 @@ def saved(run: Run, saved_to: str | None, save_error: str | None, width: int) ->
         return line((fit(f" ! could not be removed: {run.left_behind[0]}", width), BAD))
     if saved_to is None:
         reason = "simulated disk" if run.simulated else "this is the replay of a saved run"
-        words = f" ! not saved: {save_error}" if save_error else f" not saved: {reason}"
-        return line((fit(words, width), WARNING if save_error else FAINT))
+        notice = f" ! not saved: {save_error}" if save_error else f" not saved: {reason}"
+        return line((fit(notice, width), WARNING if save_error else FAINT))
     return line((" saved ", FAINT), cut_left(saved_to, width - 8))
 
 
@@ -236,17 +237,12 @@ def _cells(finding: Finding) -> dict[str, str]:
     }
 
 
-def _finding(finding: Finding, values: Mapping[str, str], columns: Sequence[Column], selected: bool) -> Text:
-    glyph, style = verdict_style(None if finding.scope == "step" else finding.verdict)
-    return selectable_row([(row(columns, values), "")], selected=selected, glyph=(glyph, style))
-
-
 def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], selected: bool) -> Text:
     glyph, style = step_style(step.status) if step.status != "finished" else (" ", "")
     values = {"STEP": name}
     if step.ops and not step.settings.uniform:
-        words = words_row(columns, name, figures.figures_text(step))
-        return selectable_row([(words, "")], selected=selected, glyph=(glyph, style))
+        text = text_row(columns, name, figures.figures_text(step))
+        return selectable_row([(text, "")], selected=selected, glyph=(glyph, style))
     if step.ops:
         arrived = counts.bytes_ratio(step)
         values |= numbers(step, step.settings, counts, columns)
@@ -254,5 +250,5 @@ def _step(step: Step, name: str, counts: Counts, columns: Sequence[Column], sele
         values["W-AMP"] = NONE if arrived is None else ratio(arrived)
     else:
         values["RATE/S"] = step.status
-    runs = styled_row(columns, values, {CURVE: TIME})
-    return selectable_row(runs, selected=selected, glyph=(glyph, style))
+    spans = styled_row(columns, values, {CURVE: TIME})
+    return selectable_row(spans, selected=selected, glyph=(glyph, style))

@@ -57,7 +57,7 @@ LAYERS = (
     Column("FLUSHES", 12, right=True),
     Column("PER SYNC", 8, right=True, gap=2),
 )
-COUNTED = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
+COUNTER_TITLES = ("WRITES", "BYTES", "FLUSHES", "PER SYNC")
 _BUSY_SHARE, _VERY_BUSY_SHARE = 0.01, 0.1
 PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX": "max"}
 
@@ -65,8 +65,8 @@ PERCENTILES = {"P50": "p50", "P90": "p90", "P99": "p99", "P99.9": "p99_9", "MAX"
 def title(progress: Progress, simulated: str | None, width: int) -> Text:
     left_s = progress.left_s
     time = "until you press s" if left_s is None else f"{clock(left_s)} left"
-    mark = origin(simulated).partition(" ")[0]
-    return title_line(progress.plan.scenario.name, io_path.path(progress.target), time, width, mark)
+    badge = origin(simulated).partition(" ")[0]
+    return title_line(progress.plan.scenario.name, io_path.path(progress.target), time, width, badge)
 
 
 def steps(progress: Progress, width: int, height: int) -> list[Text]:
@@ -99,15 +99,15 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
     if preparing and not progress.finished_steps:
         return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
-    sign = " · p95 of each second" if planned.settings.reports_own_figures else ""
+    note = " · p95 of each second" if planned.settings.reports_own_figures else ""
     limit = f" ╌ limit {duration_ns(planned.limit_ns)}, one revolution" if planned.limit_ns and width >= 70 else ""
     # The parts that change often are on the left, because Textual sends a line again up to its last changed cell.
-    words = f"{planned.name} · {_elapsed(progress, index)}{sign}{limit}"
-    return rule(width, words, pause or preparing, latency.LEGEND)
+    title = f"{planned.name} · {_elapsed(progress, index)}{note}{limit}"
+    return rule(width, title, pause or preparing, latency.LEGEND)
 
 
 def _preparing(progress: Progress) -> str:
-    """Return what is done before the next step begins; empty if nothing is."""
+    """Return what fstui does before the next step begins; empty if the step runs or nothing is prepared."""
     preparing = progress.preparing
     if preparing is None or progress.current_index is None:
         return ""
@@ -127,8 +127,8 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
     settings = progress.plan.steps[progress.shown_index].settings if progress.shown_index is not None else Settings()
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width)
-    room = max(height - 2 - len(idle_lines), 1)
-    while len(layers) > room and any(not node.lowest for node in layers):
+    max_layers = max(height - 2 - len(idle_lines), 1)
+    while len(layers) > max_layers and any(not node.lowest for node in layers):
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if step is None or (settings.reports_own_figures and progress.snapshot is step) else step.syncs
     shared = bool(syncs) and settings.uniform and _is_shared(progress, step, settings)
@@ -137,18 +137,19 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
         requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
         requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}
     lines = [heading(columns, width), line("   " + row(columns, requested))]
-    for node in layers[:room]:
+    for node in layers[:max_layers]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}
         if device is not None:
-            values |= dict(zip(COUNTED, figures.counter_cells(device, 0 if shared else syncs, settings), strict=True))
+            cells = figures.counter_cells(device, 0 if shared else syncs, settings)
+            values |= dict(zip(COUNTER_TITLES, cells, strict=True))
             values |= {"PER SYNC": "shared"} if shared else {}
         lines.append(line("   " + row(columns, values).rstrip()))
     return lines + idle_lines
 
 
 def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Settings) -> bool:
-    """Return whether other processes also flushed, so that fstui's part of the counts is unknown."""
+    """Return whether other processes also requested flushes, so that the share of fstui is unknown."""
     if isinstance(step, Step) and progress.counts.shared_with_others(step):
         return True
     if step is None or progress.counts.flushes_per_sync(step, settings) is not None:
@@ -157,7 +158,7 @@ def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Setti
 
 
 def finding(progress: Progress, width: int) -> list[Text]:
-    """Draw why the run ended early, else the operation that does not return, else the worst finding so far."""
+    """Draw the reason why the run ended early, or the operation that does not return, or the worst finding so far."""
     if progress.trouble:
         return [line((fit(f" ✗ {progress.trouble}", width).rstrip(), BAD))]
     stall = progress.snapshot.stall if progress.snapshot else None
@@ -167,17 +168,17 @@ def finding(progress: Progress, width: int) -> list[Text]:
             for device in figures.lowest(progress.snapshot.counters, progress.target)
             if device.in_flight
         ]
-        words = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
-        return [line((fit(" · ".join([words, *waiting]), width).rstrip(), BAD))]
+        stalled = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
+        return [line((fit(" · ".join([stalled, *waiting]), width).rstrip(), BAD))]
     if progress.preparing and progress.preparing.silent_s:
-        words = f" ▲ preparing the file: no answer for {seconds(progress.preparing.silent_s)}"
-        return [line((fit(words, width).rstrip(), BAD))]
+        stalled = f" ▲ preparing the file: no answer for {seconds(progress.preparing.silent_s)}"
+        return [line((fit(stalled, width).rstrip(), BAD))]
     if progress.judgement is None:
         return [line((" not judged yet", FAINT))]
     answer = progress.judgement.speed.answer
     glyph, style = speed_style(answer) if answer in TOO_SLOW else ("", "")
     speed = f"  {glyph} {answer}" if glyph else ""
-    room = width - cell_len(speed)
+    finding_width = width - cell_len(speed)
     worst = leading_finding(progress.judgement)
     if worst is None or worst.verdict is None:
         lines = [line((" nothing found so far", FAINT))]
@@ -185,14 +186,14 @@ def finding(progress: Progress, width: int) -> list[Text]:
         glyph, verdict = verdict_style(worst.verdict)
         evidence = f"after {counted(len(progress.finished_steps), 'step')}" if progress.finished_steps else "so far"
         badge = f" {glyph} {verdict_label(worst.verdict)} {evidence} "
-        lines = paragraph(finding_title(worst), room, f"{badge} ")
+        lines = paragraph(finding_title(worst), finding_width, f"{badge} ")
         lines[0].stylize(f"reverse {verdict}", 0, cell_len(badge))
-    lines[0].pad_right(room - lines[0].cell_len - 1)
+    lines[0].pad_right(finding_width - lines[0].cell_len - 1)
     return [lines[0].append(speed, style), *lines[1:]]
 
 
 def _other_writers(progress: Progress, width: int) -> list[Text]:
-    """Say what other processes did to the lowest devices before the run, and which processes wrote the most."""
+    """Draw what other processes did to the lowest devices before the run, and which processes wrote the most."""
     idle = progress.idle
     if idle is None or not idle.elapsed_s:
         return []
@@ -209,7 +210,7 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
 
 
 def other_activity(stats: dict[str, IoStats], target: Target) -> StyledText:
-    """Return what other processes do to the lowest devices now, and its style; empty if they do nothing."""
+    """Return a sentence about what other processes do to the lowest devices now, and its style; empty if nothing."""
     parts, style = [], FAINT
     for node in target.lowest:
         io = stats.get(node.id)
@@ -236,7 +237,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
     if (step := progress.finished_steps.get(index)) is not None:
         glyph, style = step_style(step.status)
         if step.ops and not step.settings.uniform:
-            return line(" ", (glyph, style), " " + words_row(columns, name, figures.figures_text(step)))
+            return line(" ", (glyph, style), " " + text_row(columns, name, figures.figures_text(step)))
         if step.ops:
             values |= numbers(step, step.settings, counts, columns)
         elif reason := figures.failure(step):
@@ -244,9 +245,9 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
     elif index == progress.current_index:
         glyph, style = "▸", HEAD
         if progress.snapshot and not planned.settings.uniform:
-            return line(" ", (glyph, style), " " + words_row(columns, name, figures.figures_text(progress.snapshot)))
+            return line(" ", (glyph, style), " " + text_row(columns, name, figures.figures_text(progress.snapshot)))
         if progress.snapshot and planned.settings.reports_own_figures:
-            return line(" ", (glyph, style), " " + _reported_row(columns, name, progress.snapshot))
+            return line(" ", (glyph, style), " " + _report_row(columns, name, progress.snapshot))
         values |= numbers(progress.snapshot, planned.settings, counts, columns) if progress.snapshot else {}
     else:
         glyph, style = ("–", FAINT) if planned.skip else ("·", FAINT)
@@ -255,16 +256,16 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
     return line(" ", (glyph, style), " ", *styled_row(columns, values, styles))
 
 
-def _reported_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str:
-    """Draw what the program reported last: transactions per second, then its words in place of the latencies."""
+def _report_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str:
+    """Draw what the program reported last: transactions per second, and a text in place of the latencies."""
     newest = snapshot.figures.newest if snapshot.figures else None
     if newest is None:
         return row(columns, {"STEP": name})
-    per_second, words = newest
+    per_second, text = newest
     index = next(index for index, column in enumerate(columns) if column.title == "RATE/S") + 1
     latencies, flushes = columns[index:-1], columns[-1]
-    room = _width(latencies)
-    middle = fit_right(words if cell_len(words) < room else "", room)
+    text_width = _width(latencies)
+    middle = fit_right(text if cell_len(text) < text_width else "", text_width)
     return row(columns[:index], {"STEP": name, "RATE/S": rate(per_second)}) + middle + " " * _width([flushes])
 
 
@@ -282,16 +283,16 @@ def numbers(
     }
 
 
-def words_row(columns: Sequence[Column], name: str, words: str) -> str:
-    """Draw a step that has no rate: its name, then its words in place of the numbers."""
+def text_row(columns: Sequence[Column], name: str, text: str) -> str:
+    """Draw a step that has no rate: its name, and a text in place of the numbers."""
     first, *others = columns
-    return fit_middle(name, first.width) + fit_right(words or NONE, _width(others))
+    return fit_middle(name, first.width) + fit_right(text or NONE, _width(others))
 
 
 def _label(node: Node, target: Target) -> str:
     below_filesystem = target.stack[0].below if target.stack else ()
-    words = "lowest device" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
-    return f"{node.id}, {words}"
+    role = "lowest device" if node.lowest else target.fstype if node.id in below_filesystem else node.kind
+    return f"{node.id}, {role}"
 
 
 def _elapsed(progress: Progress, index: int) -> str:

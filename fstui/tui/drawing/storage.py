@@ -39,7 +39,7 @@ from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, verdict_style
 _TREND, _MAX_TREND, _MIN_PATH = "FLUSH TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
 HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
-"""At or above this share, a bar has the colour of doubt."""
+"""At or above this share, a bar has the warning colour."""
 COLUMNS = (
     Column("MOUNT", gap=0, cut="left"),
     Column("TYPE", _TYPE_WIDTH),
@@ -74,12 +74,12 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
     target: Target | None
     device: Node | None = None
     judgement: Judgement | None = None
-    judged: bool = True
+    is_judged: bool = True
     guest: Guest | None = None
 
     @property
     def key(self) -> str:
-        """The identity by which the cursor follows its row."""
+        """The identity of the row, by which the cursor stays on it."""
         if self.guest:
             return f"\0{self.guest.pid}"
         return f"{self.target.mount_point}\0{self.target.source}" if self.target else self.name
@@ -99,7 +99,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def in_memory(self) -> bool:
-        """Whether the filesystem keeps data in memory only, as tmpfs does, which is no defect of this host."""
+        """Whether the filesystem keeps data only in memory, as tmpfs does. That is no defect of this host."""
         return self.target is not None and in_memory(self.target)
 
     @property
@@ -128,7 +128,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
         return findings.trouble(self.target) if self.target else ""
 
     @property
-    def flagged(self) -> bool:
+    def is_flagged(self) -> bool:
         return bool(self.verdict or self.trouble)
 
     @cached_property
@@ -142,7 +142,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
             return "not read" if self.guest.trouble else "virtual machine"
         if not self.target:
             return "other"
-        if not self.judged:
+        if not self.is_judged:
             return "…"
         worst = None if self.in_memory else findings.worst_finding(self.judgement)
         return ", ".join(filter(None, (self.trouble, worst.rule.replace("-", " ") if worst else "")))
@@ -160,18 +160,18 @@ def entries(
     stats: Mapping[str, IoStats],
     *,
     pseudo: bool = False,
-    words: str = "",
+    text: str = "",
     sort: str = "flag",
 ) -> list[StorageEntry]:
-    """Return the sorted rows that contain ``words``. ``judgements`` is None before the configurations were judged."""
+    """Return the sorted rows that contain ``text``. ``judgements``: None until the configurations are judged."""
     by_mount = judgements or {}
     filesystems = [
-        StorageEntry(target, judgement=by_mount.get(target.mount_point), judged=judgements is not None)
+        StorageEntry(target, judgement=by_mount.get(target.mount_point), is_judged=judgements is not None)
         for target in inventory.filesystems
         if pseudo or not target.pseudo
     ]
     guests = [StorageEntry(None, guest=guest) for guest in inventory.guests]
-    matching = [entry for entry in (*filesystems, *guests) if not words or words.lower() in _haystack(entry)]
+    matching = [entry for entry in (*filesystems, *guests) if text.lower() in _searchable_text(entry)]
     orders: dict[str, Callable[[StorageEntry], Any]] = {
         "flag": lambda entry: entry.severity,
         "mount": lambda entry: entry.name,
@@ -182,11 +182,11 @@ def entries(
     }
     matching.sort(key=orders[sort])
     unused = [StorageEntry(None, device=node) for node in inventory.unused]
-    return matching + [entry for entry in unused if not words or words.lower() in _haystack(entry)]
+    return matching + [entry for entry in unused if text.lower() in _searchable_text(entry)]
 
 
 def initial_row(rows: Sequence[StorageEntry], directory: str | None, databases: Sequence[RunningDatabase] = ()) -> int:
-    """Return the row where the cursor starts."""
+    """Return the row of the directory, or of a database, or the first that is not in memory."""
     if directory is not None:
         path = posixpath.join(posixpath.abspath(directory), "")
         parents = [
@@ -210,15 +210,15 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
     filesystems = [entry for entry in rows if entry.target]
     unused = sum(1 for entry in rows if entry.device)
     guests = sum(1 for entry in rows if entry.guest)
-    flagged = sum(1 for entry in rows if entry.flagged) if all(entry.judged for entry in filesystems) else "…"
+    flagged = sum(1 for entry in rows if entry.is_flagged) if all(entry.is_judged for entry in filesystems) else "…"
     summary = f"{flagged} of {len(filesystems) + guests} flagged"
     if width >= 70:
         extras = f" + {counted(guests, 'VM')}" if guests else ""
         extras += f" + {counted(unused, 'other device')}" if unused else ""
         summary = f"{counted(len(filesystems), 'filesystem')}{extras} · {flagged} flagged"
     kernel = f"Linux {host.kernel} · " if width >= _WIDE_SCREEN else ""
-    where = "" if simulated else f"{host.hostname} · {kernel}{kind}"
-    return title_line("", where, summary, width, origin(simulated))
+    place = "" if simulated else f"{host.hostname} · {kernel}{kind}"
+    return title_line("", place, summary, width, origin(simulated))
 
 
 def table(
@@ -231,7 +231,7 @@ def table(
     height: int,
     has_counters: bool = True,
 ) -> list[Text]:
-    """Draw the heading and the rows that fit, including the selected one."""
+    """Draw the column titles and the rows that fit, including the selected one."""
     columns = _fitting_columns(rows, width - 4, has_counters)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
     half_cell_s = _WIDE_HALF_CELL_S if width >= _WIDE_SCREEN else _HALF_CELL_S
@@ -245,14 +245,14 @@ def table(
         trend = "" if repeated else _trend(entry, samples)
         return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=index == selected)
 
-    return [_heads(columns), *window(len(rows), draw, selected, height - 1)]
+    return [_column_titles(columns), *window(len(rows), draw, selected, height - 1)]
 
 
-def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
+def hint(inventory: Inventory, pseudo: bool, sort: str, filter_text: str) -> str:
     hidden = sum(1 for target in inventory.filesystems if target.pseudo)
     parts = [] if pseudo or not hidden else [f"{counted(hidden, 'pseudo filesystem')} hidden"]
-    if words:
-        parts.append(f"filter: {words}")
+    if filter_text:
+        parts.append(f"filter: {filter_text}")
     if sort != "flag":
         parts.append(f"sorted by {sort}")
     if not inventory.host.udev:
@@ -260,18 +260,18 @@ def hint(inventory: Inventory, pseudo: bool, sort: str, words: str) -> str:
     return " " + " · ".join(parts)
 
 
-def _heads(columns: Sequence[Column]) -> Text:
-    """Draw the heads of the columns. A click on some of them sorts."""
+def _column_titles(columns: Sequence[Column]) -> Text:
+    """Draw the titles of the columns. A click on a title in ``SORTS`` sorts the rows."""
     text, orders = line(("   ", FAINT)), {title: sort for sort, title in SORTS.items()}
     for column in columns:
-        head = line((cell(column, column.title), FAINT))
+        title = line((cell(column, column.title), FAINT))
         sort = orders.get(column.title)
-        text.append_text(clickable(head, f"sort_by('{sort}')") if sort else head)
+        text.append_text(clickable(title, f"sort_by('{sort}')") if sort else title)
     return text
 
 
 def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: bool) -> list[Column]:
-    """Return the columns that fit, as wide as their texts. The room that is left is for the path and the trend."""
+    """Return the columns that fit, as wide as their texts. The path and the trend take the remaining width."""
     texts: dict[str, Callable[[StorageEntry], str]] = {
         "MOUNT": lambda entry: entry.name,
         "TYPE": lambda entry: entry.target.fstype if entry.target else "",
@@ -290,25 +290,32 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
     columns = [replace(column, width=column.width or widths[column.title]) for column in usable]
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns
         columns = [column for column in columns if column.title != dropped]
-        room = width - sum(column.width + column.gap for column in columns[1:])
-        if room >= min(widths["MOUNT"], width // 5):
+        free_width = width - sum(column.width + column.gap for column in columns[1:])
+        if free_width >= min(widths["MOUNT"], width // 5):
             break
-    columns[0] = replace(columns[0], width=min(max(room, 4), widths["MOUNT"]))
-    room -= columns[0].width
+    columns[0] = replace(columns[0], width=min(max(free_width, 4), widths["MOUNT"]))
+    free_width -= columns[0].width
     for title, missing_cells in (
         ("ON DEVICE", wanted_device - widths["ON DEVICE"]),
         ("TYPE", min(max(widths["TYPE"], _TYPE_WIDTH), _MAX_TYPE_WIDTH) - _TYPE_WIDTH),
     ):
         if any(column.title == title for column in columns):  # a long name must not displace other columns
-            extra = min(missing_cells, room)
-            columns = [replace(head, width=head.width + extra) if head.title == title else head for head in columns]
-            room -= extra
-    path = replace(COLUMNS[5], width=min(widths["I/O PATH"], room - COLUMNS[5].gap))
+            extra = min(missing_cells, free_width)
+            columns = _widened(columns, title, extra, width)
+            free_width -= extra
+    path = replace(COLUMNS[5], width=min(widths["I/O PATH"], free_width - COLUMNS[5].gap))
     if path.width >= min(widths["I/O PATH"], _MIN_PATH):
         columns.insert(5, path)
-        room -= path.width + path.gap
+        free_width -= path.width + path.gap
     flexible, limit = (_TREND, _MAX_TREND) if has_counters else ("FLAG", width)
-    return [replace(head, width=min(head.width + room, limit)) if head.title == flexible else head for head in columns]
+    return _widened(columns, flexible, free_width, limit)
+
+
+def _widened(columns: Sequence[Column], title: str, extra: int, max_width: int) -> list[Column]:
+    return [
+        replace(column, width=min(column.width + extra, max_width)) if column.title == title else column
+        for column in columns
+    ]
 
 
 def _trend(entry: StorageEntry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
@@ -345,7 +352,7 @@ def _row(
         "FLAG": entry.flag,
     }
     bars = {"USED": (entry.used_share, HIGH_USED_SHARE), "BUSY": (None if repeated else stats.busy, HIGH_BUSY_SHARE)}
-    dim = FAINT if not entry.flagged and (entry.in_memory or not entry.target) else ""
+    dim = FAINT if not entry.is_flagged and (entry.in_memory or not entry.target) else ""
     styles = dict.fromkeys(values, dim) | {"FLAG": style or dim, _TREND: TIME}
     if repeated or entry.in_memory or entry.guest:
         values |= dict.fromkeys((*_IO_COLUMNS, "FREE", "ON DEVICE") if entry.guest else _IO_COLUMNS, "")
@@ -361,7 +368,7 @@ def _row(
     return selectable_row(spans, selected=selected, glyph=(glyph, style))
 
 
-def _haystack(entry: StorageEntry) -> str:
+def _searchable_text(entry: StorageEntry) -> str:
     target = entry.target
     parts = [entry.name, *(node.id for node in entry.devices), *(node.model or "" for node in entry.devices)]
     if entry.guest:

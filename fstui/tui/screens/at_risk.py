@@ -96,5 +96,5 @@ class AtRiskScreen(FollowingScreen):
         return drawing.last_minutes(self._recent, width, height)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
-        sentences = (f"{words}." for words in self.HELP_TEXT.removesuffix(".").split(". "))
-        return [rule(width, "how to read it"), *(part for words in sentences for part in paragraph(words, width))]
+        sentences = (f"{sentence}." for sentence in self.HELP_TEXT.removesuffix(".").split(". "))
+        return [rule(width, "how to read it"), *(part for sentence in sentences for part in paragraph(sentence, width))]

@@ -19,18 +19,18 @@ from fstui.tui.commands import BACK, HELP, LIST, QUIT, RECORDING, Command
 from fstui.tui.drawing import history as drawing
 from fstui.tui.drawing.cells import line, title_line
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import TWO_COLUMNS_FROM, PageScreen, comparison_screen
+from fstui.tui.screens.page_screen import MIN_TWO_COLUMN_WIDTH, PageScreen, comparison_screen
 from fstui.tui.widgets.table import DrawnTable
 
 MAX_COMPARED = 6
-_TREND_LINES, _TREND_FROM_LINES = 3, 30
+_TREND_LINES, _MIN_TREND_SCREEN_LINES = 3, 30
 """Height of the bars, and of the smallest screen that shows them."""
 NO_RUN = "No run is saved yet. Run a scenario first."
 NO_MATCH = "No saved run matches the filter. Press / to change it."
 
 
 class HistoryScreen(BaseScreen):
-    """One row per saved run. Enter opens its result, or compares it with the runs that were marked."""
+    """A row for each saved run. Enter opens its result, or compares it with the runs that were marked."""
 
     KEYS = (
         Command("history.open", "enter", "open", "open", "Show the result of this run."),
@@ -59,15 +59,15 @@ class HistoryScreen(BaseScreen):
         self.table.border_title = "saved runs"
         self.compared_run = compared_run
         self.marked: list[Summary] = []
-        self.words = ""
-        self.whole = False
-        """Show all of the evidence, for scrolling."""
+        self.filter_text = ""
+        self.shows_all_evidence = False
+        """Whether all of the evidence is shown, because the user scrolls it."""
         self.rows: list[Summary] | None = None
         self._all_runs: list[Summary] = []
-        self._empty = "Reading the saved runs …"
+        self._empty_text = "Reading the saved runs …"
         self._documents: dict[str, Run | None] = {}
         """The documents read so far, by path; None for one that cannot be read."""
-        self._reading = False
+        self._is_reading = False
         self._sort = "WHEN"
 
     def compose(self) -> ComposeResult:
@@ -91,9 +91,9 @@ class HistoryScreen(BaseScreen):
     async def _list(self) -> None:
         with self.fstui.reporting():
             self._all_runs = await history.summaries()
-            self.rows = history.matches(self._all_runs, self.words)
+            self.rows = history.matches(self._all_runs, self.filter_text)
         if self.rows is None:
-            self._empty = "The saved runs could not be read."
+            self._empty_text = "The saved runs could not be read."
         self._show_rows()
 
     def on_data_table_header_selected(self, selected: DrawnTable.HeaderSelected) -> None:
@@ -106,30 +106,30 @@ class HistoryScreen(BaseScreen):
         self._show_chosen()
 
     def action_scroll(self, lines: int) -> None:
-        self.whole = True
+        self.shows_all_evidence = True
         super().action_scroll(lines)
 
     def on_data_table_row_highlighted(self) -> None:
-        self.whole = False
+        self.shows_all_evidence = False
         self.part("selected").scroll_to_top()
         self._show_chosen()
 
     def _show_chosen(self) -> None:
         self.redraw()
-        if not self._reading:
+        if not self._is_reading:
             self.read_chosen()
 
     @work(group="document")
     async def read_chosen(self) -> None:
         """Read the document of the selected run, and again if another run was selected while it was read."""
-        self._reading = True
+        self._is_reading = True
         while (chosen := self.chosen) and chosen.path not in self._documents and not chosen.unreadable:
             try:
                 self._documents[chosen.path] = (await history.find(chosen.path)).run
             except (OSError, Refused):
-                self._documents[chosen.path] = None  # the row already says why
+                self._documents[chosen.path] = None  # the row already shows the reason
             self.redraw()
-        self._reading = False
+        self._is_reading = False
 
     @property
     def chosen(self) -> Summary | None:
@@ -181,24 +181,24 @@ class HistoryScreen(BaseScreen):
             self.redraw()
 
     async def action_filter(self) -> None:
-        hint = "words of an id, a scenario, a target, a host, a verdict, a note"
+        hint = "words in the id, scenario, target, host, verdict or note"
         await self.open_prompt(hint, value=self.filter_text, change=self._filter)
 
-    def _filter(self, words: str) -> None:
-        self.words = words
-        self.rows = history.matches(self._all_runs, words)
+    def _filter(self, text: str) -> None:
+        self.filter_text = text
+        self.rows = history.matches(self._all_runs, text)
         self.table.choose(0)
         self._show_rows()
 
     async def action_note(self) -> None:
         if (chosen := self.chosen) and not chosen.unreadable:
             hint = f"a note for {chosen.id}; leave it empty to remove the note"
-            await self.open_prompt(hint, lambda words: self.change(history.save_note(chosen.path, words)), chosen.note)
+            await self.open_prompt(hint, lambda note: self.change(history.save_note(chosen.path, note)), chosen.note)
 
     def action_trend(self) -> None:
         from fstui.report.history import NO_TREND  # noqa: PLC0415
 
-        columns = 2 if self.size.width >= TWO_COLUMNS_FROM else 1
+        columns = 2 if self.size.width >= MIN_TWO_COLUMN_WIDTH else 1
         if cards := drawing.trends(self.rows or [], self.size.height - 2, columns):
             self.app.push_screen(PageScreen("trend", cards))
         else:
@@ -220,8 +220,8 @@ class HistoryScreen(BaseScreen):
         await self._list()
 
     async def go_back(self) -> None:
-        if self.words:
-            self.words = ""
+        if self.filter_text:
+            self.filter_text = ""
             self.list_runs()
         elif self.marked:
             self.marked = []
@@ -233,24 +233,24 @@ class HistoryScreen(BaseScreen):
         marked = ", ".join(run.id for run in (self.compared_run, *self.marked) if run)
         name = f"compare {marked} with …" if marked else "history"
         number = "" if self.rows is None else counted(len(self.rows), "saved run")
-        number = f"“{self.words}”: {number}" if self.words else number
-        number = " · ".join(filter(None, (drawing.rate_of(self.rows or (), width), number)))
+        number = f"“{self.filter_text}”: {number}" if self.filter_text else number
+        number = " · ".join(filter(None, (drawing.rates_label(self.rows or (), width), number)))
         return [title_line(name, "", number, width)]
 
     def _draw_nothing(self, width: int, height: int) -> list[Text]:
         if self.rows:
             return []
-        return [line(f"  {self._empty if self.rows is None else NO_MATCH if self.words else NO_RUN}")]
+        return [line(f"  {self._empty_text if self.rows is None else NO_MATCH if self.filter_text else NO_RUN}")]
 
     def _draw_trend(self, width: int, height: int) -> list[Text]:
-        if (chosen := self.chosen) is None or self.size.height < _TREND_FROM_LINES:
+        if (chosen := self.chosen) is None or self.size.height < _MIN_TREND_SCREEN_LINES:
             return []
         return drawing.trend(self._all_runs, chosen, width, _TREND_LINES)
 
     def _draw_selected(self, width: int, height: int) -> list[Text]:
         chosen = self.chosen
         run = self._documents.get(chosen.path) if chosen else None
-        return drawing.selected_run(chosen, run, width, height, whole=self.whole) if chosen else []
+        return drawing.selected_run(chosen, run, width, height, all_evidence=self.shows_all_evidence) if chosen else []
 
     def _draw_file(self, width: int, height: int) -> list[Text]:
         return drawing.file_lines(self.chosen, width) if self.chosen else [line()]

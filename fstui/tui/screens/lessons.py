@@ -29,8 +29,9 @@ from fstui.tui.styles import HEAD
 from fstui.tui.widgets.lines import Slices
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
-DRAW_S = 0.25
+DRAW_INTERVAL_S = 0.25
 MIN_MAP_LINES, MAX_MAP_LINES, OTHER_LINES = 6, 16, 6
+"""Height of the heat maps, and of everything on the screen besides the pictures."""
 
 _STAGE_PROMPTS = {
     "predict": "What do you expect? Press a digit, then Enter.",
@@ -53,7 +54,7 @@ class LessonsScreen(BaseScreen):
         super().__init__()
         self.table = DrawnTable(self._rows, id="lessons")
         self.taken: dict[str, TakenLesson] | None = None
-        self.planned: dict[str, list[PlannedRun]] = {}
+        self.planned_runs: dict[str, list[PlannedRun]] = {}
         self._heading = f"{len(lessons.lessons())} lessons"
         self._pace = pace
 
@@ -108,13 +109,13 @@ class LessonsScreen(BaseScreen):
 
     @work(exclusive=True, group="planned")
     async def plan_all(self) -> None:
-        """Plan the runs of all lessons. Their disks are simulated, so nothing is touched."""
+        """Plan the runs of all lessons. Their disks are simulated, so no storage is accessed."""
         for lesson in lessons.lessons():
-            self.planned[lesson.name] = await lessons.plan_runs(lesson)
+            self.planned_runs[lesson.name] = await lessons.plan_runs(lesson)
         self.redraw()
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        progress = drawing.progress(lessons.lessons(), self.taken or {}, width)
+        progress = drawing.progress_line(lessons.lessons(), self.taken or {}, width)
         return [progress] if self.part("selected").has_frame else [progress, rule(width, self._heading)]
 
     def _rows(self, width: int) -> TableContent:
@@ -124,14 +125,14 @@ class LessonsScreen(BaseScreen):
         return drawing.introduction(self.chosen, width)
 
     def _draw_pictures(self, width: int, height: int) -> list[Text]:
-        planned = self.planned.get(self.chosen.name, [])
-        pictures = drawing.pictures(self.chosen, planned, self._result, width)
-        meanings = drawing.meanings(self.chosen, width) if self._result else []  # they may give away the answer
+        planned = self.planned_runs.get(self.chosen.name, [])
+        pictures = drawing.pictures(self.chosen, planned, self._taken_lesson, width)
+        meanings = drawing.meanings(self.chosen, width) if self._taken_lesson else []  # they may reveal the answer
         drawn = [*pictures, *meanings]
         return drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
 
     @property
-    def _result(self) -> TakenLesson | None:
+    def _taken_lesson(self) -> TakenLesson | None:
         return (self.taken or {}).get(self.chosen.name)
 
 
@@ -164,8 +165,8 @@ class LessonScreen(BaseScreen):
         super().__init__()
         self.lesson = lesson
         self.stage = STAGES[0]
-        self.predicted: int | None = None
-        self.answered: int | None = None
+        self.prediction: int | None = None
+        self.answer: int | None = None
         self.results: dict[str, Run] = {}
         self._progress: dict[str, Progress] = {}
         self._run_in_progress: RunInProgress | None = None
@@ -173,7 +174,7 @@ class LessonScreen(BaseScreen):
         """The run whose plug can be pulled now."""
         self._saver: Worker[None] | None = None
         self._pace = pace
-        self._planned: list[PlannedRun] = []
+        self._planned_runs: list[PlannedRun] = []
         self._disks = {run.label: run.title or simulation.find(run.disk).title for run in lesson.runs}
 
     def compose(self) -> ComposeResult:
@@ -182,13 +183,13 @@ class LessonScreen(BaseScreen):
             yield self.lines("text", self._draw_page, frame=True)
             yield self.lines("pictures", self._draw_pictures, frame=True)
         yield Slices(self._draw_map, id="map")
-        yield self.lines("prompt", lambda width, height: [line((f"   {words}", HEAD)) for words in self._prompts()])
+        yield self.lines("prompt", lambda width, height: [line((f"   {prompt}", HEAD)) for prompt in self._prompts()])
         yield self.footer_lines()
 
     async def on_mount(self) -> None:
-        self._planned = await lessons.plan_runs(self.lesson)
+        self._planned_runs = await lessons.plan_runs(self.lesson)
         self.add_class("-predict")
-        self.set_interval(DRAW_S, self._draw_run)
+        self.set_interval(DRAW_INTERVAL_S, self._draw_run)
         self.redraw()
 
     def on_key(self, event: Key | None = None) -> None:
@@ -197,35 +198,35 @@ class LessonScreen(BaseScreen):
             self.action_answer(int(event.key))
 
     def action_answer(self, number: int = 0) -> None:
-        """Choose an answer by its digit or by a click, as long as it can be changed."""
+        """Choose an answer. The prediction can be changed until the runs start, the last answer cannot be changed."""
         if self.stage == "predict" and 1 <= number <= len(self.lesson.predict.choices):
-            self.predicted = number
-        elif self.stage == "question" and self.answered is None and 1 <= number <= len(self.lesson.question.choices):
-            self.answered = number
+            self.prediction = number
+        elif self.stage == "question" and self.answer is None and 1 <= number <= len(self.lesson.question.choices):
+            self.answer = number
             self._saver = self.app.run_worker(self.save(), group="note")  # continues if the user leaves the screen
         self.redraw()
 
     def footer_commands(self) -> Iterable[Command]:
         """Show the digits only while they select an answer, and Enter only if it opens the next page."""
-        waits = self.stage == "predict" or (self.stage == "question" and self.answered is None)
+        expects_answer = self.stage == "predict" or (self.stage == "question" and self.answer is None)
         for command in super().footer_commands():
-            if command.id == "lesson.next" and not self._requirement:
+            if command.id == "lesson.next" and not self._unmet_requirement:
                 yield replace(command, label=_ENTER_LABELS.get(self.stage, command.label))
-            elif command.id != "lesson.next" and (waits or command.id != "lesson.answer"):
+            elif command.id != "lesson.next" and (expects_answer or command.id != "lesson.answer"):
                 yield command
 
     @property
-    def _requirement(self) -> str:
-        """What must be done before the next page; empty if the page is answered and its runs are over."""
-        if self.stage == "predict" and self.predicted is None:
+    def _unmet_requirement(self) -> str:
+        """What the user must do or wait for before the next page; empty if nothing."""
+        if self.stage == "predict" and self.prediction is None:
             return "Answer first: press the digit of what you expect."
         if self.stage == "run" and len(self.results) < len(self.lesson.runs):
             return "It is still running." if self._plug_label is None else "Press p to pull the plug."
-        return "Answer first: press a digit." if self.stage == "question" and self.answered is None else ""
+        return "Answer first: press a digit." if self.stage == "question" and self.answer is None else ""
 
     async def action_next(self) -> None:
-        if self._requirement:
-            self.say(self._requirement)
+        if self._unmet_requirement:
+            self.say(self._unmet_requirement)
         elif self.stage != "question":
             self._show_stage(STAGES[STAGES.index(self.stage) + 1])
         else:
@@ -284,7 +285,7 @@ class LessonScreen(BaseScreen):
             pages.scroll_to(y=text.virtual_region.bottom - pages.size.height, animate=False)
 
     async def save(self) -> None:
-        right_answers = (self.predicted == self.lesson.predict.right) + (self.answered == self.lesson.question.right)
+        right_answers = (self.prediction == self.lesson.predict.right) + (self.answer == self.lesson.question.right)
         with self.fstui.reporting("Cannot save the result of the lesson"):
             await lessons.save_taken(self.lesson.name, right_answers, self.results)
 
@@ -304,18 +305,18 @@ class LessonScreen(BaseScreen):
         lesson = self.lesson
         match self.stage:
             case "predict":
-                asked = drawing.question(lesson.text, lesson.predict, self.predicted, width)
-                has_room = self.part("text").has_frame
-                return [*asked, *(drawing.planned_steps(lesson, self._planned, width) if has_room else [])]
+                asked = drawing.question(lesson.text, lesson.predict, self.prediction, width)
+                is_wide = self.part("text").has_frame
+                return [*asked, *(drawing.planned_steps(lesson, self._planned_runs, width) if is_wide else [])]
             case "run":
                 return drawing.runs(lesson.runs, self._progress, self._disks, width)
             case "compare":
-                compared = drawing.comparison(lesson.predict, self.predicted, self._claims, width)
-                has_room = self.has_class("-huge")
-                return [*compared, *(drawing.disks(lesson, self._planned, width) if has_room else [])]
+                compared = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
+                is_huge = self.has_class("-huge")
+                return [*compared, *(drawing.disks(lesson, self._planned_runs, width) if is_huge else [])]
             case "explain":
                 return drawing.explanation(lesson, width)
-        asked = drawing.question("", lesson.question, self.answered, width, right="right" if self.answered else "")
+        asked = drawing.question("", lesson.question, self.answer, width, right="right" if self.answer else "")
         if not self.has_class("-huge"):
             return asked
         reasons = [*drawing.claim_lines(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
@@ -330,11 +331,11 @@ class LessonScreen(BaseScreen):
         return drawn[1:] if self.part("pictures").has_frame else drawn  # a frame needs no blank line above
 
     def _pictures(self, width: int) -> list[Text]:
-        """Draw the question as a picture, and after the runs the answer with all that was measured."""
-        hidden = self.stage in ("predict", "run")
-        reach = drawing.reach(self.lesson, self._planned, width, hidden=hidden)
-        disks = drawing.disks(self.lesson, self._planned, width)
-        if hidden:
+        """Draw where data is after a call: question marks before the end of the runs, then the answer and the rates."""
+        is_hidden = self.stage in ("predict", "run")
+        reach = drawing.reach(self.lesson, self._planned_runs, width, hidden=is_hidden)
+        disks = drawing.disks(self.lesson, self._planned_runs, width)
+        if is_hidden:
             return [*reach, *disks]
         runs = drawing.runs(self.lesson.runs, self._progress, self._disks, width)
         measured = [line(), rule(width, "what was measured", "simulated"), *runs]
@@ -342,8 +343,9 @@ class LessonScreen(BaseScreen):
         if self.stage != "explain":
             return [*measured, *reach, *([] if is_huge else disks)]
         drawn = [*reach, *measured, *disks]
-        room = min(self.size.height - len(drawn) - OTHER_LINES, MAX_MAP_LINES)
-        maps = drawing.heat_maps(self._progress, width, room, frame=False) if is_huge and room >= MIN_MAP_LINES else []
+        height = min(self.size.height - len(drawn) - OTHER_LINES, MAX_MAP_LINES)
+        has_maps = is_huge and height >= MIN_MAP_LINES
+        maps = drawing.heat_maps(self._progress, width, height, frame=False) if has_maps else []
         return [*drawn, *([line(), *maps] if maps else [])]
 
     def _draw_map(self, width: int, height: int) -> list[Text]:
@@ -353,5 +355,5 @@ class LessonScreen(BaseScreen):
     def _prompts(self) -> Iterator[str]:
         if self._plug_label is not None:
             yield f"{self._plug_label}: press p to pull the plug."
-        elif self._requirement:
+        elif self._unmet_requirement:
             yield _STAGE_PROMPTS[self.stage]

@@ -22,16 +22,16 @@ from fstui.tui.styles import FAINT, HEAD, KEY
 from fstui.tui.widgets.lines import DrawnLines
 
 COPIED_WIDTH = 80
-NAMES_FROM = 97
+MIN_NAMES_WIDTH = 97
 """Width inside the frame on a screen of 100 columns. A narrower help omits the names of commands."""
 _GENERAL = {command.id for command in (HELP, BACK, PALETTE, *EVERYWHERE)}
 NEXT = "What to do next"
-TWO_COLUMNS_FROM = 150
-"""A narrower screen has no room for two cards side by side."""
+MIN_TWO_COLUMN_WIDTH = 150
+"""The width of the narrowest screen that shows two cards side by side."""
 
 
 class Cards(VerticalScroll):
-    """Cards below each other, on a very wide screen in two columns: the second one continues the first one."""
+    """Cards in one column, or in two on a very wide screen. The second column continues the first one."""
 
     def __init__(self, cards: Sequence[Card], max_columns: int = 2) -> None:
         super().__init__(id="page")
@@ -50,22 +50,22 @@ class Cards(VerticalScroll):
 
     @property
     def _columns(self) -> int:
-        return min(2 if self.app.size.width >= TWO_COLUMNS_FROM else 1, self._max_columns)
+        return min(2 if self.app.size.width >= MIN_TWO_COLUMN_WIDTH else 1, self._max_columns)
 
 
 def split_cards(cards: Sequence[Card], width: int) -> tuple[list[Card], list[Card]]:
     """Distribute cards over two columns of about the same height. A card may continue in the second column."""
     columns: tuple[list[Card], list[Card]] = ([], [])
     lengths = [len(card_lines(card, width)) + 1 for card in cards]
-    room = sum(lengths) // 2
+    lines_left = sum(lengths) // 2  # of the first column
     for card, length in zip(cards, lengths, strict=True):
-        cut = _blank_line(card, width, room) if 0 < room < length else 0
+        cut = _blank_line(card, width, lines_left) if 0 < lines_left < length else 0
         if cut:
             columns[0].append((card[0], partial(_first_lines, card, cut)))
             columns[1].append((f"{card[0]}, continued", partial(_other_lines, card, cut)))
         else:
-            columns[room < length // 2].append(card)
-        room -= length
+            columns[lines_left < length // 2].append(card)
+        lines_left -= length
     return columns
 
 
@@ -85,8 +85,8 @@ def _other_lines(card: Card, count: int, width: int) -> Sequence[Text]:
 
 def card_lines(card: Card, width: int, height: int = 0) -> list[Text]:
     title, draw = card
-    head = [rule(width, title, style=KEY if title == NEXT else HEAD)] if title else []
-    return [*head, *draw(width)]
+    title_rule = [rule(width, title, style=KEY if title == NEXT else HEAD)] if title else []
+    return [*title_rule, *draw(width)]
 
 
 class PageScreen(BaseScreen):
@@ -128,25 +128,25 @@ class HelpScreen(PageScreen):
 def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     rows: dict[str, list[tuple[str, str, str]]] = {"keys of this screen": [], "moving": [], "everywhere": []}
     for command in {command.id: command for command in (*screen.KEYS, PALETTE, *EVERYWHERE)}.values():
-        own = "moving" if command.action.startswith(("move(", "scroll(", "zoom(")) else "keys of this screen"
-        group = "everywhere" if command.id in _GENERAL else own
+        own_group = "moving" if command.action.startswith(("move(", "scroll(", "zoom(")) else "keys of this screen"
+        group = "everywhere" if command.id in _GENERAL else own_group
         rows[group].append((" ".join(key_names(command, keymap)), command.help, command.id))
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
-    cards: list[Card] = [(title, partial(_keys, group, widths)) for title, group in rows.items() if group]
+    cards: list[Card] = [(title, partial(_key_lines, group, widths)) for title, group in rows.items() if group]
     about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
-    return HelpScreen("help", [*cards, ("this screen", about), *_terms("words of this screen", _words_of(screen))])
+    return HelpScreen("help", [*cards, ("this screen", about), *_term_cards("words of this screen", _terms_of(screen))])
 
 
-def _keys(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
-    """Draw keys and what they do, and on a wide screen the names of the commands in keys.toml."""
+def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
+    """Draw keys with their help and, on a wide screen, the names of their commands in keys.toml."""
     keys_width, help_width, name_width = widths
-    named = width >= NAMES_FROM
-    help_width = min(help_width, width - keys_width - 6 - named * (name_width + 2))
+    shows_names = width >= MIN_NAMES_WIDTH
+    help_width = min(help_width, width - keys_width - 6 - shows_names * (name_width + 2))
     lines = []
-    for keys, words, name in rows:
-        drawn = paragraph(words, keys_width + help_width + 6, f"   {keys:{keys_width}}  ")
+    for keys, help_text, name in rows:
+        drawn = paragraph(help_text, keys_width + help_width + 6, f"   {keys:{keys_width}}  ")
         drawn[0].stylize(KEY, 0, keys_width + 3)
-        if named:
+        if shows_names:
             drawn[0].pad_right(keys_width + help_width + 7 - len(drawn[0]))
             drawn[0].append(name, FAINT)
         lines += drawn
@@ -156,12 +156,12 @@ def _keys(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: in
 def glossary_screen(screen: BaseScreen) -> PageScreen:
     from fstui.report import glossary  # noqa: PLC0415
 
-    own = _words_of(screen)
+    own = _terms_of(screen)
     others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.titled(name).lower())
-    return PageScreen("glossary", [*_terms("words of this screen", own), *_terms("all other words", others)])
+    return PageScreen("glossary", [*_term_cards("words of this screen", own), *_term_cards("all other words", others)])
 
 
-def _words_of(screen: BaseScreen) -> tuple[str, ...]:
+def _terms_of(screen: BaseScreen) -> tuple[str, ...]:
     from fstui.report import glossary  # noqa: PLC0415
 
     return glossary.terms_in(f"{screen.shown_text()} {screen.HELP_TEXT}")
@@ -185,17 +185,18 @@ def explain_screen(rule_name: str) -> PageScreen:
         drawn = [line("  " if row.plain.startswith((" • ", "   ")) else "   ").append_text(row) for row in rows]
         return drawn[not drawn[0].plain.strip() :]
 
-    page, words = explanation.of_rule(rule_name)
-    _, head, meaning, *parts = re.split("^##? ", page, flags=re.MULTILINE)
-    name, _, result = head.partition("\n")
+    page, terms = explanation.of_rule(rule_name)
+    _, introduction, meaning, *parts = re.split("^##? ", page, flags=re.MULTILINE)
+    name, _, result = introduction.partition("\n")
     answer, _, more = meaning.partition("\n")[2].strip().partition("\n\n")
     cards: list[Card] = [("More about what it means", partial(draw, more))] if more.strip() else []
     cards += [(title, partial(draw, text)) for title, _, text in (part.partition("\n") for part in parts)]
     cards.sort(key=lambda card: card[0] != NEXT)
     answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
-    related = (other for word in words for other in glossary.entries()[word].see)
-    return PageScreen("explain", [*cards, *_terms("Words", tuple(dict.fromkeys((*words, *related))))], name, answer)
+    related = (other for term in terms for other in glossary.entries()[term].see)
+    cards += _term_cards("Words", tuple(dict.fromkeys((*terms, *related))))
+    return PageScreen("explain", cards, name, answer)
 
 
-def _terms(title: str, names: Sequence[str]) -> list[Card]:
+def _term_cards(title: str, names: Sequence[str]) -> list[Card]:
     return [(title, partial(term_lines, names))] if names else []

@@ -19,7 +19,7 @@ from fstui.powercut import plan as power_cut
 from fstui.runs import caution, history, scenarios
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import charts
-from fstui.tui.drawing import history as drawn_history
+from fstui.tui.drawing import history as history_drawing
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import other_activity
@@ -39,7 +39,7 @@ MAX_SAVED_RUNS = 1000
 
 
 class PlanScreen(BaseScreen):
-    """The scenarios, and below them the settings of the selected one and what it will do."""
+    """The scenarios; below them, the settings of the selected scenario and what it will do."""
 
     KEYS = (
         Command("plan.start", "enter", "start", "start", "Start this run."),
@@ -66,9 +66,9 @@ class PlanScreen(BaseScreen):
     def __init__(self, offers: Offers, scenario: str = "") -> None:
         super().__init__()
         self.offers = offers
-        self._wanted = scenario
-        self.scenario = 0
-        self.option = 0
+        self._initial_scenario = scenario
+        self.scenario_index = 0
+        self.option_index = 0
         self.scenarios = DrawnTable(self._draw_scenarios, id="scenarios")
         self.settings = DrawnTable(self._draw_settings, id="settings", header=False)
         self.scenarios.border_title = "scenarios"
@@ -76,9 +76,9 @@ class PlanScreen(BaseScreen):
         self.activity = DeviceActivity()
         self.recent = RecentSamples[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
-        self._to_start = ""
-        self._confirming: Plan | None = None
-        self._setting: str | None = None
+        self._scenario_to_start = ""
+        self._plan_to_confirm: Plan | None = None
+        self._last_setting: str | None = None
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -96,20 +96,20 @@ class PlanScreen(BaseScreen):
         self.offers.add([*scenarios.load_shipped(), (power_cut.NAME, power_cut.FORM)])
         self.choose_pane(self.scenarios)
         self.scenarios.refill()
-        self.choose_scenario(self.offers.index_of(self._wanted))
+        self.choose_scenario(self.offers.index_of(self._initial_scenario))
         self.inspect_directory()
-        self.offer_own()
+        self.add_own_scenarios()
         self.set_interval(COUNTERS_INTERVAL_S, self.read_counters)
 
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
-        # fstui's own run is not activity of other processes
+        # forget the I/O of fstui's own run, which is not that of other processes
         self.activity, self.recent = DeviceActivity(), RecentSamples[Mapping[str, IoStats]]()
         self.plan_all()
         self.read_saved_runs()
 
     @work(exclusive=True, group="own")
-    async def offer_own(self) -> None:
+    async def add_own_scenarios(self) -> None:
         """Add the user's own scenarios as soon as their directory has been read."""
         own, broken = await scenarios.load_own()
         self.offers.add(own)
@@ -136,7 +136,7 @@ class PlanScreen(BaseScreen):
 
     @property
     def offer(self) -> Offer | None:
-        return self.offers.all[self.scenario] if self.offers.all else None
+        return self.offers.all[self.scenario_index] if self.offers.all else None
 
     @work(exclusive=True, group="look up")
     async def inspect_directory(self) -> None:
@@ -146,24 +146,24 @@ class PlanScreen(BaseScreen):
 
     def plan_all(self) -> None:
         """Plan every scenario that has no plan yet, the selected one first."""
-        for index in sorted(self.offers.unplanned_indexes(), key=lambda index: index != self.scenario):
+        for index in sorted(self.offers.unplanned_indexes(), key=lambda index: index != self.scenario_index):
             self.plan_one(self.offers, index)
 
     @work(group="plan")
     async def plan_one(self, offers: Offers, index: int) -> None:
-        """Plan one scenario in parallel with the others: one may wait for programs to be found."""
+        """Plan one scenario, in parallel with the others, because the search for the programs of one may take long."""
         if not await offers.plan(index):
             self.plan_all()
         elif offers is self.offers:
             self.scenarios.refill()
-            if index == self.scenario:
+            if index == self.scenario_index:
                 self._show_selected()
-            self._start_if_wanted(offers.all[index])
+            self._start_if_requested(offers.all[index])
 
-    def _start_if_wanted(self, offer: Offer) -> None:
+    def _start_if_requested(self, offer: Offer) -> None:
         """Start the scenario if Enter was pressed before its plan was made and nothing else was selected since."""
-        if offer.plan and offer.name == self._to_start and offer is self.offer and self.is_active:
-            self._to_start = ""
+        if offer.plan and offer.name == self._scenario_to_start and offer is self.offer and self.is_active:
+            self._scenario_to_start = ""
             self.call_later(self.action_start)
 
     def read_counters(self) -> None:
@@ -177,7 +177,7 @@ class PlanScreen(BaseScreen):
 
     @property
     def _target(self) -> Target | None:
-        """The target without what the user declares."""
+        """The target without the user's declaration."""
         return self.offers.site.raw_target if self.offers.site else None
 
     def _show_selected(self) -> None:
@@ -191,21 +191,21 @@ class PlanScreen(BaseScreen):
         self.pane = pane
         for table in (self.scenarios, self.settings):
             table.set_class(table is not pane, "-inactive")
-        self.option = 0
+        self.option_index = 0
         self._show_selected()
 
     def on_drawn_table_clicked(self, clicked: DrawnTable.Clicked) -> None:
         self.choose_pane(clicked.table)
 
     def on_data_table_row_highlighted(self) -> None:
-        if self.scenarios.row_count and self.scenarios.cursor_row != self.scenario:
+        if self.scenarios.row_count and self.scenarios.cursor_row != self.scenario_index:
             self.choose_scenario(self.scenarios.cursor_row)
-        elif self.settings.chosen_key != self._setting:
-            self._setting, self.option = self.settings.chosen_key, 0
+        elif self.settings.chosen_key != self._last_setting:
+            self._last_setting, self.option_index = self.settings.chosen_key, 0
             self._show_selected()
 
     def choose_scenario(self, index: int) -> None:
-        self.scenario = index
+        self.scenario_index = index
         self.scenarios.choose(index)
         self.settings.choose(0)
         self.part("notes").scroll_to_top()
@@ -219,7 +219,7 @@ class PlanScreen(BaseScreen):
         if self.pane is self.settings:
             self.settings.move(offset)
         else:
-            self.choose_scenario(max(0, min(self.scenario + offset, len(self.offers.all) - 1)))
+            self.choose_scenario(max(0, min(self.scenario_index + offset, len(self.offers.all) - 1)))
 
     def action_other_pane(self) -> None:
         self.choose_pane(self.scenarios if self.pane is self.settings else self.settings)
@@ -228,7 +228,7 @@ class PlanScreen(BaseScreen):
         if self.pane is self.scenarios:
             self.action_other_pane()
         elif self._options:
-            self.option = max(0, min(self.option + offset, len(self._options) - 1))
+            self.option_index = max(0, min(self.option_index + offset, len(self._options) - 1))
             self._show_selected()
         elif self.offer and self.setting:
             form, choices = self.offer.form, self.offers.choices
@@ -239,19 +239,20 @@ class PlanScreen(BaseScreen):
 
     def action_toggle_box(self) -> None:
         if self.offer and self._options:
-            option = self._options[self.option]
+            option = self._options[self.option_index]
             self._choose(self.offers.choices.with_toggled_option(self.offer.form, self.setting, option))
 
     def action_undo(self) -> None:
         earlier = self.offers.undo()
         if earlier is not None and self.offers.site:
-            self.fstui.remember(self.offers.site, earlier)
+            self.fstui.save_declaration(self.offers.site, earlier)
         self._plan_again()
 
     async def action_directory(self) -> None:
-        await self.open_prompt("a directory on the filesystem to be tested", self._go_to, self.offers.directory)
+        hint = "a directory on the filesystem to be tested"
+        await self.open_prompt(hint, self._change_directory, self.offers.directory)
 
-    def _go_to(self, directory: str) -> None:
+    def _change_directory(self, directory: str) -> None:
         if directory:
             forms = [(offer.name, offer.form) for offer in self.offers.all]
             expanded = os.path.expanduser(directory)  # noqa: PTH111  pathlib would also normalise the name
@@ -279,27 +280,27 @@ class PlanScreen(BaseScreen):
         if offer is None or offer.refusal:
             return
         if offer.plan is None or site is None:
-            self._to_start = offer.name
+            self._scenario_to_start = offer.name
             self.say("Still reading the directory. The run starts when that is done.")
             return
         target = self.offers.declared_site(site).target
         if isinstance(offer.plan, power_cut.PowerCutPlan):
             self.fstui.open_power_cut(site.raw_target.path, target, self.offers.choices.settings_of(offer.form))
             return
-        if not self._confirmed(offer.plan, site):
+        if not self._is_confirmed(offer.plan, site):
             return
         run, declaration = self.offers.start(offer, site)
         if declaration is not None:
-            self.fstui.remember(site, declaration)
+            self.fstui.save_declaration(site, declaration)
         self.workers.cancel_group(self, "plan")  # planning must not disturb what is measured
         self.fstui.open_run(run, offer.plan, target)
 
-    def _confirmed(self, plan: Plan, site: Site) -> bool:
+    def _is_confirmed(self, plan: Plan, site: Site) -> bool:
         """Return whether there is no concern, or the user has pressed the key again after reading it."""
         concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
-        if not concerns or (plan is self._confirming and self._closed_notice == self._question):
+        if not concerns or (plan is self._plan_to_confirm and self._closed_notice == self._question):
             return True
-        self._confirming = plan
+        self._plan_to_confirm = plan
         self.ask(f"Warning: {', '.join(concerns)}. Press Enter again to run it anyway.")
         return False
 
@@ -309,7 +310,7 @@ class PlanScreen(BaseScreen):
             self._plan_again()
 
     def _plan_again(self) -> None:
-        self._to_start = ""
+        self._scenario_to_start = ""
         self.scenarios.refill()
         self._show_selected()
         self.plan_all()
@@ -340,13 +341,13 @@ class PlanScreen(BaseScreen):
     def _draw_settings(self, width: int) -> TableContent:
         if self.offer is None:
             return TableContent((), {})
-        return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option), self._target, width)
+        return drawing.settings(self.offer, self.offers.choices, (self.setting, self.option_index), self._target, width)
 
     def _draw_earlier(self, width: int, height: int) -> list[Text]:
         """Draw the newest runs on this filesystem, and what other processes do on its devices."""
         identity = self._target.identity if self._target else None
         runs = [run for run in self.saved_runs or () if identity and run.identity == identity]
-        lines = drawn_history.earlier_runs(runs, width, height // 2) if self.saved_runs is not None else []
+        lines = history_drawing.earlier_runs(runs, width, height // 2) if self.saved_runs is not None else []
         devices = [node.id for node in self._target.lowest] if self._target else []
         name = f"other processes on {' + '.join(devices)}"
         return [*lines, *charts.device_minutes(name, devices, self.recent, width, height - len(lines))]

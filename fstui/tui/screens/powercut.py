@@ -1,4 +1,4 @@
-"""The power-cut check: guides a person through it, and verifies a log that was copied to this host."""
+"""The power-cut check: instructions for a person, and the verification of a log that was copied to this host."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Card, paragraph, title_line
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import TWO_COLUMNS_FROM, Cards
+from fstui.tui.screens.page_screen import MIN_TWO_COLUMN_WIDTH, Cards
 from fstui.tui.styles import WARNING, FAINT, KEY
 
 Paragraph = tuple[str, str, str]
-"""The lead of the first line, the words, and the style."""
+"""The beginning of the first line, the text, and the style."""
 _PULL = (
     "Pull the wall plug (both plugs, if there are two). A laptop keeps running on its battery. Do not reset, reboot or "
     "use the power button: the disk would keep its power, or have time to save its cache."
@@ -69,8 +69,8 @@ class PowerCutScreen(BaseScreen):
         self.directory = directory
         self._target = target
         self._settings = settings
-        self.survived: int | None = None
-        self.pending: list[str] = []
+        self.survived_cuts: int | None = None
+        self.unverified_cuts: list[str] = []
         self.storage_was_cut = False
         self.unmountable = False
 
@@ -85,8 +85,8 @@ class PowerCutScreen(BaseScreen):
     @work(exclusive=True, group="history")
     async def read_history(self) -> None:
         with self.fstui.reporting():
-            self.survived, pending = await power_cut.earlier_cuts(self._target)
-            self.pending = [entry.what for entry in pending]
+            self.survived_cuts, unverified = await power_cut.earlier_cuts(self._target)
+            self.unverified_cuts = [entry.what for entry in unverified]
             self.redraw()
 
     @property
@@ -96,9 +96,9 @@ class PowerCutScreen(BaseScreen):
     @property
     def writer_command(self) -> str:
         inventory = self.fstui.session.judged_filesystems().inventory
-        of_root = f" --root-of {shlex.quote(inventory.host.hostname)}"
+        root_option = f" --root-of {shlex.quote(inventory.host.hostname)}"
         command = write_command(self.directory, self._settings)
-        return command + (of_root if is_on_root(self._target, inventory) else "")
+        return command + (root_option if is_on_root(self._target, inventory) else "")
 
     @property
     def witness_command(self) -> str:
@@ -148,19 +148,19 @@ class PowerCutScreen(BaseScreen):
             self.fstui.open_result(verified.run, saved_to, self.directory, problem)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        survived = "" if self.survived is None else f"{counted(self.survived, 'cut')} survived"
+        survived = "" if self.survived_cuts is None else f"{counted(self.survived_cuts, 'cut')} survived"
         return [title_line("power-cut", io_path.path(self._target), survived, width)]
 
     def _cards(self) -> list[Card]:
-        parts = {"the cut": self._cut, "after the cut": self._after}
+        parts = {"the cut": self._cut_steps, "after the cut": self._later_steps}
         cards: list[Card] = [(title, partial(_draw, paragraphs)) for title, paragraphs in parts.items()]
-        wide = self.app.size.width >= TWO_COLUMNS_FROM
+        wide = self.app.size.width >= MIN_TWO_COLUMN_WIDTH
         return [*cards, *([("I/O path", partial(io_path.tree, self._target))] if wide else [])]
 
-    def _cut(self) -> Iterator[Paragraph]:
+    def _cut_steps(self) -> Iterator[Paragraph]:
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
             yield " ! ", f"This host is a VM ({guest}). {_GUEST}", WARNING
-        for directory in self.pending:
+        for directory in self.unverified_cuts:
             yield " ! ", f"a cut has not been verified: {directory}", WARNING
         yield " 1 ", "Connect. On another machine with its own power supply (a laptop will do), run:", ""
         yield "   $ ", self.witness_command, KEY
@@ -168,7 +168,7 @@ class PowerCutScreen(BaseScreen):
         yield " 2 ", f"Wait until it shows acknowledgements. {loses}", ""
         yield " 3 ", _PULL, ""
 
-    def _after(self) -> Iterator[Paragraph]:
+    def _later_steps(self) -> Iterator[Paragraph]:
         yield " 4 ", "Wait ten seconds, plug it in again and start it. Then, on the witness:", ""
         yield "   $ ", self.verify_command, KEY
         yield "   ", "or copy acks.log to this host and press v here. Before that, declare if:", ""
@@ -178,7 +178,7 @@ class PowerCutScreen(BaseScreen):
 
 
 def _draw(paragraphs: Callable[[], Iterable[Paragraph]], width: int) -> list[Text]:
-    return [drawn for lead, words, style in paragraphs() for drawn in paragraph(words, width, lead, style)]
+    return [drawn for lead, text, style in paragraphs() for drawn in paragraph(text, width, lead, style)]
 
 
 def _through_two_shells(command: str) -> str:

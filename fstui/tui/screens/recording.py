@@ -55,8 +55,8 @@ class RecordingScreen(BaseScreen):
         super().__init__()
         self.view: RecordingView | None = None
         self.seconds_view: RecordingView | None = None
-        """The seconds around the moment, if the screen has room for them."""
-        self._empty = "Reading the recording …"
+        """The seconds around the moment, if they fit on the screen."""
+        self._empty_text = "Reading the recording …"
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -82,10 +82,10 @@ class RecordingScreen(BaseScreen):
         try:
             answer = await recordings.read_what_happened(None)
         except (OSError, Refused) as trouble:
-            self._empty = str(trouble)
+            self._empty_text = str(trouble)
             self.redraw()
             return
-        await self.wait_for_refresh()  # the timeline has a width then
+        await self.wait_for_refresh()  # before the first refresh, the timeline has no width
         worst = answer.incidents[0] if answer.incidents else None
         time = (worst.start + worst.end) / 2 if worst else answer.end - 2 * ZOOMS[0]
         self.view = RecordingView(answer, time, 0.0)
@@ -101,7 +101,7 @@ class RecordingScreen(BaseScreen):
         number = self._columns("timeline", view)
         if not view.start or not 0 <= view.cell < number:
             cell_s = view.cell_s
-            earliest, latest = (time // cell_s * cell_s for time in (begin, end - (number - 1) * cell_s))
+            earliest, latest = (bound // cell_s * cell_s for bound in (begin, end - (number - 1) * cell_s))
             start = max(min(view.time // cell_s * cell_s - number // 2 * cell_s, latest), earliest)
             view = replace(view, start=start, buckets={})
         self.view = view
@@ -147,8 +147,8 @@ class RecordingScreen(BaseScreen):
     def action_copy(self) -> None:
         if self.view is not None:
             day = f"{datetime.fromtimestamp(self.view.time):%Y-%m-%d}"
-            words = " ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000))
-            self.copy(f"{self.view.answer.host}, {day} {words}")
+            sentence = " ".join(text.plain.strip() for text in drawing.sentence(self.view, 10_000))
+            self.copy(f"{self.view.answer.host}, {day} {sentence}")
 
     def action_scroll(self, lines: int) -> None:
         for part in ("waits", "devices", "incidents"):
@@ -159,7 +159,7 @@ class RecordingScreen(BaseScreen):
 
     def _draw_timeline(self, width: int, height: int) -> list[Text]:
         if self.view is None:
-            return [rule(width), *paragraph(self._empty, width, " ")]
+            return [rule(width), *paragraph(self._empty_text, width, " ")]
         return drawing.timeline(self.view, width, height)
 
     def _draw_seconds(self, width: int, height: int) -> list[Text]:
@@ -170,5 +170,5 @@ class RecordingScreen(BaseScreen):
 
 
 async def _with_buckets(view: RecordingView, number: int) -> RecordingView:
-    rows = await recordings.read_overview(view.start, view.start + number * view.cell_s, view.cell_s, view.device)
-    return replace(view, buckets=drawing.buckets_by_cell(rows, view.start, view.cell_s))
+    buckets = await recordings.read_overview(view.start, view.start + number * view.cell_s, view.cell_s, view.device)
+    return replace(view, buckets=drawing.buckets_by_cell(buckets, view.start, view.cell_s))

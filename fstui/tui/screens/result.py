@@ -28,7 +28,7 @@ MAP_LINES = 14
 
 
 class ResultScreen(BaseScreen):
-    """The verdict, the findings and the steps. The selected row is explained at the top."""
+    """The verdict, the findings and the steps. The explanation of the selected row is above them."""
 
     KEYS = (
         replace(COPY, help="Copy a short summary (OSC 52). Y copies the whole result."),
@@ -82,8 +82,8 @@ class ResultScreen(BaseScreen):
         table_rows = (index for index, row in enumerate(self.rows) if isinstance(row, Detail) and row.title in tables)
         self.selected = next(table_rows, 0)
         self.set_class(self.selected > 0, "-table")
-        self.whole = False
-        """Show all of the evidence, for scrolling."""
+        self.shows_all_evidence = False
+        """Whether all of the evidence is shown, because the user scrolls it."""
         self._enter_confirmed = False
 
     def compose(self) -> ComposeResult:
@@ -116,16 +116,16 @@ class ResultScreen(BaseScreen):
 
     def action_move(self, offset: int) -> None:
         self.selected = max(0, min(self.selected + offset, len(self.rows) - 1))
-        self.whole = False
+        self.shows_all_evidence = False
         self.part("detail").scroll_to_top()
         self.redraw()
 
     def action_choose_row(self, part: str, row: int) -> None:
-        """Select a row. Findings and steps are one list in two parts."""
+        """Select a row. The findings and the steps are one list, drawn in two parts."""
         super().action_choose_row(part, row + (len(self.findings) if part == "steps" else 0))
 
     def action_scroll(self, lines: int) -> None:
-        self.whole = True
+        self.shows_all_evidence = True
         self.part("detail").scroll_lines(lines)
 
     def action_copy(self) -> None:
@@ -179,7 +179,7 @@ class ResultScreen(BaseScreen):
             self.app.push_screen(explain_screen(page))
 
     def action_open(self) -> None:
-        """Open the selected row, but not at the first press: it may have been meant for the run screen."""
+        """Open the selected row, but not at the first key press, which may have been meant for the run screen."""
         if self._enter_confirmed:
             self.action_view()
         else:
@@ -194,17 +194,17 @@ class ResultScreen(BaseScreen):
 
         def draw(width: int) -> list[Text]:
             title = paragraph(finding.title, width, style=HEAD) if finding else []
-            return [*title, *self._explained(chosen, width, UNBOUNDED)]
+            return [*title, *self._explanation(chosen, width, UNBOUNDED)]
 
         self.app.push_screen(PageScreen("result", [(finding.rule if finding else "", draw)]))
 
     def _draw_detail(self, width: int, height: int) -> list[Text]:
         if not self.part("detail").has_frame:
-            return self._explained(self.chosen, width, UNBOUNDED if self.whole else height)
-        name = _name(self.chosen)
-        drawn = self._explained(self.chosen, width, UNBOUNDED if self.whole else height - 1)
-        named = drawn and drawn[0].plain.strip() == name
-        return [rule(width, name), *(drawn[1:] if named else drawn)]
+            return self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height)
+        name = _title_of(self.chosen)
+        drawn = self._explanation(self.chosen, width, UNBOUNDED if self.shows_all_evidence else height - 1)
+        repeats_name = drawn and drawn[0].plain.strip() == name
+        return [rule(width, name), *(drawn[1:] if repeats_name else drawn)]
 
     @property
     def _step(self) -> Step | None:
@@ -219,9 +219,9 @@ class ResultScreen(BaseScreen):
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
         return drawing.io_path_of(self.result, self._step, width)
 
-    def _explained(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
+    def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Detail):
-            return chosen.lines(width)
+            return chosen.draw(width)
         if isinstance(chosen, Step):
             map_ = drawing.picture(self.result, chosen, width, MAP_LINES) if height == UNBOUNDED else []
             return [*drawing.step_detail(chosen, self.result, width), *map_]
@@ -239,7 +239,7 @@ class ResultScreen(BaseScreen):
         return [drawing.saved(self.result, self.saved_to, self.save_error, width)]
 
 
-def _name(chosen: Finding | Step | Detail | None) -> str:
+def _title_of(chosen: Finding | Step | Detail | None) -> str:
     if isinstance(chosen, Finding):
         return chosen.rule
     return chosen.name if isinstance(chosen, Step) else chosen.title if chosen else ""

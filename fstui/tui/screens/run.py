@@ -64,20 +64,22 @@ class RunScreen(BaseScreen):
 
     def __init__(self, running: RunInProgress, plan: Plan, target: Target) -> None:
         super().__init__()
-        self.running = running
+        self.run_in_progress = running
         self.progress = Progress(plan, target)
-        self.shown = self.progress
-        """What is drawn; a copy while the view is paused."""
-        self.over = False
-        self._changed = True
+        self.shown_progress = self.progress
+        """The progress that is drawn: a copy while the view is paused."""
+        self.is_over = False
+        self._has_changed = True
         self._marks: dict[int, tuple[Mark, ...]] = {}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("finding", lambda width, height: drawing.finding(self.shown, width))
+        yield self.lines("finding", lambda width, height: drawing.finding(self.shown_progress, width))
         with Container(id="both"):
             with Container(id="main"):
-                yield self.lines("table", lambda width, height: drawing.steps(self.shown, width, height), frame=True)
+                yield self.lines(
+                    "table", lambda width, height: drawing.steps(self.shown_progress, width, height), frame=True
+                )
                 yield self.lines("rule", self._draw_rule, classes="line", frame=True)
                 yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
             with Container(id="side"):
@@ -95,9 +97,9 @@ class RunScreen(BaseScreen):
     async def follow(self) -> None:
         """Handle the runner's events until the run has removed its files."""
         try:
-            async for event in self.running.events():
+            async for event in self.run_in_progress.events():
                 self.progress.apply(event)
-                self._changed = True
+                self._has_changed = True
         except Refused as refusal:
             self.progress.trouble = str(refusal)
         except Exception as error:  # a fault in fstui must not leave the terminal in a bad state
@@ -108,9 +110,9 @@ class RunScreen(BaseScreen):
 
     def _finish(self) -> None:
         self.fstui.run_ended(self.progress.run, self.progress.saved_to, self.progress.save_error)
-        self.over = True
-        self._changed = True
-        if self.progress.trouble:  # its line on the screen has room for the beginning only
+        self.is_over = True
+        self._has_changed = True
+        if self.progress.trouble:  # on the screen, its line shows only the beginning
             self.say(self.progress.trouble)
         self.part("rule").redraw()  # a paused view changes this line only
         self._show_result()
@@ -120,47 +122,47 @@ class RunScreen(BaseScreen):
         self._show_result()
 
     def _show_result(self) -> None:
-        if self.over and not self.paused:
+        if self.is_over and not self.is_paused:
             self.action_result()
 
     def draw_changes(self) -> None:
         """Draw changes, unless the view is paused or the terminal has not kept up."""
-        if self._changed and not self.paused and self.terminal_is_ready():
-            self._changed = False
+        if self._has_changed and not self.is_paused and self.terminal_is_ready():
+            self._has_changed = False
             self.redraw()
 
     @property
-    def paused(self) -> bool:
-        return self.shown is not self.progress
+    def is_paused(self) -> bool:
+        return self.shown_progress is not self.progress
 
     def action_pause(self) -> None:
-        self.shown = self.progress if self.paused else copy(self.progress)
+        self.shown_progress = self.progress if self.is_paused else copy(self.progress)
         self.redraw()
         self._show_result()
 
     def action_next_step(self) -> None:
-        self.running.skip_step()
+        self.run_in_progress.skip_step()
 
     def action_stop(self) -> None:
         if self.progress.run is not None:
             self.say("The run is over. Press Enter to see its result.")
             return
-        self.running.stop()
+        self.run_in_progress.stop()
         self.say("Stopping: fstui ends the step, removes its files and judges the steps so far.")
 
     def action_plug(self) -> None:
         with self.fstui.reporting():
-            self.running.pull_plug()
+            self.run_in_progress.pull_plug()
 
     async def action_change(self) -> None:
         await self.open_prompt("KEY=VALUE, such as disk.platter.rpm=5400 or disk.cache.flush=ignored", self._change)
 
     def _change(self, setting: str) -> None:
         with self.fstui.reporting():
-            self.running.change(setting)
+            self.run_in_progress.change(setting)
 
     async def go_back(self) -> None:
-        if self.over:
+        if self.is_over:
             await super().go_back()
         else:
             self.say("The run continues. Press s to stop it.")
@@ -173,23 +175,24 @@ class RunScreen(BaseScreen):
     def footer_commands(self) -> Iterable[Command]:
         simulated = self.progress.target.simulated is not None
         shown = (command for command in self.KEYS if command not in (PLUG, CHANGE) or simulated)
-        return (replace(PAUSE, label="continue") if command is PAUSE and self.paused else command for command in shown)
+        pause = replace(PAUSE, label="continue") if self.is_paused else PAUSE
+        return (pause if command is PAUSE else command for command in shown)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.title(self.shown, self.fstui.session.simulated, width)]
+        return [drawing.title(self.shown_progress, self.fstui.session.simulated, width)]
 
     def _draw_rule(self, width: int, height: int) -> list[Text]:
-        pause = f"paused: Space {'shows the result' if self.progress.run else 'continues'}" if self.paused else ""
-        return [drawing.map_rule(self.shown, pause, width)]
+        pause = f"paused: Space {'shows the result' if self.progress.run else 'continues'}" if self.is_paused else ""
+        return [drawing.map_rule(self.shown_progress, pause, width)]
 
     def _draw_layers(self, width: int, height: int) -> list[Text]:
-        return drawing.requested_and_counted(self.shown, width, height)
+        return drawing.requested_and_counted(self.shown_progress, width, height)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         return io_path.expected_path(self.progress.plan, self.progress.target, width)
 
     def _view(self) -> LatencyView:
-        progress = self.shown
+        progress = self.shown_progress
         index = progress.map_index
         if index is None:
             return LatencyView()
@@ -211,8 +214,8 @@ class RunScreen(BaseScreen):
         return LatencyView(timeline, step.elapsed_s, length_s, marks, step.latency_ns, stall, failed)
 
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
-        """Return the references of a step. They do not change during the step, so they are computed once."""
+        """Return the reference values of a step. They do not change during the step, so they are computed once."""
         if index not in self._marks:
-            planned = self.shown.plan.steps[index]
-            self._marks = {index: latency_map.marks(self.shown.evidence, planned.name, planned.settings)}
+            planned = self.shown_progress.plan.steps[index]
+            self._marks = {index: latency_map.marks(self.shown_progress.evidence, planned.name, planned.settings)}
         return self._marks[index]

@@ -37,7 +37,7 @@ COPIED_WIDTH = 200
 
 
 class StorageScreen(BaseScreen):
-    """Filesystems above, the selected one's stack and flags below."""
+    """The list of filesystems above; the I/O path and the findings of the selected one below."""
 
     KEYS = (
         Command("storage.watch", "t", "watch", "watch", "See which processes wait for syncs on this filesystem."),
@@ -45,7 +45,7 @@ class StorageScreen(BaseScreen):
         Command("storage.filter", "slash", "filter", "filter", "Show only the rows that contain these words."),
         HISTORY,
         Command("storage.all", "a", "toggle_pseudo", "all", "Show or hide filesystems that cannot hold files."),
-        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. A click on a column head sorts by it."),
+        Command("storage.sort", "o", "sort", "sort", "Sort by the next column. A click on a column title sorts by it."),
         COPY,
         HELP,
         QUIT,
@@ -70,19 +70,19 @@ class StorageScreen(BaseScreen):
     def __init__(self) -> None:
         super().__init__()
         self.inventory = Inventory()
-        self.flags: dict[str, Judgement] | None = None
+        self.judgements: dict[str, Judgement] | None = None
         """None in the first frame, which is drawn before the judge is loaded."""
         self.activity = DeviceActivity()
         self.rows: list[storage.StorageEntry] = []
         self.selected = 0
         self.shows_pseudo = False
-        self.words = ""
+        self.filter_text = ""
         self.sort = next(iter(storage.SORTS))
         self.host_activity = HostActivity()
         self.recent = RecentSamples[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
-        self._next_survey = self._space_measured = float("-inf")
-        self._moved = False
+        self._next_survey_s = self._space_measured_s = float("-inf")
+        self._cursor_was_moved = False
         """Whether the user has moved the cursor. Until then, it is on the initial row, even if that changes."""
 
     def compose(self) -> ComposeResult:
@@ -121,7 +121,7 @@ class StorageScreen(BaseScreen):
 
     @work(exclusive=True, group="saved runs")
     async def read_saved_runs(self) -> None:
-        """Read the saved runs. The app reports a state directory that cannot be read."""
+        """Read the saved runs. ``read_state`` of the app reports a state directory that cannot be read."""
         from fstui.runs import history  # noqa: PLC0415  the first frame does not need it
 
         self.saved_runs = self.saved_runs or ()
@@ -134,7 +134,7 @@ class StorageScreen(BaseScreen):
         if not self.is_active:  # is_current is also true for the screen below another one
             return
         with self.fstui.guarded():
-            if self.fstui.session.machine.has_changed() or time.monotonic() >= self._next_survey:
+            if self.fstui.session.machine.has_changed() or time.monotonic() >= self._next_survey_s:
                 self.survey()
             else:
                 self.read_counters()
@@ -145,22 +145,22 @@ class StorageScreen(BaseScreen):
         began = time.monotonic()
         targets = {target.mount_point: target for target in self.inventory.filesystems}
         with self.fstui.guarded():
-            inventory, self.flags = self.fstui.session.judged_filesystems()
+            inventory, self.judgements = self.fstui.session.judged_filesystems()
             # On a host with many devices a survey takes a long time: spend at most a tenth of the time on it.
-            self._next_survey = time.monotonic() + SURVEY_INTERVAL_S + 9 * (time.monotonic() - began)
+            self._next_survey_s = time.monotonic() + SURVEY_INTERVAL_S + 9 * (time.monotonic() - began)
             self.inventory = _with_earlier_space(inventory, targets)
             self.read_counters()
             self.refresh_rows()
             new_mounts = {target.mount_point for target in inventory.filesystems} - targets.keys()
-            if new_mounts or time.monotonic() - self._space_measured >= SPACE_INTERVAL_S:
-                self._space_measured = time.monotonic()
+            if new_mounts or time.monotonic() - self._space_measured_s >= SPACE_INTERVAL_S:
+                self._space_measured_s = time.monotonic()
                 self.call_after_refresh(self.measure_space, inventory)  # draw the verdicts before starting a child
 
     @work(exclusive=True, group="space")
     async def measure_space(self, inventory: Inventory) -> None:
         """Call statvfs in a child process that can be abandoned, because it hangs if a server does not answer."""
         with self.fstui.guarded():
-            self.inventory, self.flags = await self.fstui.session.with_space(inventory)
+            self.inventory, self.judgements = await self.fstui.session.with_space(inventory)
             self.refresh_rows()
 
     def read_counters(self) -> None:
@@ -175,12 +175,12 @@ class StorageScreen(BaseScreen):
             self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
 
     def refresh_rows(self) -> None:
-        key = self.rows[self.selected].key if self.row else None
+        key, stats = self.rows[self.selected].key if self.row else None, self.activity.stats
         self.rows = storage.entries(
-            self.inventory, self.flags, self.activity.stats, pseudo=self.shows_pseudo, words=self.words, sort=self.sort
+            self.inventory, self.judgements, stats, pseudo=self.shows_pseudo, text=self.filter_text, sort=self.sort
         )
         keys = [row.key for row in self.rows]
-        if not self._moved:
+        if not self._cursor_was_moved:
             self.selected = storage.initial_row(self.rows, self.fstui.directory, self.host_activity.databases)
         elif key in keys:
             self.selected = keys.index(key)
@@ -193,7 +193,7 @@ class StorageScreen(BaseScreen):
         return self.rows[self.selected] if self.selected < len(self.rows) else None
 
     def action_move(self, offset: int) -> None:
-        self._moved = True
+        self._cursor_was_moved = True
         self.selected = max(0, min(self.selected + offset, len(self.rows) - 1))
         self.part("detail").scroll_to_top()
         self.redraw()
@@ -243,10 +243,11 @@ class StorageScreen(BaseScreen):
         self.refresh_rows()
 
     async def action_filter(self) -> None:
-        await self.open_prompt("text in the mount point, type, source or device", value=self.filter_text, change=self.filter_by)
+        hint = "text in the mount point, type, source or device"
+        await self.open_prompt(hint, value=self.filter_text, change=self.filter_by)
 
-    def filter_by(self, words: str) -> None:
-        self.words = words
+    def filter_by(self, text: str) -> None:
+        self.filter_text = text
         self.refresh_rows()
 
     async def action_unfilter(self) -> None:
@@ -264,8 +265,8 @@ class StorageScreen(BaseScreen):
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
         rows = self.rows
-        if self.words:  # the title counts what the filter hides as well
-            rows = storage.entries(self.inventory, self.flags, self.activity.stats, pseudo=self.shows_pseudo)
+        if self.filter_text:  # the title also counts the rows that the filter hides
+            rows = storage.entries(self.inventory, self.judgements, self.activity.stats, pseudo=self.shows_pseudo)
         return [storage.title(self.inventory, rows, self.fstui.session.simulated, width)]
 
     def _table_height(self) -> int:
@@ -273,10 +274,10 @@ class StorageScreen(BaseScreen):
 
     def _draw_table(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "filesystems", f"sorted by {self.sort}")] if self.part("table").has_frame else []
-        room, stats = height - len(top), self.activity.stats
+        table_height, stats = height - len(top), self.activity.stats
         is_real = self.fstui.session.simulated is None
         rows = storage.table(
-            self.rows, stats, self.recent, self.selected, width=width, height=room, has_counters=is_real
+            self.rows, stats, self.recent, self.selected, width=width, height=table_height, has_counters=is_real
         )
         return [*top, *rows]
 
@@ -287,23 +288,22 @@ class StorageScreen(BaseScreen):
             return lines
         if simulated := getattr(self.fstui.session.machine, "parameters", None):
             return [*lines, line(), *filesystem.disk(simulated, width)]
-        room = height - len(lines)
-        return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, room)]
+        return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, height - len(lines))]
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):
-            words = f" ! A killed run left {counted(count, 'thing')} behind. Press c to clean up."
-            return [line((words, WARNING))]
-        return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.words))]
+            notice = f" ! A killed run left {counted(count, 'thing')} behind. Press c to clean up."
+            return [line((notice, WARNING))]
+        return [line(storage.hint(self.inventory, self.shows_pseudo, self.sort, self.filter_text))]
 
 
 def _with_earlier_space(inventory: Inventory, targets: Mapping[str, Target]) -> Inventory:
-    """Copy the space from earlier targets, because it is measured less often than mounts are read."""
+    """Copy the free space from earlier targets, because it is measured less often than mounts are read."""
 
-    def filled(target: Target) -> Target:
+    def with_space(target: Target) -> Target:
         earlier = targets.get(target.mount_point)
         if earlier is None or target.space is not None or earlier.source != target.source:
             return target
         return msgspec.structs.replace(target, space=earlier.space, silent_s=earlier.silent_s)
 
-    return msgspec.structs.replace(inventory, filesystems=tuple(map(filled, inventory.filesystems)))
+    return msgspec.structs.replace(inventory, filesystems=tuple(map(with_space, inventory.filesystems)))

@@ -52,7 +52,7 @@ WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
 
 class FollowingScreen(BaseScreen):
-    """Follow a watch until its end. Esc ends it."""
+    """A screen that shows the events of a watch. Esc ends the watch."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class FollowingScreen(BaseScreen):
         raise NotImplementedError
 
     def apply(self, event: WatchEvent) -> None:
-        """Show an event."""
+        """Show an event. Subclasses override this method."""
 
     def conclusion(self) -> str:
         return ""
@@ -82,10 +82,10 @@ class FollowingScreen(BaseScreen):
             self._is_over = True
             self.say(str(trouble) or "The watch has ended.")
         else:
-            self.call_later(self._leave)  # the child process has ended by then
+            self.call_later(self._leave)  # the last event has arrived, so the child process has ended
 
     async def go_back(self) -> None:
-        """Let the child remove its trace instances and report. A second key press does not wait."""
+        """Stop the child, which removes its trace instances and reports. A second key press does not wait for that."""
         if self._watching is None or self._is_over:
             self._leave()
         else:
@@ -150,9 +150,9 @@ class WatchScreen(FollowingScreen):
             case WatchStarted(untraced=untraced):
                 self._untraced, self._has_started = untraced, True
             case WatchedSecond(second=second, sentence=sentence):
-                self._second = _only_of({node.id for node in self.target.stack}, second)
+                self._second = _counts_of({node.id for node in self.target.stack}, second)
                 self._sentence = sentence
-                charted = _only_of(self._charted_devices, second)
+                charted = _counts_of(self._charted_devices, second)
                 self.elapsed_s += second.elapsed_s
                 self._recent.add(second.elapsed_s, stats_of_second(charted, traced=self._untraced is None))
             case WatchFinished(report=report):
@@ -168,15 +168,15 @@ class WatchScreen(FollowingScreen):
         self.app.push_screen(AtRiskScreen(self.target))
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        mark = origin(self.fstui.session.simulated).partition(" ")[0]
-        return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, mark)]
+        badge = origin(self.fstui.session.simulated).partition(" ")[0]
+        return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, badge)]
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
         rows = [*top, *self._waits(width)]
-        room = height - len(rows) - 1
+        chart_height = height - len(rows) - 1
         name = " · ".join(("all programs", " + ".join(self._charted_devices)))
-        minutes = charts.last_minutes(name, charts.SYNC_FIGURES, self._recent, total, width=width, height=room)
+        minutes = charts.last_minutes(name, charts.SYNC_FIGURES, self._recent, total, width=width, height=chart_height)
         return [*rows, line(), *minutes] if minutes else rows
 
     def _waits(self, width: int) -> list[Text]:
@@ -189,8 +189,8 @@ class WatchScreen(FollowingScreen):
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
         cells = [watch.waiting_cells(wait, per_s) for wait in second.waits]
         rows = table(used_columns((program, *WAITS[1:]), cells, self._used_columns), cells, width)
-        quiet = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
-        return rows if second.waits else [*rows, line((f"   {quiet}", FAINT))]
+        state = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
+        return rows if second.waits else [*rows, line((f"   {state}", FAINT))]
 
     def _draw_devices(self, width: int, height: int) -> list[Text]:
         second, per_s = self._second, max(self._second.elapsed_s, 1e-9)
@@ -200,6 +200,6 @@ class WatchScreen(FollowingScreen):
         return [rule(width, "devices", "the last second"), *table(columns, rows, width), *journals]
 
 
-def _only_of(names: Collection[str], second: WatchCounts) -> WatchCounts:
+def _counts_of(names: Collection[str], second: WatchCounts) -> WatchCounts:
     devices = tuple(device for device in second.devices if device.device in names)
     return replace(second, devices=devices, commits=tuple(row for row in second.commits if row.device in names))

@@ -15,7 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fstui.tui.drawing.cells import ACTION, FRAMES_FROM, ROW, framed
+from fstui.tui.drawing.cells import ACTION, MIN_FRAME_WIDTH, ROW, framed
 from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
@@ -47,7 +47,7 @@ class DrawnText(Widget):
         return self._strips
 
     def redraw(self) -> None:
-        """Refresh the changed cells, unless another screen covers this one: Textual would repaint the whole terminal."""
+        """Refresh the changed cells, unless another screen covers this one: Textual would then repaint everything."""
         width, height = self.size
         if not width or not height or not self.screen.is_active:
             return
@@ -160,7 +160,7 @@ class DrawnLines(DrawnText):
 
     @property
     def has_frame(self) -> bool:
-        return self._frame and self.screen.size.width >= FRAMES_FROM
+        return self._frame and self.screen.size.width >= MIN_FRAME_WIDTH
 
     def scroll_lines(self, lines: int) -> None:
         self.screen.clear_selection()
