@@ -20,7 +20,7 @@ def main() -> None:
         try:
             print(f"fstui {__version__}", flush=True)
         except BrokenPipeError:
-            os._exit(141)  # sys.exit would write to stdout again, complain, and exit with 120
+            os._exit(141)  # sys.exit would write to stdout again, report the error, and exit with 120
         except OSError as error:
             sys.stderr.write(f"fstui: {error.strerror}\n")
             os._exit(1)

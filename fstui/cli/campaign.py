@@ -20,7 +20,7 @@ import msgspec
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import SIGNALS
-from fstui.cli.options import Duration, fail_on_option, fails, report_options, trust_option
+from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, trust_option
 from fstui.cli.output import is_terminal, say
 from fstui.model.errors import Refused, local_time
 from fstui.model.forms import seconds_of
@@ -29,24 +29,25 @@ from fstui.powercut.cutting import CampaignStop, CutCampaign
 from fstui.report.characters import escape_controls
 
 REDRAW_S = 0.25
-MAX_S = 86400
+MAX_DURATION_S = 86400
+"""A day."""
 _UNSAFE = re.compile(r"[^\w.-]")
-_NEEDED = ("host", "directory", "off", "on", "cuts")
+_REQUIRED = ("host", "directory", "off", "on", "cuts")
 _Command = Callable[..., Any]
 
 
-def _range(context: click.Context, param: click.Parameter, text: str) -> tuple[float, float]:
+def _seconds_range(context: click.Context, param: click.Parameter, text: str) -> tuple[float, float]:
     """Return the seconds of ``2s..30s``. Raises BadParameter."""
     low, dots, high = text.partition("..")
     with suppress(ValueError):
         range_s = float(seconds_of(low)), float(seconds_of(high if dots else low))
-        if 0 <= range_s[0] <= range_s[1] <= MAX_S:
+        if 0 <= range_s[0] <= range_s[1] <= MAX_DURATION_S:
             return range_s
     raise click.BadParameter(f"{text!r} is not a range of times such as 2s..30s.", context, param)
 
 
 def _duration(option: str, name: str, default: float, help_: str) -> Callable[[_Command], _Command]:
-    return click.option(option, name, type=Duration(0, MAX_S), default=default, help=help_)
+    return click.option(option, name, type=Duration(0, MAX_DURATION_S), default=default, help=help_)
 
 
 def cut_option(help_: str) -> Callable[[_Command], _Command]:
@@ -63,7 +64,7 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
 @click.option(
     "--wait",
     "wait_s",
-    callback=_range,
+    callback=_seconds_range,
     default="2s..30s",
     show_default=True,
     metavar="FROM..TO",
@@ -93,7 +94,7 @@ def cut_option(help_: str) -> Callable[[_Command], _Command]:
 @report_options()
 @fail_on_option(with_speed=False)
 def campaign(
-    *, into: Path | None, mount_fails: bool, format_: str, output: Path | None, fail_on: Sequence[str], **how: Any
+    *, into: Path | None, mount_fails: bool, format_: str, output: Path | None, fail_on: Sequence[str], **options: Any
 ) -> int:
     """Cut the power of HOST many times, and verify each cut.
 
@@ -113,38 +114,38 @@ def campaign(
         --off 'ipmitool -H db1-bmc -U admin -f pw chassis power off' \\
         --on 'ipmitool -H db1-bmc -U admin -f pw chassis power on'
     """
-    settings = _settings(how)
+    settings = _settings(options)
     if settings is None and into is None:
         raise Refused("a new campaign needs --host, --dir, --off, --on and --cuts; one that exists needs --into")
     host = settings.host if settings else ""
     directory = into or Path(f"fstui-campaign-{_UNSAFE.sub('-', host)}")
-    return _Session(CampaignStore.open(directory, settings), mount_fails).run(format_, output, fail_on)
+    return _CampaignSession(CampaignStore.open(directory, settings), mount_fails).run(format_, output, fail_on)
 
 
-def _settings(how: dict[str, Any]) -> CampaignSettings | None:
-    given = [name for name in _NEEDED if how[name] is not None]
+def _settings(options: dict[str, Any]) -> CampaignSettings | None:
+    given = [name for name in _REQUIRED if options[name] is not None]
     if not given:
         return None
-    if len(given) < len(_NEEDED):
-        missing = [name.replace("directory", "dir") for name in _NEEDED if name not in given]
+    if len(given) < len(_REQUIRED):
+        missing = [name.replace("directory", "dir") for name in _REQUIRED if name not in given]
         raise Refused(f"a new campaign also needs --{', --'.join(missing)}")
-    if how["host"].startswith("-") or not how["host"].strip():
-        raise Refused(f"--host {how['host']} is not the name of a host")
-    named = {name: how[name] or "" for name in ("mount", "remake", "root_of")}
-    seed = secrets.randbelow(2**31) if how["seed"] is None else how["seed"]
-    chosen = {**how, **named, "seed": seed, "started_at": local_time().isoformat(timespec="seconds")}
-    return msgspec.convert(chosen, CampaignSettings, strict=False)
+    if options["host"].startswith("-") or not options["host"].strip():
+        raise Refused(f"--host {options['host']} is not the name of a host")
+    texts = {name: options[name] or "" for name in ("mount", "remake", "root_of")}
+    seed = secrets.randbelow(2**31) if options["seed"] is None else options["seed"]
+    values = {**options, **texts, "seed": seed, "started_at": local_time().isoformat(timespec="seconds")}
+    return msgspec.convert(values, CampaignSettings, strict=False)
 
 
-class _Session:
-    """The campaign on the terminal: one line that is redrawn, and a line for each cut that ends."""
+class _CampaignSession:
+    """The campaign on the terminal: a line of progress that is redrawn, and a line for each cut that has ended."""
 
     def __init__(self, store: CampaignStore, mount_fails: bool) -> None:
         from fstui.report import campaign as report  # noqa: PLC0415  'powercut write' needs no reports
 
         self._report = report
         self._store = store
-        self._campaign = CutCampaign(store, self._show, self._cut_ended, mount_fails=mount_fails)
+        self._campaign = CutCampaign(store, self._show_progress, self._cut_ended, mount_fails=mount_fails)
         self._redraws = is_terminal(sys.stderr)
         self._drawn_at = 0.0
         self._signal = 0
@@ -158,27 +159,27 @@ class _Session:
             say(f"{finished} of {settings.cuts} cuts are done; continuing with the next one")
         try:
             self._campaign.run()
-        except (CampaignStop, Refused) as why:
-            stop_reason = str(why)
+        except (CampaignStop, Refused) as reason:
+            stop_reason = str(reason)
         except OSError as error:
             stop_reason = f"{error.filename or self._store.directory}: {error.strerror}"
-        self._clear()
+        self._clear_line()
         for number in signals:
             signal.signal(number, signal.SIG_DFL)
         if stop_reason or self._signal:
             stop_reason = stop_reason or f"stopped by {signal.Signals(self._signal).name}"
             with suppress(OSError):
                 self._store.stop(stop_reason)
-            say(f"fstui: {stop_reason}. {self._state()}")
+            say(f"fstui: {stop_reason}. {self._state_sentences()}")
         document = self._report.document(self._store, stop_reason)
         asyncio.run(print_report(self._report.report_of(document), format_, output))
         return exit_status(
             128 + self._signal if self._signal else 0,
-            FAIL_ON if fails(document.verdict, None, fail_on) else 0,
+            FAIL_ON if is_failure(document.verdict, None, fail_on) else 0,
             FAILED if stop_reason else 0,
         )
 
-    def _state(self) -> str:
+    def _state_sentences(self) -> str:
         directory = self._store.directory
         power = f"The power of {self._store.settings.host} is {self._campaign.cut.power_state}."
         if not CampaignStore.exists_in(directory):
@@ -187,28 +188,28 @@ class _Session:
 
     def _handle_signal(self, number: int, _: object) -> None:
         if self._signal:
-            self._clear()
-            say(f"fstui: ended at once. {self._state()}")
+            self._clear_line()
+            say(f"fstui: ended at once. {self._state_sentences()}")
             os._exit(128 + number)
         self._signal = number
         self._campaign.stop()
-        self._clear()
-        say("fstui: stopping after the current cut. A second signal ends fstui at once. " + self._state())
+        self._clear_line()
+        say("fstui: stopping after the current cut. A second signal ends fstui at once. " + self._state_sentences())
 
-    def _show(self, words: str) -> None:
+    def _show_progress(self, state: str) -> None:
         now = time.monotonic()
         if not self._redraws or now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
-        line = f"{self._report.verdict_so_far(self._store)} · {words} · {self._campaign.cut.pattern}"
+        line = f"{self._report.verdict_so_far(self._store)} · {state} · {self._campaign.cut.pattern}"
         columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80
         print(f"\r\x1b[K{escape_controls(line)[: columns - 1]}", end="", file=sys.stderr, flush=True)
 
     def _cut_ended(self, cut: CampaignCut) -> None:
-        self._clear()
+        self._clear_line()
         line = self._report.line(cut, self._store.settings.kind)
         say(line if self._redraws else f"{line}. So far: {self._report.verdict_so_far(self._store)}")
 
-    def _clear(self) -> None:
+    def _clear_line(self) -> None:
         if self._redraws:
             os.write(sys.stderr.fileno(), b"\r\x1b[K")  # not print: see say()

@@ -1,4 +1,4 @@
-"""``fstui scenarios`` and ``references``: what can be run, and what rates are known."""
+"""``fstui scenarios`` and ``references``: what can be run, and which rates are known."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def scenarios(name: str | None, format_: str, output: Path | None) -> None:
 
 async def _print_scenarios(name: str | None, format_: str, output: Path | None) -> None:
     if name is None:
-        report = await _all()
+        report = await _report_of_all()
     elif name == power_cut.NAME:
         report = plans.of_power_cut(power_cut.make_plan({}))
     else:
-        report = plans.of_scenario(*await _planned(name, await scenario_files.find(name)))
+        report = plans.of_scenario(*await _with_plan(name, await scenario_files.find(name)))
     await print_report(report, format_, output)
 
 
-async def _all() -> Report:
+async def _report_of_all() -> Report:
     own, broken = await scenario_files.load_own()
-    planned = [await _planned(*scenario) for scenario in (*scenario_files.load_shipped(), *own)]
-    for mistake in broken:  # a broken file of the user's own does not hide the others
+    planned = [await _with_plan(*scenario) for scenario in (*scenario_files.load_shipped(), *own)]
+    for mistake in broken:  # a broken file of the user does not hide the other scenarios
         say(f"fstui: {mistake}")
     return plans.of_scenarios(planned, power_cut.make_plan({}))
 
 
-async def _planned(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
-    session = Session.without_storage()  # its plan shows the placeholder DIR
+async def _with_plan(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
+    session = Session.without_storage()  # the plan shows the placeholder DIR
     return scenario, await session.plan(scenario, await session.look_up("DIR"), {}, typed_name=name)
 
 

@@ -46,20 +46,20 @@ SECTIONS = {
         "lab": ("teaching", "Make real storage with known faults, for a class."),
     },
 }
-"""Module and help line of each command, in the order of the help. So the help imports no command."""
+"""The module and the help line of each command. With them, the help is printed without importing the commands."""
 
 COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
 
 OLD_NAMES = {"judge": ("show", "--again"), "simulate": ("lessons", "--disks")}
-"""Commands that still work but are not listed, with the words that replace each."""
+"""Commands that still work but are not in the help, and the words that replace each."""
 
-_OTHER_WORDS = {"plan": "run SCENARIO DIR --plan"}
-"""Words that users try, and the command line that they need."""
+_REPLACEMENTS = {"plan": "run SCENARIO DIR --plan"}
+"""Words that users try as a command, and the command line to use instead."""
 
-SIMULATED = frozenset({"check", "fit", "list", "run", "serve", "watch"})
+ACCEPT_SIMULATE = frozenset({"check", "fit", "list", "run", "serve", "watch"})
 
 APP = "DIR"
-"""The name under which click knows the app. Users cannot call it, so a directory of this name can still be opened."""
+"""The name of the app as a click command. Users cannot call it, so a directory of this name can still be opened."""
 
 
 class Commands(click.Group):
@@ -119,8 +119,8 @@ class App(click.Command):
 
 def suggestion(word: str) -> str:
     """Return a sentence, with a leading space, that names a similar command; an empty string if there is none."""
-    if word in _OTHER_WORDS:
-        return f" Did you mean 'fstui {_OTHER_WORDS[word]}'?"
+    if word in _REPLACEMENTS:
+        return f" Did you mean 'fstui {_REPLACEMENTS[word]}'?"
     return hint_for(word, COMMANDS).replace("'", "'fstui ", 1)
 
 
@@ -145,9 +145,9 @@ def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
       fstui check                       measure and judge every filesystem
       fstui run fsync-rate /srv/data    one scenario in one directory
     """
-    if simulate and ctx.invoked_subcommand in COMMANDS.keys() - SIMULATED:
-        raise Refused(f"--simulate works with the app and with {', '.join(sorted(SIMULATED))}")
-    return None if ctx.invoked_subcommand else start(trusting=trust_dir, simulate=simulate)
+    if simulate and ctx.invoked_subcommand in COMMANDS.keys() - ACCEPT_SIMULATE:
+        raise Refused(f"--simulate works with the app and with {', '.join(sorted(ACCEPT_SIMULATE))}")
+    return None if ctx.invoked_subcommand else start(trust_directory=trust_dir, simulate=simulate)
 
 
 @click.command(APP, cls=App, add_help_option=False)
@@ -156,4 +156,4 @@ def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
 @simulate_option
 def app(directory: str | None, trust_dir: bool, simulate: str | None) -> int:
     """Start the terminal app with the plan for DIR."""
-    return start(directory, trusting=trust_dir, simulate=simulate)
+    return start(directory, trust_directory=trust_dir, simulate=simulate)

@@ -1,4 +1,4 @@
-"""``fstui completion``, and the completions of each kind of argument.
+"""``fstui completion``, and functions that complete each kind of argument.
 
 Every Tab starts a process, so modules are imported as late as possible.
 """
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import click
 from click.shell_completion import BashComplete, CompletionItem, FishComplete, ZshComplete, add_completion_class
 
-from fstui.cli.execution import COMPLETING
+from fstui.cli.execution import COMPLETION_VARIABLE
 from fstui.cli.output import say, write_stdout
 from fstui.model.errors import Refused
 
@@ -111,7 +111,7 @@ def completion(shell: str | None, install: bool) -> None:
     shell_name = shell or Path(os.environ.get("SHELL", "")).name
     if shell_name not in _SHELLS:
         raise Refused(f"there is no completion for '{shell_name}'. Name one of {', '.join(_SHELLS)}")
-    script = _SHELLS[shell_name](click.Group("fstui"), {}, "fstui", COMPLETING).source()
+    script = _SHELLS[shell_name](click.Group("fstui"), {}, "fstui", COMPLETION_VARIABLE).source()
     if install:
         _install(shell_name, script)
     else:
@@ -122,7 +122,7 @@ def _install(shell: str, script: str) -> None:
     from fstui.cli.delivery import deliver  # noqa: PLC0415
 
     path = _script_path(shell)
-    if path.exists() and COMPLETING not in path.read_text(errors="replace"):
+    if path.exists() and COMPLETION_VARIABLE not in path.read_text(errors="replace"):
         raise Refused(
             f"{path} was not written by fstui, and will not be overwritten. Remove it first, or use the output of "
             f"'fstui completion {shell}'"
@@ -156,7 +156,7 @@ def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
 
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete ``KEY=`` of the scenario on the command line, then a value."""
+    """Complete the key of a setting of the scenario on the command line, and after ``KEY=`` the value."""
     from fstui.runs import scenarios as scenario_files  # noqa: PLC0415
 
     # after a --set without a value, click has not assigned the arguments to parameters yet

@@ -21,7 +21,7 @@ _OPEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
 
 
 async def deliver(path: Path | None, document: str | bytes, timeout_s: float | None = None) -> None:
-    """Write to the file, or to stdout if ``path`` is None. Raises OSError or ReaderGone, or Refused if the disk hangs.
+    """Write to the file, or to stdout if ``path`` is None. Raises OSError, ReaderGone, or Refused if the disk hangs.
 
     A regular file is written completely or not at all, by a child process, because its disk may hang.
     """
@@ -57,8 +57,7 @@ def _write_to_stream(path: Path, data: bytes, timeout_s: float | None) -> None:
 class EventLines:
     """``--format events``: one JSON event per line, to stdout or to a file, while there is a reader.
 
-    ``write`` never waits. Events that the reader has not read stay in memory, and a slow reader gets fewer progress
-    events.
+    ``write`` never waits. Events that the reader has not read stay in memory. A slow reader gets fewer progress events.
     """
 
     def __init__(self, output: Path | None) -> None:

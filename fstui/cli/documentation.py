@@ -59,7 +59,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
 
     documentation = explanation.documentation()
     name = " ".join(words)
-    name = "fit" if name == "etcd-fit" else name  # old runs have a note of this name, which is now part of fit
+    name = "fit" if name == "etcd-fit" else name  # old runs have a note of this name; its page is now "fit"
     if not words:
         write_stdout(explanation.overview(None if format_ == "markdown" else width() or WIDTH))
     elif rules.has_page(name):
@@ -69,12 +69,12 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
         write_stdout(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
     else:
-        known = (*rules.rule_names(), *documentation, *glossary.entries())
+        names = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]
         if name in scenarios.shipped_names():
             hint = f" 'fstui scenarios {name}' describes the scenario."
         else:
-            hint = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, known)
+            hint = f" Messages of {name}: {'; '.join(messages)}." if messages else hint_for(name, names)
         raise Refused(f"no rule, page, word or message is called '{name}'.{hint} 'fstui explain' lists them all")
 
 
@@ -83,7 +83,7 @@ _SCHEMAS = (
     "history", "trend", "comparison", "references", "powercut-campaign", "fleet", "fleet-comparison", "disks", "disk",
     "lab", "envelope",
 )  # fmt: skip
-"""The names that ``fstui schema`` accepts. The help imports no document."""
+"""The names that ``fstui schema`` accepts, listed here because the help must not import the documents."""
 
 
 @click.command("schema")
@@ -153,8 +153,8 @@ def _usage(ctx: click.Context) -> str:
 def _help(command_: click.Command) -> Iterator[str]:
     """Yield the paragraphs of the help. One that starts with a backspace, as click requires, keeps its lines."""
     for paragraph in inspect.cleandoc(command_.help or "").split("\n\n"):
-        before, mark, lines = paragraph.partition("\b\n")
-        if mark and not before:
+        before, backspace, lines = paragraph.partition("\b\n")
+        if backspace and not before:
             yield from (".PP", ".nf", *map(_safe, lines.splitlines()), ".fi")
         else:
             yield from (".PP", _safe(" ".join(paragraph.split())))
@@ -170,8 +170,8 @@ def _options(ctx: click.Context) -> Iterator[str]:
 
 def _definitions(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
     yield f".SH {title}"
-    for name, words in rows:
-        yield from (".TP", rf"\fB{_safe(name)}\fR", _safe(words))
+    for name, meaning in rows:
+        yield from (".TP", rf"\fB{_safe(name)}\fR", _safe(meaning))
 
 
 def _safe(text: str) -> str:

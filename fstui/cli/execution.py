@@ -1,4 +1,4 @@
-"""Run one command line and return its exit status, with a sentence instead of a traceback."""
+"""Run one command line and return its exit status. Print errors as sentences, without a traceback."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ INTERRUPTED = 130
 _LIMIT_REACHED = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
 """Python's message if pthread_create(3) fails, in a RuntimeError."""
-COMPLETING = "_FSTUI_COMPLETE"
-"""The variable that a shell sets to request completions. There are no command-line arguments then."""
+COMPLETION_VARIABLE = "_FSTUI_COMPLETE"
+"""The variable that a shell sets to request completions. Then there are no command-line arguments."""
 _COLLECT_AFTER = 100_000
 """New objects before Python searches for reference cycles. With the default of 700, the searches take longer than
 building a table of thousands of rows."""
@@ -36,11 +36,11 @@ def execute(arguments: Sequence[str]) -> int:
     # with relative paths in PATH, fstui could run a program of another user as root
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
     try:
-        if not arguments and COMPLETING not in os.environ:
+        if not arguments and COMPLETION_VARIABLE not in os.environ:
             return start()
         from fstui.cli.commands import group  # noqa: PLC0415
 
-        if COMPLETING in os.environ:
+        if COMPLETION_VARIABLE in os.environ:
             from fstui.cli.completion import prepare  # noqa: PLC0415
 
             prepare()
@@ -68,7 +68,7 @@ def leave(code: int) -> NoReturn:
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        is_stuck = True  # sys.exit would write again, complain, and exit with 120
+        is_stuck = True  # sys.exit would write again, report the error, and exit with 120
     if not is_stuck:
         sys.exit(code)
     os._exit(code)

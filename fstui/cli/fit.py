@@ -13,7 +13,7 @@ import click
 
 from fstui.cli import completion
 from fstui.cli.execution import FAIL_ON, FAILED
-from fstui.cli.host import Checking, Printing, checkup_of
+from fstui.cli.host import CheckCommand, OutputOptions, make_checkup
 from fstui.cli.options import report_options, simulate_option, trace_option, trust_option, yes_option
 from fstui.model.run import Run
 from fstui.report import fit as report
@@ -34,7 +34,7 @@ from fstui.runs import checking
 @report_options("prometheus")
 @trust_option
 @simulate_option
-def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **how: Any) -> int:
+def fit(directories: Sequence[str], products: Sequence[str], format_: str, output: Path | None, **options: Any) -> int:
     """Measure what databases do when they commit, and compare it with the thresholds that they publish.
 
     For each DIR, or every writable filesystem, fstui writes at most 117 MiB in 5 to 15 seconds, then removes it all.
@@ -48,13 +48,14 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
       fstui fit /var/lib/etcd --for etcd
       fstui fit /srv /mnt/new
     """
-    wanted = report.find_products(products)
-    checkup = checkup_of(directories, checking.FIT, **how)
+    product_names = report.find_products(products)
+    checkup = make_checkup(directories, checking.FIT, **options)
 
-    def status(run: Run) -> int:
-        if report.is_unmet(run, wanted):
+    def exit_status_of(run: Run) -> int:
+        if report.is_unmet(run, product_names):
             return FAIL_ON
-        return FAILED if report.is_unanswered(run, wanted) else 0
+        return FAILED if report.is_unanswered(run, product_names) else 0
 
-    printing = Printing(format_, output, time.monotonic(), partial(report.of_check, product_names=wanted))
-    return asyncio.run(Checking(checkup, printing, status).go())
+    make_report = partial(report.of_check, product_names=product_names)
+    output_options = OutputOptions(format_, output, time.monotonic(), make_report)
+    return asyncio.run(CheckCommand(checkup, output_options, exit_status_of).go())

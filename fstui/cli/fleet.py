@@ -17,7 +17,16 @@ from msgspec.structs import replace
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import FAIL_ON, FAILED
 from fstui.cli.interruption import SIGNALS
-from fstui.cli.options import Duration, combine, fail_on_option, fails, pairs, report_options, trust_option, yes_option
+from fstui.cli.options import (
+    Duration,
+    combine,
+    fail_on_option,
+    is_failure,
+    parse_settings,
+    report_options,
+    trust_option,
+    yes_option,
+)
 from fstui.cli.output import say
 from fstui.fleet import report, results
 from fstui.fleet.remote import NO_CLUSTERSHELL, Request, nodes_of
@@ -29,8 +38,8 @@ from fstui.runs import scenarios
 _MIN_TIMEOUT_S = 120.0
 _PYZ = "fstui.pyz"
 _JSON = ("--format", "json")
-_MAX_SCENARIO = 48_000
-"""Characters. The scenario becomes a part of one argument, which has at most 128 KiB (execve(2))."""
+_MAX_SCENARIO_CHARACTERS = 48_000
+"""The scenario is passed as part of one argument, which has at most 128 KiB (execve(2))."""
 
 
 @click.group("fleet")
@@ -72,7 +81,7 @@ _connection_options = combine(
 _write_options = combine(yes_option, trust_option, fail_on_option())
 _more_argument = click.argument("more", nargs=-1, metavar="[-- OPTION…]", type=click.UNPROCESSED)
 _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
-"""Options that must not be passed on: with them, the remote command does not print the document that is read here."""
+"""Options that cannot be passed on, because with them a host does not print the document that is read here."""
 
 
 @fleet.command("run")
@@ -82,7 +91,7 @@ _OWN_OPTIONS = ("--format", "--output", "--rounds", "--plan")
 @click.option("--set", "settings", metavar="KEY=VALUE", multiple=True, help="Change a setting of the scenario.")
 @_write_options
 @_connection_options
-def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[str], **how: Any) -> int:
+def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[str], **options: Any) -> int:
     """Run SCENARIO in DIR on every host.
 
     The storage below DIR is judged on each host, and compared with that of the other hosts. A scenario file, or a
@@ -95,19 +104,20 @@ def run(scenario: str, directory: str, more: Sequence[str], settings: Sequence[s
     """
     if not directory:
         raise Refused("DIR is empty. Name a directory that exists on every host")
-    pairs(settings)
-    how["scenario"] = asyncio.run(scenarios.own_text(scenario))
-    if len(how["scenario"]) > _MAX_SCENARIO:
-        raise Refused(f"{scenario} has {len(how['scenario'])} characters, and at most {_MAX_SCENARIO} can be sent")
+    parse_settings(settings)
+    options["scenario"] = asyncio.run(scenarios.own_text(scenario))
+    if len(options["scenario"]) > _MAX_SCENARIO_CHARACTERS:
+        length = len(options["scenario"])
+        raise Refused(f"{scenario} has {length} characters, and at most {_MAX_SCENARIO_CHARACTERS} can be sent")
     words = [scenario, directory, *(word for setting in settings for word in ("--set", setting)), *_extra_options(more)]
-    return _request("run", [*words, *_permissions(how), *_JSON], how)
+    return _request("run", [*words, *_permissions(options), *_JSON], options)
 
 
 @fleet.command("check")
 @click.argument("directories", metavar="[DIR]… [-- OPTION…]", nargs=-1)
 @_write_options
 @_connection_options
-def check(directories: Sequence[str], **how: Any) -> int:
+def check(directories: Sequence[str], **options: Any) -> int:
     """Check every writable filesystem of every host.
 
     With DIRs, check only the filesystems that contain them. After --, options of 'fstui check' follow.
@@ -116,8 +126,8 @@ def check(directories: Sequence[str], **how: Any) -> int:
     """
     # click removes the --
     options_at = next((index for index, word in enumerate(directories) if word.startswith("-")), len(directories))
-    words = [*directories[:options_at], *_extra_options(directories[options_at:]), *_permissions(how)]
-    return _request("check", [*words, *_JSON], how)
+    words = [*directories[:options_at], *_extra_options(directories[options_at:]), *_permissions(options)]
+    return _request("check", [*words, *_JSON], options)
 
 
 @fleet.command("watch")
@@ -125,7 +135,7 @@ def check(directories: Sequence[str], **how: Any) -> int:
 @click.option("--mount", metavar="DIR", help="Watch only the filesystem of this directory.")
 @click.option("--seconds", type=Duration(1, 3600), default=10.0, show_default=True, help="Watch for this long.")
 @_connection_options
-def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) -> int:
+def watch(mount: str | None, more: Sequence[str], seconds: float, **options: Any) -> int:
     """Show on every host which programs wait. After --, options of 'fstui watch' follow.
 
     It writes nothing to what it watches.
@@ -133,18 +143,18 @@ def watch(mount: str | None, more: Sequence[str], seconds: float, **how: Any) ->
     Example: fstui fleet watch --nodes 'db[1-40]' --mount /var/lib/mysql
     """
     words = ["--seconds", f"{seconds:g}", *(["--mount", mount] if mount else []), *_extra_options(more)]
-    return _request("watch", [*words, *_JSON], {**how, "timeout": how["timeout"] or seconds + _MIN_TIMEOUT_S})
+    return _request("watch", [*words, *_JSON], {**options, "timeout": options["timeout"] or seconds + _MIN_TIMEOUT_S})
 
 
 @fleet.command("list")
 @_more_argument
 @_connection_options
-def list_(more: Sequence[str], **how: Any) -> int:
+def list_(more: Sequence[str], **options: Any) -> int:
     """List the faults in the configuration of every host. Writes nothing. After --, options of 'fstui list' follow.
 
     Example: fstui fleet list --nodes 'db[1-40]'
     """
-    return _request("list", [*_extra_options(more), *_JSON], how)
+    return _request("list", [*_extra_options(more), *_JSON], options)
 
 
 @fleet.command("show")
@@ -160,7 +170,7 @@ def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[s
     """
     hosts = results.read(directory)
     asyncio.run(print_report(report.report_of(hosts), format_, output))
-    return _exit_code(hosts, fail_on)
+    return _exit_status(hosts, fail_on)
 
 
 @fleet.command("compare")
@@ -182,7 +192,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 @fleet.command("clean")
 @click.argument("directory", metavar="DIR", type=Path)
 @_ssh_options
-def clean(directory: Path, **how: Any) -> int:
+def clean(directory: Path, **options: Any) -> int:
     """Remove what a fleet command left on the hosts. DIR contains its documents, which stay.
 
     It removes fstui.pyz, what that unpacked, and the saved runs of the request.
@@ -191,15 +201,15 @@ def clean(directory: Path, **how: Any) -> int:
     """
     hosts = results.read(directory)
     job = _job_module()
-    request = _base_request("clean", how)
+    request = _base_request("clean", options)
     fanout = job.Fanout(request)
     signals = _Signals(fanout)
     troubles = job.clean(request, hosts, fanout, lambda node, words: say(f"{node}: {words}"))
     return signals.exit_code or (FAILED if troubles else 0)
 
 
-def _permissions(how: dict[str, Any]) -> list[str]:
-    return [*(["--yes"] if how["yes"] else []), *(["--trust-dir"] if how["trust_dir"] else [])]
+def _permissions(options: dict[str, Any]) -> list[str]:
+    return [*(["--yes"] if options["yes"] else []), *(["--trust-dir"] if options["trust_dir"] else [])]
 
 
 def _extra_options(words: Sequence[str]) -> list[str]:
@@ -211,31 +221,32 @@ def _extra_options(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-def _request(command: str, arguments: Sequence[str], how: dict[str, Any]) -> int:
-    nodes = nodes_of(how["nodes"])
+def _request(command: str, arguments: Sequence[str], options: dict[str, Any]) -> int:
+    nodes = nodes_of(options["nodes"])
     request = replace(
-        _base_request(command, how),
+        _base_request(command, options),
         arguments=tuple(arguments),
-        installed=how["installed"] or "",
-        remove=how["remove"],
-        scenario=how.get("scenario", ""),
+        installed=options["installed"] or "",
+        remove=options["remove"],
+        scenario=options.get("scenario", ""),
     )
-    file = None if request.installed else _file_to_copy(how["pyz"])
-    job = _job_module().FleetJob(request, nodes, how["into"], file, lambda node, words: say(f"{node}: {words}"))
+    file = None if request.installed else _file_to_copy(options["pyz"])
+    job = _job_module().FleetJob(request, nodes, options["into"], file, lambda node, words: say(f"{node}: {words}"))
     signals = _Signals(job.fanout)
     hosts = job.run()
-    asyncio.run(print_report(report.report_of(hosts), how["format_"], how["output"]))
+    asyncio.run(print_report(report.report_of(hosts), options["format_"], options["output"]))
     say(f"documents in {job.directory}: fstui fleet show {job.directory}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
     bytes_left = job.most_bytes_left
     if what := [*([f"the file and what it unpacked ({size(bytes_left)} each)"] if bytes_left else []), *runs]:
         say(f"{' and '.join(what)} stay on the hosts. To remove them: {_clean_command(job.directory, request)}")
-    return signals.exit_code or _exit_code(hosts, how.get("fail_on", ()))
+    return signals.exit_code or _exit_status(hosts, options.get("fail_on", ()))
 
 
 def _clean_command(directory: Path, request: Request) -> str:
-    named = {"--place": request.place, "--become": request.become, "--ssh": request.ssh if request.ssh != "ssh" else ""}
-    options = [word for name, value in named.items() if value for word in (name, value)]
+    ssh = request.ssh if request.ssh != "ssh" else ""
+    values = {"--place": request.place, "--become": request.become, "--ssh": ssh}
+    options = [word for name, value in values.items() if value for word in (name, value)]
     return shlex.join(["fstui", "fleet", "clean", str(directory), *options])
 
 
@@ -248,20 +259,20 @@ def _job_module() -> ModuleType:
     return job
 
 
-def _base_request(command: str, how: dict[str, Any]) -> Request:
+def _base_request(command: str, options: dict[str, Any]) -> Request:
     return Request(
         command=command,
-        become=how["become"] or "",
-        place=how["place"] or "",
-        ssh=how["ssh"],
-        fanout=how["fanout"],
-        timeout_s=how["timeout"] or _MIN_TIMEOUT_S,
+        become=options["become"] or "",
+        place=options["place"] or "",
+        ssh=options["ssh"],
+        fanout=options["fanout"],
+        timeout_s=options["timeout"] or _MIN_TIMEOUT_S,
     )
 
 
-def _file_to_copy(named: Path | None) -> Path:
+def _file_to_copy(pyz_option: Path | None) -> Path:
     built = Path("dist") / _PYZ
-    pyz = named or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
+    pyz = pyz_option or (built if built.is_file() and not Path(_PYZ).is_file() else Path(_PYZ))
     if not pyz.is_file():
         raise Refused(
             f"{pyz} does not exist. This file is copied to each host: build it in a checkout with 'python -m "
@@ -271,7 +282,7 @@ def _file_to_copy(named: Path | None) -> Path:
 
 
 class _Signals:
-    """The first signal lets every host end its run and clean up. A second one ends fstui at once."""
+    """Handles signals. After the first, every host ends its run and cleans up. A second one ends fstui at once."""
 
     def __init__(self, fanout: Any) -> None:
         self.exit_code = 0
@@ -288,7 +299,7 @@ class _Signals:
         say("fstui: stopping: every host ends its run and cleans up. A second signal does not wait for that")
 
 
-def _exit_code(hosts: Fleet, fail_on: Sequence[str]) -> int:
-    if any(fails(result.verdict, result.speed, fail_on) for result in hosts.results):
+def _exit_status(hosts: Fleet, fail_on: Sequence[str]) -> int:
+    if any(is_failure(result.verdict, result.speed, fail_on) for result in hosts.results):
         return FAIL_ON
     return FAILED if hosts.about.troubles or hosts.about.remarks else 0

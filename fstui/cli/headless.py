@@ -14,7 +14,7 @@ from fstui.cli.delivery import EventLines, deliver
 from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
-from fstui.cli.options import confirm, fails, rate_limit_of, session_on
+from fstui.cli.options import confirm, is_failure, rate_limit_of, session_on
 from fstui.cli.output import ReaderGone, say
 from fstui.model.counters import Idle
 from fstui.model.declaration import Declaration
@@ -42,7 +42,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     format: str
     output: Path | None
     fail_on: tuple[str, ...]
-    like: int | None
+    cgroup_of_pid: int | None
     trace: Literal["auto", "off"]
     trust_dir: bool
     max_rate: str | None
@@ -56,7 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         if self.simulate is not None:
             return session_on(self.simulate, round_)
         session = Session.local(
-            like=self.like,
+            like=self.cgroup_of_pid,
             trace=self.trace != "off",
             trusting=self.trust_dir,
             rate_limit=rate_limit_of(self.max_rate, self.idle),
@@ -64,9 +64,9 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return session, ""
 
 
-class Headless:
+class HeadlessRun:
     def __init__(self, options: Options, round_: Round | None = None, *, quiet: bool = False) -> None:
-        """``round_``: set if several runs are printed together. ``quiet``: do not print the plan."""
+        """``round_``: set if the run is one of several that are compared. ``quiet``: do not print the plan."""
         self._options = options
         self._session, default_directory = options.session(round_)
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
@@ -88,8 +88,8 @@ class Headless:
         options = self._options
         declared = Declaration.from_words(options.medium, options.write_cache)
         site, plan = await self._session.plan_by_name(options.scenario, self._directory, options.settings, declared)
-        self._check_plug(plan)
-        device_activity, concerns = await self._check(site, plan)
+        self._check_plug_time(plan)
+        device_activity, concerns = await self._check_activity(site, plan)
         if self._session.declarations_error:
             say(f"fstui: {self._session.declarations_error}")
         if self._session.state_directory_error and not options.plan_only:
@@ -125,7 +125,7 @@ class Headless:
             await self._deliver(formats.render_report(self._options.format, of_plan(plan, site.target)))
         return 0
 
-    def _check_plug(self, plan: Plan) -> None:
+    def _check_plug_time(self, plan: Plan) -> None:
         """Raise Refused if the power would be cut after the last step."""
         at_s = self._options.pull_plug_s
         if at_s is not None and plan.seconds is not None and at_s >= plan.seconds:
@@ -134,8 +134,8 @@ class Headless:
                 "Choose an earlier time or longer steps (--set seconds=…)"
             )
 
-    async def _check(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices and reasons not to run there; (None, ()) if no confirmation is needed."""
+    async def _check_activity(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
+        """Return the activity of the devices and what the user must confirm. Check nothing for a plan or with --yes."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)
@@ -144,7 +144,7 @@ class Headless:
         if not concerns:
             return
         what = f"{self._options.directory}: {', '.join(concerns)}"
-        self.interruption.release()  # at the prompt, Ctrl-C ends fstui as it ends any other program
+        self.interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
         if not confirm(what, "Run it anyway?", yes=False):
             raise Refused(
                 f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
@@ -198,7 +198,7 @@ class Headless:
                 say(f"fstui: {error.filename}: {error.strerror}")
         return exit_status(
             self.interruption.exit_code or 0,
-            FAIL_ON if fails(run.verdict, run.speed.answer, self._options.fail_on) else 0,
+            FAIL_ON if is_failure(run.verdict, run.speed.answer, self._options.fail_on) else 0,
             BROKEN_PIPE if self._reader_gone else 0,
             FAILED if run.status == "failed" or finished.save_error or run.left_behind or cut_missing else 0,
         )

@@ -18,7 +18,7 @@ from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
     fail_on_option,
-    fails,
+    is_failure,
     report_options,
     session_on,
     simulate_option,
@@ -57,12 +57,12 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
 
 
 async def _list(session: Session, format_: str, output: Path | None) -> None:
-    here = await session.with_space(session.filesystems())
+    survey = await session.with_space(session.filesystems())
     if session.simulated:
         say(simulated_words(session.simulated))
     if session.declarations_error:
         say(f"fstui: {session.declarations_error}")
-    await print_report(inventory.of_host(*here), format_, output)
+    await print_report(inventory.of_host(*survey), format_, output)
 
 
 @click.command("clean")
@@ -98,12 +98,12 @@ async def _clean(pending: bool) -> int:
     return 1 if failures else 0
 
 
-class Printing(NamedTuple):
+class OutputOptions(NamedTuple):
     format: str
     output: Path | None
-    began: float
+    start_s: float
     """When the command started (time.monotonic)."""
-    report: Callable[[Check], Report] = report.of_check
+    make_report: Callable[[Check], Report] = report.of_check
 
 
 @click.command("check")
@@ -114,7 +114,7 @@ class Printing(NamedTuple):
 @fail_on_option()
 @trust_option
 @simulate_option
-def check(directories: Sequence[str], format_: str, output: Path | None, fail_on: Sequence[str], **how: Any) -> int:
+def check(directories: Sequence[str], format_: str, output: Path | None, fail_on: Sequence[str], **options: Any) -> int:
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
@@ -128,15 +128,15 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
       fstui check
       fstui check /srv /var/lib/mysql --fail-on suspicious --fail-on slow
     """
-    checkup = checkup_of(directories, CHECK, **how)
+    checkup = make_checkup(directories, CHECK, **options)
 
-    def status(run: Run) -> int:
-        return FAIL_ON if fails(run.verdict, run.speed.answer, fail_on) else 0
+    def exit_status_of(run: Run) -> int:
+        return FAIL_ON if is_failure(run.verdict, run.speed.answer, fail_on) else 0
 
-    return asyncio.run(Checking(checkup, Printing(format_, output, time.monotonic()), status).go())
+    return asyncio.run(CheckCommand(checkup, OutputOptions(format_, output, time.monotonic()), exit_status_of).go())
 
 
-def checkup_of(
+def make_checkup(
     directories: Sequence[str], scenario: str, *, yes: bool, trace: str, trust_dir: bool, simulate: str | None
 ) -> Checkup:
     """Find the filesystems to measure, and ask about busy ones. Raises Refused if none is left."""
@@ -160,13 +160,13 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
             checkup.skip(subject, f"{what} (use --yes to check it anyway)")
 
 
-class Checking:
-    """Measure filesystems and print the results. On stderr, print a line for each; off a terminal, only failures."""
+class CheckCommand:
+    """Measure filesystems and print the results. A terminal also gets a line for each, other stderr only failures."""
 
-    def __init__(self, checkup: Checkup, printing: Printing, status: Callable[[Run], int]) -> None:
+    def __init__(self, checkup: Checkup, options: OutputOptions, exit_status_of: Callable[[Run], int]) -> None:
         self._checkup = checkup
-        self._printing = printing
-        self._status = status
+        self._output_options = options
+        self._exit_status_of = exit_status_of
         self._interruption = Interruption()
         self._failed = any(subject.is_failure for subject in checkup.skipped)
 
@@ -175,7 +175,7 @@ class Checking:
 
     async def _go(self) -> int:
         rows: list[Checked] = []
-        lines = EventLines(self._printing.output if self._printing.format == "events" else None)
+        lines = EventLines(self._output_options.output if self._output_options.format == "events" else None)
         try:
             for subject in self._checkup.subjects:
                 rows.append(await self._check(subject, lines))
@@ -190,7 +190,7 @@ class Checking:
             self._interruption.exit_code or 0,
             BROKEN_PIPE if lines.reader_gone else 0,
             FAILED if self._failed else 0,
-            *(self._status(row.run) for row in rows if row.run),
+            *(self._exit_status_of(row.run) for row in rows if row.run),
         )
 
     async def _check(self, subject: Subject, lines: EventLines) -> Checked:
@@ -210,7 +210,7 @@ class Checking:
 
     async def _follow(self, subject: Subject, running: RunInProgress, lines: EventLines) -> Checked:
         async for event in events_until_timeout(running):
-            if self._printing.format == "events":
+            if self._output_options.format == "events":
                 lines.write(event)
             if lines.reader_gone:
                 running.stop()
@@ -231,11 +231,11 @@ class Checking:
 
     async def _deliver(self, rows: Sequence[Checked]) -> None:
         left_out = names_by_reason(self._checkup.skipped)
-        if self._printing.format not in ("plain", "markdown", "html"):
+        if self._output_options.format not in ("plain", "markdown", "html"):
             for reason, names in left_out.items():
                 say(f"not checked, {reason}: {', '.join(names)}")
-        if self._printing.format == "events":
+        if self._output_options.format == "events":
             return
-        check = Check(rows, left_out, time.monotonic() - self._printing.began)
-        format_, output = self._printing.format, self._printing.output
-        await print_report(self._printing.report(check), format_, output, self._interruption.timeout_s)
+        options = self._output_options
+        report_ = options.make_report(Check(rows, left_out, time.monotonic() - options.start_s))
+        await print_report(report_, options.format, options.output, self._interruption.timeout_s)

@@ -15,7 +15,7 @@ from fstui.cli.output import is_terminal, say
 REPORT_S = 1.5
 """A stop that takes longer than this is reported. A second signal counts only after the report."""
 READER_S = 1.0
-"""After a signal, output waits this long for a reader that reads nothing."""
+"""After a signal, output waits for this long for a process that reads nothing from the pipe."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SHOW_CURSOR = b"\x1b[?25h\n"
 
@@ -30,7 +30,7 @@ class Interruption:
         self._reported = False
 
     async def run_until_signal(self, work: Awaitable[int], message: str = "") -> int:
-        """Return the exit status of the work. If a signal cancels it, print ``message`` and return ``exit_code``."""
+        """Return the exit status of ``work``. If a signal cancels it, print ``message`` and return ``exit_code``."""
         task = asyncio.current_task()
         assert task is not None
         self.listen(task.cancel)
@@ -65,12 +65,12 @@ class Interruption:
 
     @property
     def exit_code(self) -> int | None:
-        """130, 143 or 129, as a shell reports it; None without a signal."""
+        """130, 143 or 129, as a shell reports the signal; None without a signal."""
         return None if self.signal is None else 128 + self.signal
 
     @property
     def timeout_s(self) -> float | None:
-        """How long output waits for a reader that reads nothing; None (no limit) until a signal arrives."""
+        """For how long output waits for a reader that reads nothing. None (no limit) until a signal arrives."""
         return None if self.signal is None else READER_S
 
     def _handle_signal(self, number: signal.Signals) -> None:
@@ -84,8 +84,8 @@ class Interruption:
 
     def _report(self) -> None:
         self._reported = True
-        slow = self._delay_reason or "a request has not been answered yet"
-        say(f"fstui: stopping: {slow}. A second signal ends fstui at once")
+        reason = self._delay_reason or "a request has not been answered yet"
+        say(f"fstui: stopping: {reason}. A second signal ends fstui at once")
 
     def _leave(self) -> NoReturn:
         """End the process. The child that holds the target's files removes them when the disk answers."""

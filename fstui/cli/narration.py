@@ -45,8 +45,8 @@ class Narration:
     def __init__(self, plan: Plan, target: Target, *, verdict: bool) -> None:
         self._plan = plan
         self._target = target
-        self._verdict = verdict
-        self._begun = False
+        self._prints_verdict = verdict
+        self._configuration_printed = False
         self._evidence = Evidence(target=target)
 
     def on_event(self, event: Event) -> None:
@@ -55,18 +55,18 @@ class Narration:
                 self.print(*plain.lines(plan_head(self._plan, self._target), WIDTH))
                 if untraced:
                     self.print(f"not traced by the kernel: {untraced}")
-            case FindingsChanged(judgement=judgement) if not self._begun:
-                self._begun = True
+            case FindingsChanged(judgement=judgement) if not self._configuration_printed:
+                self._configuration_printed = True
                 for finding in judgement.findings:
                     if finding.verdict in NOT_TRUSTED:
-                        words = f"{verdict_line(finding.verdict, finding.confidence)}: {finding.sentence}"
-                        self.print(f"before the first step: {words}")
+                        verdict = verdict_line(finding.verdict, finding.confidence)
+                        self.print(f"before the first step: {verdict}: {finding.sentence}")
             case IdleMeasured(idle=idle):
                 self._evidence = replace(self._evidence, idle=idle)
             case StepFinished(step=step):
                 self._evidence = replace(self._evidence, steps=(*self._evidence.steps, step))
                 self.print(step_line(step, Counts(self._evidence)))
-            case RunFinished(run=run) if self._verdict:
+            case RunFinished(run=run) if self._prints_verdict:
                 if lost := replicas.headline(run):
                     self.print(f"{lost.words}: {lost.sentence}")
                 self.print(f"{BELOW if lost else ''}{verdict_line(run.verdict, run.confidence)}: {run.sentence}")
@@ -78,7 +78,7 @@ class Narration:
 
 
 class BarNarration(Narration):
-    """Prints the lines above a progress bar. Events redraw the bar, because a thread could disturb the measurement."""
+    """Prints the lines above a progress bar. Events redraw the bar; a thread could disturb the measurement."""
 
     def __init__(self, plan: Plan, target: Target, progress: Progress, *, verdict: bool) -> None:
         super().__init__(plan, target, verdict=verdict)
@@ -97,13 +97,13 @@ class BarNarration(Narration):
             case StepStarted(name=name):
                 self._draw(name)
             case StepProgressed(snapshot=now):
-                words = now.name
+                description = now.name
                 if self._plan.steps[now.index].settings.uniform:
-                    words += f" {rate(now.rate_per_s)}/s"
-                    words += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
+                    description += f" {rate(now.rate_per_s)}/s"
+                    description += f" p50 {duration_ns(now.latency_ns.p50)}" if now.latency_ns else ""
                 if now.stall:
-                    words = f"{now.name}: {now.stall.call} in flight for {seconds(now.stall.elapsed_s)}"
-                self._draw(words, now.elapsed_s, now.length_s)
+                    description = f"{now.name}: {now.stall.call} in flight for {seconds(now.stall.elapsed_s)}"
+                self._draw(description, now.elapsed_s, now.length_s)
             case RunFinished():
                 self._progress.stop()
         super().on_event(event)
@@ -113,8 +113,9 @@ class BarNarration(Narration):
         text = page(part for line in lines for part in wrap(line, console.width) or [""])
         console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
 
-    def _draw(self, words: str, done: float = 0, total: float | None = None) -> None:
-        self._progress.update(self._task, description=escape_controls(words), completed=done, total=total, refresh=True)
+    def _draw(self, description: str, done: float = 0, total: float | None = None) -> None:
+        text = escape_controls(description)
+        self._progress.update(self._task, description=text, completed=done, total=total, refresh=True)
 
 
 @contextmanager
@@ -129,14 +130,14 @@ def narrating(plan: Plan, target: Target, *, stdout_format: str | None) -> Itera
     from rich.console import Console  # noqa: PLC0415  not needed without a terminal
     from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
 
-    console = Console(file=cast("IO[str]", _UnblockedStderr(sys.stderr)))
+    console = Console(file=cast("IO[str]", _NonBlockingStderr(sys.stderr)))
     bar = (TextColumn("{task.description}", markup=False), BarColumn())
     with Progress(*bar, console=console, auto_refresh=False, transient=True) as progress:
         yield BarNarration(plan, target, progress, verdict=verdict)
 
 
-class _UnblockedStderr:
-    """stderr, which drops text while the terminal is stopped (Ctrl-S)."""
+class _NonBlockingStderr:
+    """stderr, but text is dropped while the terminal is stopped (Ctrl-S)."""
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream

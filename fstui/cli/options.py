@@ -90,11 +90,11 @@ def fail_on_option(*, with_speed: bool = True) -> Callable[[Any], Any]:
     )
 
 
-def fails(verdict: Verdict | None, speed: Answer | None, on: Collection[str]) -> bool:
-    """Return whether the verdict is one of those in ``on``, or worse, or the speed is too slow."""
-    if SLOW in on and speed in TOO_SLOW:
+def is_failure(verdict: Verdict | None, speed: Answer | None, fail_on: Collection[str]) -> bool:
+    """Return whether the verdict is one of ``fail_on`` or worse, or ``slow`` is one of them and the storage is slow."""
+    if SLOW in fail_on and speed in TOO_SLOW:
         return True
-    return verdict is not None and any(worse in on for worse in VERDICTS[VERDICTS.index(verdict) :])
+    return verdict is not None and any(worse in fail_on for worse in VERDICTS[VERDICTS.index(verdict) :])
 
 
 rate_limit_options = combine(
@@ -111,10 +111,10 @@ def rate_limit_of(max_rate: str | None, idle: bool) -> RateLimit:
 def _bytes_per_s(text: str) -> int:
     from fstui.runs import scenarios  # noqa: PLC0415  only for this option
 
-    words = text.strip().removesuffix("/s")
+    amount = text.strip().removesuffix("/s")
     try:
-        size = scenarios.size_of(words)
-        rate = int(words) if size is None else size
+        size = scenarios.size_of(amount)
+        rate = int(amount) if size is None else size
     except (ValueError, OverflowError):
         rate = 0
     if not 0 < rate < 1 << 50:
@@ -122,8 +122,8 @@ def _bytes_per_s(text: str) -> int:
     return rate
 
 
-def pairs(settings: Sequence[str]) -> dict[str, str]:
-    """Return the settings by key. Raises Refused."""
+def parse_settings(settings: Sequence[str]) -> dict[str, str]:
+    """Return the values by key. Raises Refused if a setting is not KEY=VALUE."""
     values = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -133,27 +133,27 @@ def pairs(settings: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def _here_or_before_the_command(context: click.Context, param: click.Parameter, value: object) -> object:
+def _value_here_or_before_command(context: click.Context, param: click.Parameter, value: object) -> object:
     return value or context.find_root().params.get(str(param.name), value)
 
 
 trust_option: Callable[[Any], Any] = click.option(
     "--trust-dir",
     is_flag=True,
-    callback=_here_or_before_the_command,
+    callback=_value_here_or_before_command,
     help="As root, write even to a directory that another user can rename.",
 )
 simulate_option: Callable[[Any], Any] = click.option(
     "--simulate",
     metavar="DISK",
-    callback=_here_or_before_the_command,
+    callback=_value_here_or_before_command,
     help="Use a simulated disk: a name from 'fstui lessons --disks', or a file. To change a parameter: DISK,KEY=VALUE.",
 )
 trace_option = click.option(
     "--trace",
     type=click.Choice(("auto", "off")),
     default="auto",
-    help="Trace the block layer of the kernel, to separate fstui's flushes from those of others (root).",
+    help="Trace the block layer of the kernel, to separate fstui's flushes from those of other processes (root).",
 )
 yes_option = click.option(
     "--yes", is_flag=True, help="Do not ask for confirmation when a device is busy or space or memory is low."

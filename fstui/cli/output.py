@@ -25,14 +25,14 @@ _ROW = r"(?m)^([✗!✓])(?=  \S)"
 """The sign at the beginning of a row of a list."""
 
 
-class ReaderGone(Exception):  # noqa: N818  not an error: the reader has seen enough
+class ReaderGone(Exception):  # noqa: N818  no error: the reader needs no more output
     """The reader closed its end of the pipe (``| head``)."""
 
 
 def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
     """Write to stdout and flush. Raises ReaderGone, OSError.
 
-    ``timeout_s``: after this time without progress, the reader counts as gone; None: no limit.
+    ``timeout_s``: after this time without progress, the reader counts as gone. None: wait without a limit.
     """
     if sys.stdout is None:  # closed before fstui started
         raise ReaderGone
@@ -46,7 +46,7 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
     except BrokenPipeError:
         silence_stdout()
         raise ReaderGone from None
-    except (OSError, KeyboardInterrupt):  # the interpreter would otherwise write the rest when it exits
+    except (OSError, KeyboardInterrupt):  # at exit, the interpreter would otherwise write the rest
         silence_stdout()
         raise
 
@@ -75,7 +75,7 @@ def silence_stdout() -> None:
 
 
 def say(sentence: str) -> None:
-    """Write a line to stderr, unless stderr is closed or nothing reads it."""
+    """Write a line to stderr, unless stderr is closed or no process reads it."""
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_writable(sys.stderr.fileno()):
             # not print: a signal handler may call this function while print runs, which is not reentrant

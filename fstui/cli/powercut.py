@@ -18,10 +18,10 @@ from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
-    fails,
+    is_failure,
     format_option,
     output_option,
-    pairs,
+    parse_settings,
     settings_option,
     trust_option,
     yes_option,
@@ -84,7 +84,7 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
             "stdout must lead to a witness on another host: "
             "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
         )
-    return asyncio.run(_write(Session.local(trusting=trust_dir), directory, pairs(settings), root_of, yes))
+    return asyncio.run(_write(Session.local(trusting=trust_dir), directory, parse_settings(settings), root_of, yes))
 
 
 async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None, yes: bool) -> int:
@@ -96,7 +96,7 @@ async def _write(session: Session, directory: str, settings: dict[str, str], roo
         interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
         if cut.on_root:
             _confirm_root(cut, root_of)
-        _ask(cut, concerns)
+        _ask_about_concerns(cut, concerns)
         return await interruption.run_until_signal(_run_writer(cut, interruption))
 
     return await interruption.run_until_signal(work())
@@ -137,7 +137,7 @@ def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
         )
 
 
-def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
+def _ask_about_concerns(cut: PreparedCut, concerns: Sequence[str]) -> None:
     what = f"{cut.header.target.path}: {', '.join(concerns)}"
     if concerns and not confirm(what, "Write anyway?", yes=False):
         raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")
@@ -146,8 +146,8 @@ def _ask(cut: PreparedCut, concerns: Sequence[str]) -> None:
 def _print_plan(cut: PreparedCut) -> None:
     for combination in cut.plan.combinations:
         say(f"  {combination}, {cut.plan.settings.writers} writer(s)")
-    most = short_size(cut.plan.room_bytes)
-    say(f"  into {cut.header.directory}, at most {most}; the records stay there until they are verified")
+    max_size = short_size(cut.plan.room_bytes)
+    say(f"  into {cut.header.directory}, at most {max_size}; the records stay there until they are verified")
 
 
 @powercut.command("witness")
@@ -171,7 +171,9 @@ def witness(file: Path) -> int:
 @powercut.command("verify")
 @click.argument("directory", metavar="DIR", shell_complete=completion.directories)
 @click.option(
-    "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a shelf)."
+    "--storage-was-cut",
+    is_flag=True,
+    help="Only the storage lost its power, not the host (a USB disk, a disk enclosure).",
 )
 @click.option(
     "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem could not be mounted after the cut."
@@ -210,7 +212,7 @@ async def _verify(
         await deliver(output, formats.render(format_, verified.run, saved_to))
         if save_error:
             say(f"fstui: {save_error}; the cut does not count")
-        if fail_on and fails(verified.run.verdict, None, [fail_on]):
+        if fail_on and is_failure(verified.run.verdict, None, [fail_on]):
             return FAIL_ON
         return FAILED if save_error else 0
 
@@ -223,7 +225,7 @@ class _WitnessDisplay:
     def __init__(self, witness: Witness) -> None:
         self._witness = witness
         self._redraws = is_terminal(sys.stderr)
-        self._introduced = False
+        self._header_printed = False
 
     def go(self) -> int:
         trouble, interrupted = "", False
@@ -242,17 +244,17 @@ class _WitnessDisplay:
         return self._print_conclusion(trouble, interrupted)
 
     def _show(self, view: WitnessState) -> None:
-        self._introduce()
+        self._print_header()
         if self._redraws:
-            print(f"\r\x1b[K{_line(view)}"[:200], end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{_status_line(view)}"[:200], end="", file=sys.stderr, flush=True)
         elif view.newest_ack:
-            say(_line(view))
+            say(_status_line(view))
 
-    def _introduce(self) -> None:
+    def _print_header(self) -> None:
         header = self._witness.header
-        if header is None or self._introduced:
+        if header is None or self._header_printed:
             return
-        self._introduced = True
+        self._header_printed = True
         say(f"{header.host.hostname}: {header.directory} on {header.target.fstype}")
         if self._witness.is_on_same_host:
             say("! the writer runs on this host, so the power cut also ends the witness. Run it on another host.")
@@ -260,7 +262,7 @@ class _WitnessDisplay:
     def _print_conclusion(self, trouble: str, interrupted: bool) -> int:
         if self._redraws:
             print(file=sys.stderr)
-        self._introduce()
+        self._print_header()
         view, log, path = self._witness.state(), self._witness.log, str(self._witness.path)
         saved = f"{count(self._witness.durable_count)} acknowledgements are saved in {path}"
         if trouble:
@@ -284,13 +286,13 @@ class _WitnessDisplay:
         return INTERRUPTED if interrupted else 0
 
 
-def _line(view: WitnessState) -> str:
+def _status_line(view: WitnessState) -> str:
     if view.newest_ack is None:
         return "waiting for the first acknowledgement"
     state = ""
     if view.since_line_s >= SILENCE_TIMEOUT_S:
         silent = seconds(view.since_line_s)
-        state = f" · ! no message for {silent}: power or network failed (Ctrl-C ends; the log is safe)"
+        state = f" · ! no message for {silent}: power or network failed (Ctrl-C ends the witness; the log is safe)"
     elif view.since_ack_s >= SILENCE_TIMEOUT_S:
         state = f" · ! connected, but no acknowledgement for {seconds(view.since_ack_s)}: its storage does not respond"
     last = f"last: writer {view.newest_ack.writer}, record {count(view.newest_ack.sequence)}"

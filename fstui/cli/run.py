@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from fstui.cli import completion
 from fstui.cli.delivery import print_report
 from fstui.cli.execution import BROKEN_PIPE, FAILED, exit_status
-from fstui.cli.headless import Headless, Options
+from fstui.cli.headless import HeadlessRun, Options
 from fstui.cli.options import (
     Duration,
     fail_on_option,
     format_option,
     output_option,
-    pairs,
+    parse_settings,
     rate_limit_options,
     settings_option,
     simulate_option,
@@ -54,7 +54,9 @@ from fstui.runs import scenarios
     type=click.Choice(CACHES),
     help="Declare the write cache of the lowest devices, overriding what the kernel reports.",
 )
-@click.option("--like", type=int, metavar="PID", help="Measure in the I/O cgroup of process PID (root).")
+@click.option(
+    "--like", "cgroup_of_pid", type=int, metavar="PID", help="Measure in the I/O cgroup of process PID (root)."
+)
 @trace_option
 @trust_option
 @rate_limit_options
@@ -100,9 +102,8 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     if not directories and options["simulate"] is None:
         asyncio.run(scenarios.find(str(options["scenario"])))  # raises Refused if there is no such scenario
         raise click.UsageError("Missing argument 'DIR'.")
-    run_options = msgspec.convert(
-        {**options, "directory": next(iter(directories), None), "settings": pairs(settings), "format": format_}, Options
-    )
+    values = {**options, "directory": next(iter(directories), None), "format": format_}
+    run_options = msgspec.convert({**values, "settings": parse_settings(settings)}, Options)
     is_comparison = len(directories) > 1 or rounds > 1
     if (is_comparison or run_options.plan_only) and run_options.format not in formats.report_names():
         what = "A plan" if run_options.plan_only else "A comparison"
@@ -113,7 +114,7 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
         _ask_for_password()
     if is_comparison:
         return asyncio.run(_run_interleaved(run_options, directories or (None,), rounds))
-    return asyncio.run(Headless(run_options).go())
+    return asyncio.run(HeadlessRun(run_options).go())
 
 
 def _ask_for_password() -> None:
@@ -136,7 +137,7 @@ async def _run_interleaved(options: Options, directories: Sequence[str | None], 
         plan = replace(
             options, directory=directory, plan_only=True, output=options.output if options.plan_only else None
         )
-        inspection = Headless(plan, quiet=not options.plan_only)
+        inspection = HeadlessRun(plan, quiet=not options.plan_only)
         if (code := await inspection.go()) or inspection.interruption.signal is not None:
             return code
     if options.plan_only:
@@ -148,7 +149,7 @@ async def _run_interleaved(options: Options, directories: Sequence[str | None], 
         directory = directories[round_.side]
         say(f"round {round_.number} of {round_.of}: {directory or options.simulate}")
         # the user confirms busy devices before the first round of each directory only
-        headless = Headless(replace(options, directory=directory, yes=options.yes or round_.number > 1), round_)
+        headless = HeadlessRun(replace(options, directory=directory, yes=options.yes or round_.number > 1), round_)
         try:
             codes.add(await headless.go())
         except Refused as refusal:
@@ -160,18 +161,18 @@ async def _run_interleaved(options: Options, directories: Sequence[str | None], 
         runs += [headless.run] if headless.run else []
         if headless.interruption.signal is not None:
             break
-    return await _print_comparison(options, sorted(runs, key=_order), codes, headless.interruption.timeout_s)
+    return await _print_comparison(options, sorted(runs, key=_round_order), codes, headless.interruption.timeout_s)
 
 
 def _rounds(sides: int, rounds: int) -> Iterator[Round]:
-    """Yield the rounds in their order. Every other round is reversed, so that a steady drift favours no side."""
+    """Yield the rounds in their order. Every second round has the sides reversed, so that a drift favours no side."""
     series = secrets.token_hex(3)
     for number in range(1, rounds + 1):
         for side in range(sides) if number % 2 else reversed(range(sides)):
             yield Round(series=series, side=side, number=number, of=rounds)
 
 
-def _order(run_: Run) -> tuple[int, int]:
+def _round_order(run_: Run) -> tuple[int, int]:
     return (run_.round.side, run_.round.number) if run_.round else (0, 0)
 
 

@@ -135,9 +135,9 @@ def replay(reference: str, speed: float) -> int:
     """
     check_terminal()
     run = asyncio.run(_find(reference)).run
-    from fstui.runs.replaying import replay as replayed  # noqa: PLC0415
+    from fstui.runs.replaying import replay as start_replay  # noqa: PLC0415
 
-    session, plan, running = replayed(run, speed)
+    session, plan, running = start_replay(run, speed)
     assert run.target is not None, "a run without one is refused"
     target = run.target
     from fstui.tui.app import run_app  # noqa: PLC0415
@@ -152,10 +152,10 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
     again = judge_again(run, altered=altered)
     asyncio.run(deliver(output, formats.render(format_, again)))
     if again != run:
-        was = f"{run.verdict}, {run.confidence} confidence"
+        then = f"{run.verdict}, {run.confidence} confidence"
         now = f"{again.verdict}, {again.confidence} confidence"
-        changed = f"Then: {was}. With today's rules: {now}."
-        say(changed if was != now else "The verdict is the same, but the findings differ.")
+        change = f"Then: {then}. With today's rules: {now}."
+        say(change if then != now else "The verdict is the same, but the findings differ.")
 
 
 @click.command("compare")
@@ -204,17 +204,19 @@ async def _find(reference: str) -> SavedRun:
     return saved
 
 
-async def _print_list(words: str, format_: str, output: Path | None, of: Callable[[list[Summary]], Report]) -> bool:
-    """Print the list. Return whether it has sections."""
+async def _print_list(
+    words: str, format_: str, output: Path | None, make_report: Callable[[list[Summary]], Report]
+) -> bool:
+    """Print a report about the runs that contain ``words``. Return whether it has sections."""
     all_runs = await history.summaries()
     matching = history.matches(all_runs, words)
     if not all_runs:
         say(f"No run is saved in {history.directory()} yet.")
     elif not matching:
         say(f"None of the {len(all_runs)} saved runs contains '{words}'.")
-    report_ = of(matching)
+    report_ = make_report(matching)
     await print_report(report_, format_, output)
-    # not the report: asyncio.run may format a task's result, which is slow for a long report
+    # do not return the report: asyncio.run may format a task's result, which is slow for a long report
     return bool(report_.sections)
 
 
@@ -223,7 +225,7 @@ async def _delete(references: tuple[str, ...], yes: bool) -> None:
     summaries = {run.path: run for run in await history.summaries()}
     for path in paths:
         run = summaries.get(path)
-        words = f"{run.id}, {run.verdict}, {run.scenario} on {run.target}" if run and run.id else path
-        if not confirm(words, "Delete it?", yes=yes):
-            raise Refused(f"{words}: not deleted. --yes deletes without asking")
+        label = f"{run.id}, {run.verdict}, {run.scenario} on {run.target}" if run and run.id else path
+        if not confirm(label, "Delete it?", yes=yes):
+            raise Refused(f"{label}: not deleted. --yes deletes without asking")
         await history.delete(path)

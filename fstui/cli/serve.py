@@ -21,11 +21,11 @@ from fstui.cli.output import say
 from fstui.model.errors import Refused
 
 LOOPBACK = "127.0.0.1"
-USUAL_DISK = "hdd-7200"
+DEFAULT_DISK = "hdd-7200"
 TOKEN_BYTES = 16
 PR_SET_PDEATHSIG = 1
 CLOSE_S = 5.0
-"""Time for the apps to end after Ctrl-C. Then their connections are closed and they are killed."""
+"""Time for the apps to end after Ctrl-C. After that, their connections are closed and the apps are killed."""
 _REMOTE_LINK = re.compile(r"<link[^>]*https://[^>]*>")
 """A link to a font on the internet, which delays the page in a classroom without internet access."""
 _FOCUS_SCRIPT = """<script>
@@ -59,7 +59,7 @@ def serve(simulate: str | None, host: str, port: int, url: str | None) -> None:
     """
     if host in {"0.0.0.0", "::"} and url is None:
         raise Refused(f"--host {host} needs --url, the address that browsers use: --url http://NAME:{port}")
-    disk = simulate or USUAL_DISK
+    disk = simulate or DEFAULT_DISK
     session_on(disk)  # raises Refused before the server starts if there is no such disk
     try:
         import textual_serve.server  # noqa: F401, PLC0415  an optional dependency
@@ -109,7 +109,7 @@ async def application(command: list[str], url: str, token: str) -> Any:
     app.on_startup.clear()  # it prints a banner
     browsers: set[asyncio.Task[Any]] = set()
 
-    async def adapt(request: Any, handler: Any) -> Any:
+    async def adapt_page(request: Any, handler: Any) -> Any:
         match request.match_info.route.name:
             case "websocket":
                 task = asyncio.current_task()
@@ -129,13 +129,13 @@ async def application(command: list[str], url: str, token: str) -> Any:
         if browsers:
             await asyncio.wait(browsers, timeout=CLOSE_S)
 
-    app.middlewares.append(web.middleware(adapt))
+    app.middlewares.append(web.middleware(adapt_page))
     app.on_shutdown.append(end_apps)
 
     @web.middleware
     async def require_token(request: Any, handler: Any) -> Any:
-        given = request.path.split("/")[1]
-        if not secrets.compare_digest(given.encode(errors="replace"), token.encode()):
+        first_part = request.path.split("/")[1]
+        if not secrets.compare_digest(first_part.encode(errors="replace"), token.encode()):
             raise web.HTTPForbidden(text="Use the address that fstui serve printed.")
         return await handler(request)
 
@@ -152,9 +152,9 @@ def _run_app() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # the server may be killed
     home, disk = sys.argv[1:]
     session, _ = session_on(disk)  # before chdir, because the path of a file may be relative
-    with tempfile.TemporaryDirectory(dir=home) as own:
+    with tempfile.TemporaryDirectory(dir=home) as directory:
         # the runs, settings and ledger of the user who serves are neither shown nor changed
-        os.environ.update(XDG_STATE_HOME=own, XDG_CONFIG_HOME=own, HOME=own, PWD=own)
-        os.chdir(own)
+        os.environ.update(XDG_STATE_HOME=directory, XDG_CONFIG_HOME=directory, HOME=directory, PWD=directory)
+        os.chdir(directory)
         app = FstuiApp(session, ascii_only=False, push_first_screens=lambda app: app.push_screen(LessonsScreen()))
         app.run(mouse=False)

@@ -31,7 +31,7 @@ DUMB_TERMINAL = (
 )
 
 
-def start(directory: str | None = None, *, trusting: bool = False, simulate: str | None = None) -> int:
+def start(directory: str | None = None, *, trust_directory: bool = False, simulate: str | None = None) -> int:
     """Run the app, with the plan for a directory if one is named. Return its exit status. Raises Refused."""
     hint = _suggestion(directory)
     if hint and not has_terminal():
@@ -50,16 +50,16 @@ def start(directory: str | None = None, *, trusting: bool = False, simulate: str
         from fstui.runs.session import Session  # noqa: PLC0415
 
         if directory is not None:
-            _check(directory, trusting)
-        session = Session.local(trusting=trusting)
-    # late, because textual takes longer to import than everything else together
+            _check_directory(directory, trust_directory)
+        session = Session.local(trusting=trust_directory)
+    # imported late, because textual takes longer to import than all other modules together
     from fstui.tui.app import run_app  # noqa: PLC0415
 
     return run_app(session, directory)
 
 
 def _leave_out_openssl() -> None:
-    """Keep asyncio and hashlib from loading OpenSSL, 5 MiB. The app uses no TLS, and Python has the hashes itself."""
+    """Keep asyncio and hashlib from loading OpenSSL (5 MiB). The app uses no TLS, and Python has its own hashes."""
     if find_spec("_sha2") or find_spec("_sha256"):  # since Python 3.12, and before; some builds have neither
         for module in ("ssl", "_hashlib"):
             sys.modules.setdefault(module, cast("ModuleType", None))  # importing it raises ImportError
@@ -76,13 +76,13 @@ def has_terminal() -> bool:
     return all(map(is_terminal, (sys.stdin, sys.stdout, sys.stderr)))
 
 
-def _check(directory: str, trusting: bool) -> None:
+def _check_directory(directory: str, trust_directory: bool) -> None:
     import asyncio  # noqa: PLC0415
 
     from fstui.runs.session import Session  # noqa: PLC0415
 
     try:
-        asyncio.run(Session.local(trusting=trusting).look_up(directory))
+        asyncio.run(Session.local(trusting=trust_directory).look_up(directory))
     except Refused as refusal:
         raise Refused(f"{refusal}{_suggestion(directory)}") from None
 

@@ -91,8 +91,8 @@ async def _watch(
             if lines.reader_gone:
                 raise ReaderGone
         else:
-            built = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
-            await print_report(built, format_, output)
+            report_ = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
+            await print_report(report_, format_, output)
         return (interruption.exit_code or 0) if seconds is not None else 0
 
     return await interruption.run_until_signal(work())

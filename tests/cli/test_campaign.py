@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.cli.campaign import _Session
+from fstui.cli.campaign import _CampaignSession
 from fstui.powercut.campaign import CampaignStore
 from fstui.powercut.cutting import CutCampaign
 from tests import prefork
@@ -65,7 +65,7 @@ def test_ignored_signal_stays_ignored_while_printing(tmp_path: Path, monkeypatch
     monkeypatch.setattr(CutCampaign, "run", lambda self: None)
     others = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        session = _Session(CampaignStore.open(tmp_path / "into", made), mount_fails=False)
+        session = _CampaignSession(CampaignStore.open(tmp_path / "into", made), mount_fails=False)
         assert session.run("json", tmp_path / "out", ()) == 0
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

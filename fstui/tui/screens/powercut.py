@@ -38,7 +38,7 @@ _GUEST = (
     "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives. Pull the plug "
     "of that host."
 )
-_STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a shelf)"
+_STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk enclosure)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 
