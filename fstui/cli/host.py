@@ -161,7 +161,7 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
 
 
 class CheckCommand:
-    """Measure filesystems and print the results. A terminal also gets a line for each, other stderr only failures."""
+    """Measure filesystems, print the results, and print progress to stderr (only failures if it is no terminal)."""
 
     def __init__(self, checkup: Checkup, options: OutputOptions, exit_status_of: Callable[[Run], int]) -> None:
         self._checkup = checkup

@@ -171,9 +171,7 @@ def witness(file: Path) -> int:
 @powercut.command("verify")
 @click.argument("directory", metavar="DIR", shell_complete=completion.directories)
 @click.option(
-    "--storage-was-cut",
-    is_flag=True,
-    help="Only the storage lost its power, not the host (a USB disk, a disk enclosure).",
+    "--storage-was-cut", is_flag=True, help="Only the storage lost its power, not the host (a USB disk, a disk shelf)."
 )
 @click.option(
     "--mount-fails", "unmountable", is_flag=True, help="Declare that the filesystem could not be mounted after the cut."

@@ -204,9 +204,7 @@ async def _find(reference: str) -> SavedRun:
     return saved
 
 
-async def _print_list(
-    words: str, format_: str, output: Path | None, make_report: Callable[[list[Summary]], Report]
-) -> bool:
+async def _print_list(words: str, format_: str, output: Path | None, build: Callable[[list[Summary]], Report]) -> bool:
     """Print a report about the runs that contain ``words``. Return whether it has sections."""
     all_runs = await history.summaries()
     matching = history.matches(all_runs, words)
@@ -214,7 +212,7 @@ async def _print_list(
         say(f"No run is saved in {history.directory()} yet.")
     elif not matching:
         say(f"None of the {len(all_runs)} saved runs contains '{words}'.")
-    report_ = make_report(matching)
+    report_ = build(matching)
     await print_report(report_, format_, output)
     # do not return the report: asyncio.run may format a task's result, which is slow for a long report
     return bool(report_.sections)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
@@ -65,11 +65,12 @@ class IoStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeviceActivity:
-    """What each device does now, from one reading of the counters to the next."""
+    """What each device does now, and did in the last minutes, from one reading of the counters to the next."""
 
     def __init__(self) -> None:
         self.stats: dict[str, IoStats] = {}
         """By device; empty until the counters have been read twice."""
+        self.recent = RecentSamples[Mapping[str, IoStats]]()
         self._last_counters: Counters | None = None
 
     @property
@@ -78,8 +79,9 @@ class DeviceActivity:
         return {device: stats.busy for device, stats in self.stats.items() if stats.busy is not None}
 
     def add(self, counters: Counters) -> None:
-        if self._last_counters:
-            self.stats = stats_between(self._last_counters, counters) or self.stats
+        if self._last_counters and (stats := stats_between(self._last_counters, counters)):
+            self.stats = stats
+            self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
         self._last_counters = counters
 
 

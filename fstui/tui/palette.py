@@ -102,7 +102,7 @@ class EntryProvider(Provider):
                     yield PaletteEntry(f"setting {name}", offers.meaning(form, name), choose)
         elif isinstance(screen, StorageScreen):
             for name, scenario in scenarios.load_shipped():
-                yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.run_here, name))
+                yield PaletteEntry(f"scenario {name}", scenario.question, partial(screen.action_run_here, name))
             yield PaletteEntry("lessons", "Learn what makes a write durable, on simulated disks.", self._open_lessons)
 
     def _rules_and_themes(self) -> Iterator[PaletteEntry]:
@@ -134,7 +134,7 @@ class EntryProvider(Provider):
 
 
 async def _saved_runs() -> tuple[Summary, ...]:
-    """Read the saved runs; return none if they cannot be read, for example because the disk hangs."""
+    """Read the saved runs. Return none if they cannot be read, for example because the disk hangs."""
     from fstui.runs import history  # noqa: PLC0415
 
     try:

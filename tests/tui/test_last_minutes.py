@@ -1,6 +1,5 @@
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from fstui.state import runs
 from fstui.tui.drawing import filesystem
 from fstui.tui.drawing.charts import SYNC_FIGURES, last_minutes
 from fstui.tui.drawing.storage import StorageEntry
-from fstui.tui.iostats import IoStats, RecentSamples, stats_between, stats_of_second, total
+from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples, stats_between, stats_of_second, total
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, shades
 from tests.factories import busy, screens
@@ -28,12 +27,15 @@ def read(at_s: float, writes: int = 0, **counted: int | None) -> Counters:
     return Counters(monotonic_ns=int(at_s * 1e9), devices=(counters,))
 
 
+def activity_of(*readings: Counters) -> DeviceActivity:
+    activity = DeviceActivity()
+    for counters in readings:
+        activity.add(counters)
+    return activity
+
+
 def recent_of(*readings: Counters) -> RecentSamples[Mapping[str, IoStats]]:
-    recent = RecentSamples[Mapping[str, IoStats]]()
-    for before, after in pairwise(readings):
-        stats = stats_between(before, after)
-        recent.add(stats["sda"].elapsed_s, stats)
-    return recent
+    return activity_of(*readings).recent
 
 
 def writes(recent: RecentSamples[Mapping[str, IoStats]], cell_s: int, number: int) -> list[float | None]:
@@ -117,14 +119,13 @@ def test_charts_of_a_watch_fit(width: int) -> None:
     assert any("a sync takes" in text.plain for text in lines)
 
 
-def charts(recent: RecentSamples[Mapping[str, IoStats]], width: int, height: int) -> Sequence[Text]:
-    (*_, stats) = recent.series(2, 1)[0] or [{}]
-    return filesystem.last_minutes(StorageEntry(None, device=screens.disk("sda")), stats, recent, width, height)
+def charts(activity: DeviceActivity, width: int, height: int) -> Sequence[Text]:
+    return filesystem.last_minutes(StorageEntry(None, device=screens.disk("sda")), activity, width, height)
 
 
 @pytest.mark.parametrize(("width", "height"), [(50, 9), (80, 6), (80, 20), (120, 17), (200, 40)])
 def test_charts_of_devices_fit(width: int, height: int) -> None:
-    lines = charts(recent_of(*(read(at, at * at, busy_ms=at * 900) for at in range(0, 801, 2))), width, height)
+    lines = charts(activity_of(*(read(at, at * at, busy_ms=at * 900) for at in range(0, 801, 2))), width, height)
     assert 6 <= len(lines) <= height
     assert all(line.cell_len <= width for line in lines)
     text = "\n".join(line.plain for line in lines)
@@ -133,8 +134,8 @@ def test_charts_of_devices_fit(width: int, height: int) -> None:
 
 
 def test_charts_need_room_and_samples() -> None:
-    assert charts(recent_of(read(0, 0), read(2, 9)), 80, 5) == ()
-    assert charts(recent_of(read(0, 0)), 80, 20) == ()
+    assert charts(activity_of(read(0, 0), read(2, 9)), 80, 5) == ()
+    assert charts(activity_of(read(0, 0)), 80, 20) == ()
 
 
 @pytest.mark.parametrize(("seconds", "span"), [(3, 2), (9, 8), (39, 36), (86, 84), (700, 84)])
@@ -146,21 +147,21 @@ def test_a_chart_grows_until_it_is_full(seconds: int, span: int) -> None:
 
 
 def test_a_chart_says_how_long_it_is() -> None:
-    lines = [line.plain for line in charts(recent_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
+    lines = [line.plain for line in charts(activity_of(*(read(at, 7 * at) for at in range(0, 41, 2))), 80, 12)]
     assert lines[0].endswith("the last 40 s ──") and lines[-1].split()[:3] == ["40", "s", "earlier"]
     assert " ≤ 10 s ago" in lines[-1], "the last cell is not complete yet"
-    full = charts(recent_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
+    full = charts(activity_of(*(read(at, 7 * at) for at in range(0, 801, 2))), 80, 12)
     assert full[0].plain.endswith("the last 5 min ──")
 
 
 def test_charts_get_brighter_towards_their_top() -> None:
-    lines = charts(recent_of(*(read(at, 50 * at) for at in range(0, 801, 2))), 60, 8)
+    lines = charts(activity_of(*(read(at, 50 * at) for at in range(0, 801, 2))), 60, 8)
     styles = [str(span.style) for line in lines for span in line.spans if "⣿" in line.plain[span.start : span.end]]
     assert tuple(dict.fromkeys(styles)) == shades(AREA)[::-1]
 
 
 def test_an_idle_device_has_a_line_at_zero() -> None:
-    lines = charts(recent_of(*(read(at, 7) for at in range(0, 401, 2))), 80, 12)
+    lines = charts(activity_of(*(read(at, 7) for at in range(0, 401, 2))), 80, 12)
     assert any("0 ┤⣀⣀⣀" in line.plain for line in lines)
 
 

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Mapping
 
 import msgspec
 import pytest
@@ -13,7 +12,7 @@ from fstui.report import inventory
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import files, ledger, paths
 from fstui.tui.drawing import io_path, storage
-from fstui.tui.iostats import IoStats, RecentSamples
+from fstui.tui.iostats import DeviceActivity, IoStats
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.terminal import to_ascii
@@ -96,7 +95,7 @@ def test_the_cursor_starts_on_the_filesystem_of_a_database() -> None:
 def test_no_column_is_cut_next_to_blank_cells(width: int) -> None:
     long = screens.target("/var/lib/containers/storage/overlay/mysql-data", "ext4", screens.disk("vda"), free=G)
     rows = [storage.StorageEntry(one) for one in (screens.QUEUE, long)]
-    for line in storage.table(rows, {}, RecentSamples(), 0, width=width, height=9):
+    for line in storage.table(rows, DeviceActivity(), 0, width=width, height=9):
         assert line.cell_len <= width
         assert "…" not in line.plain or "   " * 7 not in line.plain
 
@@ -104,7 +103,7 @@ def test_no_column_is_cut_next_to_blank_cells(width: int) -> None:
 def test_a_wide_screen_shows_the_whole_type() -> None:
     memory = storage.StorageEntry(screens.target("/dev", "devtmpfs", screens.disk("vda"), free=G))
     for width, shown_whole in ((200, True), (60, False)):
-        lines = storage.table([memory], {}, RecentSamples(), 0, width=width, height=9)
+        lines = storage.table([memory], DeviceActivity(), 0, width=width, height=9)
         assert any("devtmpfs " in line.plain for line in lines) is shown_whole
 
 
@@ -141,7 +140,7 @@ def test_one_long_device_leaves_room_for_the_other_columns() -> None:
     long = replace(screens.INVENTORY.filesystems[0], mount_point="/mnt", stack=(image,))
     inventory_ = replace(screens.INVENTORY, filesystems=(*screens.INVENTORY.filesystems, long))
     rows = storage.entries(inventory_, None, {})
-    heads = storage.table(rows, {}, RecentSamples(), 0, width=80, height=12)[0].plain.split()
+    heads = storage.table(rows, DeviceActivity(), 0, width=80, height=12)[0].plain.split()
     assert {"MOUNT", "USED", "FREE", "DEVICE", "FLUSH/S", "FLAG"} <= set(heads)
 
 
@@ -181,9 +180,10 @@ async def test_a_silent_mount_refuses_a_run() -> None:
 
 def test_a_row_shows_what_its_own_loop_device_does() -> None:
     """Not what the disk below does, which other filesystems use."""
-    stats = {"loop0": IoStats(elapsed_s=1.0, flushes=0), "sda": IoStats(elapsed_s=1.0, flushes=763)}
+    activity = DeviceActivity()
+    activity.stats = {"loop0": IoStats(elapsed_s=1.0, flushes=0), "sda": IoStats(elapsed_s=1.0, flushes=763)}
     rows = [storage.StorageEntry(on_loop()), storage.StorageEntry(on_disk(filesystem(name="/"), disk()))]
-    upper, lower = storage.table(rows, stats, RecentSamples[Mapping[str, IoStats]](), 0, width=160, height=9)[1:]
+    upper, lower = storage.table(rows, activity, 0, width=160, height=9)[1:]
     assert "loop0" in upper.plain and "763" not in upper.plain
     assert "sda" in lower.plain and "763" in lower.plain
 

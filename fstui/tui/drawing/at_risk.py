@@ -93,7 +93,6 @@ def moment_of(state: AtRisk) -> Moment:
 
 
 def last_minutes(recent: RecentSamples[Moment], width: int, height: int) -> Sequence[Text]:
-    """Draw charts of the bytes, their age and the names."""
     return charts.last_minutes(
         f"at risk, drawn every {_CELL_S} s", _FIGURES, recent, max, width=width, height=height, cell_s=_CELL_S
     )

@@ -21,7 +21,7 @@ from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
-from fstui.tui.iostats import IoStats, RecentSamples
+from fstui.tui.iostats import DeviceActivity, IoStats
 from fstui.tui.styles import AREA, BAD, WARNING, FAINT, HEAD, verdict_style
 
 if TYPE_CHECKING:
@@ -143,17 +143,11 @@ def _all_disks() -> Report:
     return teaching.of_disks(list(map(simulation.load, simulation.names())))
 
 
-def last_minutes(
-    entry: StorageEntry,
-    stats: Mapping[str, IoStats],
-    recent: RecentSamples[Mapping[str, IoStats]],
-    width: int,
-    height: int,
-) -> Sequence[Text]:
+def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, height: int) -> Sequence[Text]:
     from fstui.tui.drawing import charts  # noqa: PLC0415  it loads the judge, which the first frame does not need
 
-    devices = sorted({node.id for node in entry.devices if node.id in stats})
-    return charts.device_minutes(" + ".join(devices), devices, recent, width, height)
+    devices = sorted({node.id for node in entry.devices if node.id in activity.stats})
+    return charts.device_minutes(" + ".join(devices), devices, activity.recent, width, height)
 
 
 def _guest(guest: Guest, inventory: Inventory, width: int) -> Iterator[Text]:

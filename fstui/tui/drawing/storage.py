@@ -33,7 +33,7 @@ from fstui.tui.drawing.cells import (
     title_line,
     window,
 )
-from fstui.tui.iostats import IoStats, RecentSamples, sum_devices, total
+from fstui.tui.iostats import DeviceActivity, IoStats, sum_devices, total
 from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, verdict_style
 
 _TREND, _MAX_TREND, _MIN_PATH = "FLUSH TIME", 40, 20
@@ -223,8 +223,7 @@ def title(inventory: Inventory, rows: Sequence[StorageEntry], simulated: str | N
 
 def table(
     rows: Sequence[StorageEntry],
-    stats: Mapping[str, IoStats],
-    recent: RecentSamples[Mapping[str, IoStats]],
+    activity: DeviceActivity,
     selected: int,
     *,
     width: int,
@@ -235,7 +234,7 @@ def table(
     columns = _fitting_columns(rows, width - 4, has_counters)
     cells = next((column.width for column in columns if column.title == _TREND), 0)
     half_cell_s = _WIDE_HALF_CELL_S if width >= _WIDE_SCREEN else _HALF_CELL_S
-    samples = recent.series(2 * half_cell_s, cells) if cells else []
+    samples = activity.recent.series(2 * half_cell_s, cells) if cells else []
     drawn: set[tuple[str, ...]] = set()
 
     def draw(index: int) -> Text:
@@ -243,7 +242,8 @@ def table(
         repeated = devices in drawn
         drawn.add(devices)
         trend = "" if repeated else _trend(entry, samples)
-        return _row(entry, columns, stats_of(entry, stats), trend, repeated=repeated, selected=index == selected)
+        stats = stats_of(entry, activity.stats)
+        return _row(entry, columns, stats, trend, repeated=repeated, selected=index == selected)
 
     return [_column_titles(columns), *window(len(rows), draw, selected, height - 1)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from fstui.tui.drawing import history as history_drawing
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.drawing.cells import rule
 from fstui.tui.drawing.run import other_activity
-from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples
+from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD, KEY
@@ -74,7 +74,6 @@ class PlanScreen(BaseScreen):
         self.scenarios.border_title = "scenarios"
         self.pane = self.scenarios
         self.activity = DeviceActivity()
-        self.recent = RecentSamples[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
         self._scenario_to_start = ""
         self._plan_to_confirm: Plan | None = None
@@ -104,13 +103,12 @@ class PlanScreen(BaseScreen):
     def on_screen_resume(self) -> None:
         super().on_screen_resume()
         # forget the I/O of fstui's own run, which is not that of other processes
-        self.activity, self.recent = DeviceActivity(), RecentSamples[Mapping[str, IoStats]]()
+        self.activity = DeviceActivity()
         self.plan_all()
         self.read_saved_runs()
 
     @work(exclusive=True, group="own")
     async def add_own_scenarios(self) -> None:
-        """Add the user's own scenarios as soon as their directory has been read."""
         own, broken = await scenarios.load_own()
         self.offers.add(own)
         self.scenarios.refill()
@@ -170,8 +168,6 @@ class PlanScreen(BaseScreen):
         """Show which devices other processes use: their I/O would be counted in the run."""
         if self._target is not None and self.is_active:
             self.activity.add(self.fstui.session.machine.counters(self._target.lowest))
-            if stats := self.activity.stats:
-                self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
             self.part("notes").redraw()
             self.part("earlier").redraw()
 
@@ -296,7 +292,7 @@ class PlanScreen(BaseScreen):
         self.fstui.open_run(run, offer.plan, target)
 
     def _is_confirmed(self, plan: Plan, site: Site) -> bool:
-        """Return whether there is no concern, or the user has pressed the key again after reading it."""
+        """Return whether to start the run: without concerns, or if the key was pressed again after a warning."""
         concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
         if not concerns or (plan is self._plan_to_confirm and self._closed_notice == self._question):
             return True
@@ -350,7 +346,7 @@ class PlanScreen(BaseScreen):
         lines = history_drawing.earlier_runs(runs, width, height // 2) if self.saved_runs is not None else []
         devices = [node.id for node in self._target.lowest] if self._target else []
         name = f"other processes on {' + '.join(devices)}"
-        return [*lines, *charts.device_minutes(name, devices, self.recent, width, height - len(lines))]
+        return [*lines, *charts.device_minutes(name, devices, self.activity.recent, width, height - len(lines))]
 
     def _draw_notes(self, width: int, height: int) -> list[Text]:
         if self.offer is None:

@@ -38,7 +38,7 @@ _GUEST = (
     "Killing the VM proves only that it passes its syncs on to the physical host, whose cache survives. Pull the plug "
     "of that host."
 )
-_STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk enclosure)"
+_STORAGE_WAS_CUT = "only the storage lost its power, not the host (a USB disk, a disk shelf)"
 _UNMOUNTABLE = "the filesystem could not be mounted after the cut"
 
 
@@ -111,9 +111,6 @@ class PowerCutScreen(BaseScreen):
         """The command for the other machine once this host is up again."""
         verify = shlex.join(["fstui", "powercut", "verify", self.directory])
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
-
-    def action_move(self, offset: int) -> None:
-        self.action_scroll(offset)
 
     def action_copy(self) -> None:
         self.copy(self.witness_command)

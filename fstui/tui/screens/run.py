@@ -66,7 +66,7 @@ class RunScreen(BaseScreen):
         super().__init__()
         self.run_in_progress = running
         self.progress = Progress(plan, target)
-        self.shown_progress = self.progress
+        self.view = self.progress
         """The progress that is drawn: a copy while the view is paused."""
         self.is_over = False
         self._has_changed = True
@@ -74,19 +74,17 @@ class RunScreen(BaseScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("finding", lambda width, height: drawing.finding(self.shown_progress, width))
+        yield self.lines("finding", lambda width, height: drawing.finding(self.view, width))
         with Container(id="both"):
             with Container(id="main"):
-                yield self.lines(
-                    "table", lambda width, height: drawing.steps(self.shown_progress, width, height), frame=True
-                )
+                yield self.lines("table", lambda width, height: drawing.steps(self.view, width, height), frame=True)
                 yield self.lines("rule", self._draw_rule, classes="line", frame=True)
-                yield Slices(lambda width, height: latency.heat_map(self._view(), width, height), id="map")
+                yield Slices(lambda width, height: latency.heat_map(self._latency_view(), width, height), id="map")
             with Container(id="side"):
                 yield self.lines("layers", self._draw_layers, frame=True)
                 yield self.lines("about", self._draw_about, frame=True)
                 yield self.lines("head", lambda width, height: [rule(width, "operations/s")], frame=True)
-                yield Slices(lambda width, height: latency.rates(self._view(), width, height), id="rates")
+                yield Slices(lambda width, height: latency.rates(self._latency_view(), width, height), id="rates")
         yield self.footer_lines()
 
     def on_mount(self) -> None:
@@ -133,10 +131,10 @@ class RunScreen(BaseScreen):
 
     @property
     def is_paused(self) -> bool:
-        return self.shown_progress is not self.progress
+        return self.view is not self.progress
 
     def action_pause(self) -> None:
-        self.shown_progress = self.progress if self.is_paused else copy(self.progress)
+        self.view = self.progress if self.is_paused else copy(self.progress)
         self.redraw()
         self._show_result()
 
@@ -179,20 +177,20 @@ class RunScreen(BaseScreen):
         return (pause if command is PAUSE else command for command in shown)
 
     def _draw_title(self, width: int, height: int) -> list[Text]:
-        return [drawing.title(self.shown_progress, self.fstui.session.simulated, width)]
+        return [drawing.title(self.view, self.fstui.session.simulated, width)]
 
     def _draw_rule(self, width: int, height: int) -> list[Text]:
         pause = f"paused: Space {'shows the result' if self.progress.run else 'continues'}" if self.is_paused else ""
-        return [drawing.map_rule(self.shown_progress, pause, width)]
+        return [drawing.map_rule(self.view, pause, width)]
 
     def _draw_layers(self, width: int, height: int) -> list[Text]:
-        return drawing.requested_and_counted(self.shown_progress, width, height)
+        return drawing.requested_and_counted(self.view, width, height)
 
     def _draw_about(self, width: int, height: int) -> list[Text]:
         return io_path.expected_path(self.progress.plan, self.progress.target, width)
 
-    def _view(self) -> LatencyView:
-        progress = self.shown_progress
+    def _latency_view(self) -> LatencyView:
+        progress = self.view
         index = progress.map_index
         if index is None:
             return LatencyView()
@@ -216,6 +214,6 @@ class RunScreen(BaseScreen):
     def _marks_of(self, index: int) -> tuple[Mark, ...]:
         """Return the reference values of a step. They do not change during the step, so they are computed once."""
         if index not in self._marks:
-            planned = self.shown_progress.plan.steps[index]
-            self._marks = {index: latency_map.marks(self.shown_progress.evidence, planned.name, planned.settings)}
+            planned = self.view.plan.steps[index]
+            self._marks = {index: latency_map.marks(self.view.evidence, planned.name, planned.settings)}
         return self._marks[index]

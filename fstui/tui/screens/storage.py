@@ -21,7 +21,7 @@ from fstui.model.storage import Node, Target
 from fstui.tui.commands import COPY, HELP, HISTORY, LIST, QUIT, Command
 from fstui.tui.drawing import filesystem, storage
 from fstui.tui.drawing.cells import line, rule
-from fstui.tui.iostats import DeviceActivity, IoStats, RecentSamples
+from fstui.tui.iostats import DeviceActivity
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import WARNING
 
@@ -79,7 +79,6 @@ class StorageScreen(BaseScreen):
         self.filter_text = ""
         self.sort = next(iter(storage.SORTS))
         self.host_activity = HostActivity()
-        self.recent = RecentSamples[Mapping[str, IoStats]]()
         self.saved_runs: Sequence[Summary] | None = None
         self._next_survey_s = self._space_measured_s = float("-inf")
         self._cursor_was_moved = False
@@ -168,11 +167,7 @@ class StorageScreen(BaseScreen):
         nodes |= {node.id: node for node in self.inventory.unused}
         if self.row and self.row.target:
             nodes |= {node.id: node for node in self.row.target.stack if node.counted}
-        counters = self.fstui.session.machine.counters(nodes.values())
-        earlier = self.activity.stats
-        self.activity.add(counters)
-        if (stats := self.activity.stats) and stats is not earlier:
-            self.recent.add(max(stat.elapsed_s for stat in stats.values()), stats, len(stats))
+        self.activity.add(self.fstui.session.machine.counters(nodes.values()))
 
     def refresh_rows(self) -> None:
         key, stats = self.rows[self.selected].key if self.row else None, self.activity.stats
@@ -198,10 +193,7 @@ class StorageScreen(BaseScreen):
         self.part("detail").scroll_to_top()
         self.redraw()
 
-    def action_run_here(self) -> None:
-        self.run_here()
-
-    def run_here(self, scenario: str = "") -> None:
+    def action_run_here(self, scenario: str = "") -> None:
         if self.row is None:
             return
         if self.row.guest:
@@ -274,10 +266,9 @@ class StorageScreen(BaseScreen):
 
     def _draw_table(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "filesystems", f"sorted by {self.sort}")] if self.part("table").has_frame else []
-        table_height, stats = height - len(top), self.activity.stats
-        is_real = self.fstui.session.simulated is None
+        table_height, is_real = height - len(top), self.fstui.session.simulated is None
         rows = storage.table(
-            self.rows, stats, self.recent, self.selected, width=width, height=table_height, has_counters=is_real
+            self.rows, self.activity, self.selected, width=width, height=table_height, has_counters=is_real
         )
         return [*top, *rows]
 
@@ -288,7 +279,7 @@ class StorageScreen(BaseScreen):
             return lines
         if simulated := getattr(self.fstui.session.machine, "parameters", None):
             return [*lines, line(), *filesystem.disk(simulated, width)]
-        return [*lines, *filesystem.last_minutes(row, stats, self.recent, width, height - len(lines))]
+        return [*lines, *filesystem.last_minutes(row, self.activity, width, height - len(lines))]
 
     def _draw_hint(self, width: int, height: int) -> list[Text]:
         if count := len(self.fstui.left_behind):

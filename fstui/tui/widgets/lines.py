@@ -186,7 +186,7 @@ class DrawnLines(DrawnText):
         await self._scroll_or_move(-_WHEEL_LINES)
 
     async def _scroll_or_move(self, lines: int) -> None:
-        """Move the selection of rows that can be selected, as the keys do; scroll other lines."""
+        """Move the selection, as the keys do, if the lines are rows that can be selected. Otherwise, scroll."""
         if self._has_rows:
             await self.app.run_action(f"move({lines})", default_namespace=self.screen)
         else:
