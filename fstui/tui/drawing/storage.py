@@ -36,7 +36,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.iostats import DeviceActivity, IoStats, sum_devices, total
 from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, verdict_style
 
-_TREND, _MAX_TREND, _MIN_PATH = "FLUSH TIME", 40, 20
+_TREND, _MAX_TREND_WIDTH, _MIN_PATH_WIDTH = "FLUSH TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12
 HIGH_USED_SHARE, HIGH_BUSY_SHARE = 0.9, 0.8
 """At or above this share, a bar has the warning colour."""
@@ -279,43 +279,34 @@ def _fitting_columns(rows: Sequence[StorageEntry], width: int, has_counters: boo
         "I/O PATH": lambda entry: entry.path,
         "FLAG": lambda entry: entry.flag,
     }
-    widths = {
+    longest = {
         title: max([len(title), *(drawn_width(text(entry)) for entry in rows[:_MEASURED_ROWS])])
         for title, text in texts.items()
     }
-    wanted_device = widths["ON DEVICE"]
-    widths["ON DEVICE"] = min(wanted_device, width // 5)
+    widths = {column.title: column.width or longest[column.title] for column in COLUMNS}
+    widths["ON DEVICE"] = min(longest["ON DEVICE"], width // 5)
     unusable = ("I/O PATH", *(() if has_counters else _IO_COLUMNS))
-    usable = [column for column in COLUMNS if column.title not in unusable]
-    columns = [replace(column, width=column.width or widths[column.title]) for column in usable]
+    columns = [column for column in COLUMNS if column.title not in unusable]
     for dropped in (None, *_EXPENDABLE):  # None: first try all columns
         columns = [column for column in columns if column.title != dropped]
-        free_width = width - sum(column.width + column.gap for column in columns[1:])
-        if free_width >= min(widths["MOUNT"], width // 5):
+        free_width = width - sum(widths[column.title] + column.gap for column in columns[1:])
+        if free_width >= min(longest["MOUNT"], width // 5):
             break
-    columns[0] = replace(columns[0], width=min(max(free_width, 4), widths["MOUNT"]))
-    free_width -= columns[0].width
-    for title, missing_cells in (
-        ("ON DEVICE", wanted_device - widths["ON DEVICE"]),
-        ("TYPE", min(max(widths["TYPE"], _TYPE_WIDTH), _MAX_TYPE_WIDTH) - _TYPE_WIDTH),
-    ):
+    widths["MOUNT"] = min(max(free_width, 4), longest["MOUNT"])
+    free_width -= widths["MOUNT"]
+    for title, max_width in (("ON DEVICE", longest["ON DEVICE"]), ("TYPE", min(longest["TYPE"], _MAX_TYPE_WIDTH))):
         if any(column.title == title for column in columns):  # a long name must not displace other columns
-            extra = min(missing_cells, free_width)
-            columns = _widened(columns, title, extra, width)
+            extra = min(max(max_width - widths[title], 0), free_width)
+            widths[title] += extra
             free_width -= extra
-    path = replace(COLUMNS[5], width=min(widths["I/O PATH"], free_width - COLUMNS[5].gap))
-    if path.width >= min(widths["I/O PATH"], _MIN_PATH):
+    path = COLUMNS[5]
+    widths[path.title] = min(longest[path.title], free_width - path.gap)
+    if widths[path.title] >= min(longest[path.title], _MIN_PATH_WIDTH):
         columns.insert(5, path)
-        free_width -= path.width + path.gap
-    flexible, limit = (_TREND, _MAX_TREND) if has_counters else ("FLAG", width)
-    return _widened(columns, flexible, free_width, limit)
-
-
-def _widened(columns: Sequence[Column], title: str, extra: int, max_width: int) -> list[Column]:
-    return [
-        replace(column, width=min(column.width + extra, max_width)) if column.title == title else column
-        for column in columns
-    ]
+        free_width -= widths[path.title] + path.gap
+    flexible, limit = (_TREND, _MAX_TREND_WIDTH) if has_counters else ("FLAG", width)
+    widths[flexible] = min(widths[flexible] + free_width, limit)
+    return [replace(column, width=widths[column.title]) for column in columns]
 
 
 def _trend(entry: StorageEntry, samples: Sequence[Sequence[Mapping[str, IoStats]]]) -> str:
