@@ -123,11 +123,11 @@ def campaign(
 
 
 def _settings(options: dict[str, Any]) -> CampaignSettings | None:
-    given = [name for name in _REQUIRED if options[name] is not None]
-    if not given:
+    present = [name for name in _REQUIRED if options[name] is not None]
+    if not present:
         return None
-    if len(given) < len(_REQUIRED):
-        missing = [name.replace("directory", "dir") for name in _REQUIRED if name not in given]
+    if len(present) < len(_REQUIRED):
+        missing = [name.replace("directory", "dir") for name in _REQUIRED if name not in present]
         raise Refused(f"a new campaign also needs --{', --'.join(missing)}")
     if options["host"].startswith("-") or not options["host"].strip():
         raise Refused(f"--host {options['host']} is not the name of a host")

@@ -95,8 +95,8 @@ def _report_error(error: BaseException) -> int:
 
 def _is_limit_reached(error: Exception) -> bool:
     """Return whether fork(2) or pthread_create(3) failed with EAGAIN. A non-blocking write has another message."""
-    forked = isinstance(error, BlockingIOError) and error.strerror == os.strerror(errno.EAGAIN)
-    return forked or str(error) == _NO_THREAD
+    fork_failed = isinstance(error, BlockingIOError) and error.strerror == os.strerror(errno.EAGAIN)
+    return fork_failed or str(error) == _NO_THREAD
 
 
 def _report_click_error(error: Exception) -> int:
@@ -133,7 +133,7 @@ def _help(error: click.UsageError) -> str:
     from fstui.cli.commands import APP, COMMANDS  # noqa: PLC0415
 
     if error.ctx is None:  # click names no command if an option lacks its value
-        called = " ".join(["fstui", *[word for word in sys.argv[1:] if word in COMMANDS][:1]])
+        command_line = " ".join(["fstui", *[word for word in sys.argv[1:] if word in COMMANDS][:1]])
     else:
-        called = "fstui" if error.ctx.info_name == APP else error.ctx.command_path
-    return f"See '{called} --help'."
+        command_line = "fstui" if error.ctx.info_name == APP else error.ctx.command_path
+    return f"See '{command_line} --help'."

@@ -216,8 +216,8 @@ def _extra_options(words: Sequence[str]) -> list[str]:
     """Return the words after ``--``. Raises UsageError if they are not options, or options of fstui fleet itself."""
     if words and not words[0].startswith("-"):
         raise click.UsageError(f"Got unexpected extra argument ({words[0]}). Options of the remote command follow --.")
-    if own := [word for word in words if word.partition("=")[0] in _OWN_OPTIONS]:
-        raise click.UsageError(f"{own[0]} cannot be passed on, as each host prints the document of one run.")
+    if own_options := [word for word in words if word.partition("=")[0] in _OWN_OPTIONS]:
+        raise click.UsageError(f"{own_options[0]} cannot be passed on, as each host prints the document of one run.")
     return list(words)
 
 
@@ -238,8 +238,8 @@ def _request(command: str, arguments: Sequence[str], options: dict[str, Any]) ->
     say(f"documents in {job.directory}: fstui fleet show {job.directory}")
     runs = ["the saved runs"] if any(host.run for host in hosts.results) else []
     bytes_left = job.most_bytes_left
-    if what := [*([f"the file and what it unpacked ({size(bytes_left)} each)"] if bytes_left else []), *runs]:
-        say(f"{' and '.join(what)} stay on the hosts. To remove them: {_clean_command(job.directory, request)}")
+    if leftovers := [*([f"the file and what it unpacked ({size(bytes_left)} each)"] if bytes_left else []), *runs]:
+        say(f"{' and '.join(leftovers)} stay on the hosts. To remove them: {_clean_command(job.directory, request)}")
     return signals.exit_code or _exit_status(hosts, options.get("fail_on", ()))
 
 

@@ -127,10 +127,10 @@ class HeadlessRun:
 
     def _check_plug_time(self, plan: Plan) -> None:
         """Raise Refused if the power would be cut after the last step."""
-        at_s = self._options.pull_plug_s
-        if at_s is not None and plan.seconds is not None and at_s >= plan.seconds:
+        plug_time_s = self._options.pull_plug_s
+        if plug_time_s is not None and plan.seconds is not None and plug_time_s >= plan.seconds:
             raise Refused(
-                f"--pull-plug {seconds(at_s)} is too late: the run ends after about {seconds(plan.seconds)}. "
+                f"--pull-plug {seconds(plug_time_s)} is too late: the run ends after about {seconds(plan.seconds)}. "
                 "Choose an earlier time or longer steps (--set seconds=…)"
             )
 
@@ -143,11 +143,11 @@ class HeadlessRun:
     def _ask(self, concerns: Sequence[str]) -> None:
         if not concerns:
             return
-        what = f"{self._options.directory}: {', '.join(concerns)}"
+        reason = f"{self._options.directory}: {', '.join(concerns)}"
         self.interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
-        if not confirm(what, "Run it anyway?", yes=False):
+        if not confirm(reason, "Run it anyway?", yes=False):
             raise Refused(
-                f"{what}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
+                f"{reason}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
             )
         self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
 

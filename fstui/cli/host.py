@@ -155,9 +155,9 @@ def make_checkup(
 def leave_out_busy(checkup: Checkup, yes: bool) -> None:
     """Ask about each filesystem whose device is busy, and leave it out if the user does not agree."""
     for subject in [subject for subject in checkup.subjects if subject.concerns]:
-        what = ", ".join(subject.concerns)
-        if not confirm(f"{subject.name}: {what}", "Check it anyway?", yes=yes):
-            checkup.skip(subject, f"{what} (use --yes to check it anyway)")
+        concerns = ", ".join(subject.concerns)
+        if not confirm(f"{subject.name}: {concerns}", "Check it anyway?", yes=yes):
+            checkup.skip(subject, f"{concerns} (use --yes to check it anyway)")
 
 
 class CheckCommand:

@@ -117,8 +117,8 @@ async def _run_writer(cut: PreparedCut, interruption: Interruption) -> int:
         return interruption.exit_code
     say("writing; now pull the power plug of this host. Press Ctrl-C to cancel.")
     end = await writing.wait_for_end()
-    why = "the writer failed" if end.has_failed else "ended without a power cut"
-    say(f"fstui: {why}: {end.reason}. The records stay in {cut.header.directory}")
+    outcome = "the writer failed" if end.has_failed else "ended without a power cut"
+    say(f"fstui: {outcome}: {end.reason}. The records stay in {cut.header.directory}")
     say("until they are verified. 'fstui clean --pending' removes them.")
     if (code := interruption.exit_code) is not None:
         return code
@@ -138,9 +138,9 @@ def _confirm_root(cut: PreparedCut, root_of: str | None) -> None:
 
 
 def _ask_about_concerns(cut: PreparedCut, concerns: Sequence[str]) -> None:
-    what = f"{cut.header.target.path}: {', '.join(concerns)}"
-    if concerns and not confirm(what, "Write anyway?", yes=False):
-        raise Refused(f"{what}. Nothing was written. Use --yes to write anyway")
+    warning = f"{cut.header.target.path}: {', '.join(concerns)}"
+    if concerns and not confirm(warning, "Write anyway?", yes=False):
+        raise Refused(f"{warning}. Nothing was written. Use --yes to write anyway")
 
 
 def _print_plan(cut: PreparedCut) -> None:
@@ -267,8 +267,8 @@ class _WitnessDisplay:
             say(f"fstui: {trouble}. {saved}; later ones are not known. Stop the writer and start again.")
             return FAILED
         if log is None or not view.ack_count:
-            more = "." if log else ": the writer sent nothing. See ssh's message above."
-            say(f"fstui: nothing was acknowledged{more}")
+            reason = "" if log else ": the writer sent nothing. See ssh's message above"
+            say(f"fstui: nothing was acknowledged{reason}.")
             return INTERRUPTED if interrupted else FAILED
         if log.has_failed:
             say(f"The writer {log.end_reason}. {saved}.")

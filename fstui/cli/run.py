@@ -106,8 +106,8 @@ def run(directories: tuple[str, ...], settings: Sequence[str], rounds: int, form
     run_options = msgspec.convert({**values, "settings": parse_settings(settings)}, Options)
     is_comparison = len(directories) > 1 or rounds > 1
     if (is_comparison or run_options.plan_only) and run_options.format not in formats.report_names():
-        what = "A plan" if run_options.plan_only else "A comparison"
-        raise click.UsageError(f"{what} is printed as {', '.join(formats.report_names())}.")
+        document = "A plan" if run_options.plan_only else "A comparison"
+        raise click.UsageError(f"{document} is printed as {', '.join(formats.report_names())}.")
     if len(directories) > comparison.MAX_SIDES:
         raise click.UsageError(f"A comparison has at most {comparison.MAX_SIDES} directories, not {len(directories)}.")
     if not run_options.plan_only and run_options.settings.keys() & {"host", "port", "socket"}:

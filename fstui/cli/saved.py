@@ -149,11 +149,11 @@ def _judge_again(saved: SavedRun, format_: str, output: Path | None) -> None:
     from fstui.runs.rules import judge_again  # noqa: PLC0415  the list of runs needs no rules
 
     run, _, altered = saved
-    again = judge_again(run, altered=altered)
-    asyncio.run(deliver(output, formats.render(format_, again)))
-    if again != run:
+    new_run = judge_again(run, altered=altered)
+    asyncio.run(deliver(output, formats.render(format_, new_run)))
+    if new_run != run:
         then = f"{run.verdict}, {run.confidence} confidence"
-        now = f"{again.verdict}, {again.confidence} confidence"
+        now = f"{new_run.verdict}, {new_run.confidence} confidence"
         change = f"Then: {then}. With today's rules: {now}."
         say(change if then != now else "The verdict is the same, but the findings differ.")
 
@@ -183,8 +183,8 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
     runs = [asyncio.run(_find(reference)).run for reference in references]
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
-    compared = of_runs(asyncio.run(history.add_rounds(runs)), per_hour)
-    asyncio.run(print_report(compared, format_, output))
+    report_ = of_runs(asyncio.run(history.add_rounds(runs)), per_hour)
+    asyncio.run(print_report(report_, format_, output))
 
 
 def _price(text: str) -> tuple[str, float]:

@@ -148,12 +148,12 @@ class FstuiApp(App[int]):
             self.exit(1)
 
     @contextmanager
-    def reporting(self, what: str = "") -> Iterator[None]:
-        """Show an expected error as a notice instead of raising it. ``what`` says what failed."""
+    def reporting(self, failure: str = "") -> Iterator[None]:
+        """Show an expected error as a notice instead of raising it. ``failure``: a sentence that says what failed."""
         try:
             yield
         except (OSError, Refused) as error:
-            self.tell(f"{what}: {error}" if what else str(error))
+            self.tell(f"{failure}: {error}" if failure else str(error))
 
     def tell(self, notice: str) -> None:
         if notice and self.screen_stack and isinstance(self.screen, BaseScreen):

@@ -107,23 +107,23 @@ def key_name(command: Command, keymap: Mapping[str, str]) -> str:
 def footer(commands: Iterable[Command], keymap: Mapping[str, str], width: int) -> Text:
     """Return one line: ``Enter run here  / filter``. If it is too long, the least important commands are left out."""
     last = (*_ALWAYS_IN_FOOTER, PALETTE.id)
-    labelled = [command for command in commands if command.label]
-    labelled.sort(key=lambda command: last.index(command.id) if command.id in last else -1)
-    labelled.sort(key=lambda command: command.keys != "enter")
-    keys = {command.id: key_name(command, keymap) for command in labelled}
-    essential = [command for command in labelled if command.id in _ALWAYS_IN_FOOTER]
-    palette = [command for command in labelled if command.id == PALETTE.id]
-    screen_commands = [command for command in labelled if command not in (*essential, *palette)]
+    shown = [command for command in commands if command.label]
+    shown.sort(key=lambda command: last.index(command.id) if command.id in last else -1)
+    shown.sort(key=lambda command: command.keys != "enter")
+    keys = {command.id: key_name(command, keymap) for command in shown}
+    essential = [command for command in shown if command.id in _ALWAYS_IN_FOOTER]
+    palette = [command for command in shown if command.id == PALETTE.id]
+    screen_commands = [command for command in shown if command not in (*essential, *palette)]
     by_importance = [*essential, *screen_commands[:1], *palette, *screen_commands[1:]]
-    widths = {command: len(keys[command.id]) + len(command.label) + 3 for command in labelled}
-    has_button = any(command.keys == "enter" for command in labelled)
-    while len(labelled) > 1 and sum(widths[command] for command in labelled) + has_button > width:
-        labelled.remove(by_importance.pop())
+    widths = {command: len(keys[command.id]) + len(command.label) + 3 for command in shown}
+    has_button = any(command.keys == "enter" for command in shown)
+    while len(shown) > 1 and sum(widths[command] for command in shown) + has_button > width:
+        shown.remove(by_importance.pop())
     text = line(" ")
-    for command in labelled:
+    for command in shown:
         key, label = keys[command.id], command.label
-        named = line((f" {key} {label} ", MAIN_BUTTON)) if command.keys == "enter" else line((key, KEY), f" {label} ")
-        text.append_text(clickable(named, command.action)).append(" ")
+        item = line((f" {key} {label} ", MAIN_BUTTON)) if command.keys == "enter" else line((key, KEY), f" {label} ")
+        text.append_text(clickable(item, command.action)).append(" ")
     text.right_crop(1)
     return text
 

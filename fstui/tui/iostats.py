@@ -42,8 +42,8 @@ class IoStats(msgspec.Struct, frozen=True, kw_only=True):
     sync_ns: int | None = None
     longest_sync_ns: int | None = None
 
-    def per_s(self, what: Literal["reads", "writes", "written_bytes", "flushes", "syncs"]) -> float | None:
-        return _ratio(getattr(self, what), self.elapsed_s)
+    def per_s(self, counter: Literal["reads", "writes", "written_bytes", "flushes", "syncs"]) -> float | None:
+        return _ratio(getattr(self, counter), self.elapsed_s)
 
     @property
     def ms_per_write(self) -> float | None:

@@ -161,16 +161,16 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     for program in (view.state or AtRisk()).programs:
         if program.bytes or program.names or program.direct_files:
             groups[program.who if program.bytes or program.direct_files else program.program].append(program)
-    exposed = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
+    ranking = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
     max_rows = height - 2
-    shown = exposed if len(exposed) <= max_rows else exposed[: max(max_rows - 1, 0)]
+    shown = ranking if len(ranking) <= max_rows else ranking[: max(max_rows - 1, 0)]
     cells = list(map(_program, shown))
     columns = used_columns(PROGRAMS, cells, view.used_columns)
     drawn = [rule(width, "if the power failed now"), *table(columns, cells, width)]
-    if len(exposed) > len(shown):
-        hidden = sum(map(len, exposed[len(shown) :]))
+    if len(ranking) > len(shown):
+        hidden = sum(map(len, ranking[len(shown) :]))
         drawn.append(line((f"   … {counted(hidden, 'more program')} with less at risk", FAINT)))
-    return drawn if exposed else []
+    return drawn if ranking else []
 
 
 def _program(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:

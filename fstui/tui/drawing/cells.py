@@ -141,8 +141,8 @@ def styled_row(columns: Sequence[Column], values: Mapping[str, str], styles: Map
 
 
 def cell(column: Column, text: str) -> str:
-    fitted = fit_right if column.right else _FIT[column.cut]
-    return " " * column.gap + fitted(text, column.width)
+    fit_cell = fit_right if column.right else _FIT[column.cut]
+    return " " * column.gap + fit_cell(text, column.width)
 
 
 def meter(share: float | None, cells: int, style: str) -> tuple[StyledText, StyledText]:

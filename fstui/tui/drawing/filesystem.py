@@ -106,9 +106,9 @@ def disk(simulated: Simulated, width: int) -> list[Text]:
     for drawn in parts.values():
         column = min(columns, key=len)
         column += [line(), *drawn] if column else drawn
-    changing = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
+    parameter_help = f"fstui lessons --disks {simulated.name} lists the names of parameters. {hints.lines[-1]}"
     left = [rule(card_width, simulated.title, "simulated"), *_side_by_side(columns, _NAME_WIDTH + _VALUE_WIDTH)]
-    left += [line(), *paragraph(changing, card_width, style=FAINT)]
+    left += [line(), *paragraph(parameter_help, card_width, style=FAINT)]
     right = [rule(card_width, "simulated disks")]
     disks, starting = _all_disks().sections
     right += [*section_lines(disks, card_width), line(), *paragraph(starting.lines[0], card_width, style=FAINT)]
@@ -181,10 +181,10 @@ def _mean_time(ms: float | None) -> str:
 
 def _users(target: Target, activity: HostActivity, width: int) -> Iterator[Text]:
     users = [writer for writer in activity.writers if target.mount_point in writer.mounts]
-    named = [f"{writer.name} ({writer.pid}) {size(_rounded(writer.bytes_per_s))}/s" for writer in users[:_MAX_WRITERS]]
-    if named:
-        yield line(("   who   ", FAINT), fit_list(", ".join(named), width - 10))
-    if named and activity.hidden:
+    labels = [f"{writer.name} ({writer.pid}) {size(_rounded(writer.bytes_per_s))}/s" for writer in users[:_MAX_WRITERS]]
+    if labels:
+        yield line(("   who   ", FAINT), fit_list(", ".join(labels), width - 10))
+    if labels and activity.hidden:
         yield line(("         run fstui as root to see other users' processes", FAINT))
     for database in activity.databases:
         if target.mount_point in database.mounts:

@@ -136,9 +136,9 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
     Prefer the step that the answer to "is it slow?" names, unless another finding than the leading one names only other
     steps. Otherwise, choose the step with the most syncs: of those that the finding names, or of all if it names none.
     """
-    timed = [step for step in run.steps if step.timeline]
-    steps_of_finding = [step for step in timed if chosen and step.name in chosen.steps] or timed
-    candidates = steps_of_finding if chosen and chosen is not leading_finding(run) else timed
+    timed_steps = [step for step in run.steps if step.timeline]
+    steps_of_finding = [step for step in timed_steps if chosen and step.name in chosen.steps] or timed_steps
+    candidates = steps_of_finding if chosen and chosen is not leading_finding(run) else timed_steps
     answer = next(iter(run.speed.evidence), "")  # "fdatasync: 3.9 ms each, …"; a name may itself contain a colon
     steps_of_answer = [step for step in candidates if answer.startswith(f"{step.name}: ")]
     return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)

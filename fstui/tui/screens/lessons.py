@@ -305,22 +305,22 @@ class LessonScreen(BaseScreen):
         lesson = self.lesson
         match self.stage:
             case "predict":
-                asked = drawing.question(lesson.text, lesson.predict, self.prediction, width)
+                question = drawing.question(lesson.text, lesson.predict, self.prediction, width)
                 is_wide = self.part("text").has_frame
-                return [*asked, *(drawing.planned_steps(lesson, self._planned_runs, width) if is_wide else [])]
+                return [*question, *(drawing.planned_steps(lesson, self._planned_runs, width) if is_wide else [])]
             case "run":
                 return drawing.runs(lesson.runs, self._progress, self._disks, width)
             case "compare":
-                compared = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
+                comparison = drawing.comparison(lesson.predict, self.prediction, self._claims, width)
                 is_huge = self.has_class("-huge")
-                return [*compared, *(drawing.disks(lesson, self._planned_runs, width) if is_huge else [])]
+                return [*comparison, *(drawing.disks(lesson, self._planned_runs, width) if is_huge else [])]
             case "explain":
                 return drawing.explanation(lesson, width)
-        asked = drawing.question("", lesson.question, self.answer, width, right="right" if self.answer else "")
+        question = drawing.question("", lesson.question, self.answer, width, right="right" if self.answer else "")
         if not self.has_class("-huge"):
-            return asked
+            return question
         reasons = [*drawing.claim_lines(self._claims, width), line(), *drawing.prose(lesson.explain, width)]
-        return [*asked, line(), rule(width), *reasons]
+        return [*question, line(), rule(width), *reasons]
 
     @property
     def _claims(self) -> list[CheckedClaim]:

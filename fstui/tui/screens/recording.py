@@ -112,9 +112,10 @@ class RecordingScreen(BaseScreen):
             second, window = await recordings.read_moment(view.time)
             self.view = view = replace(view, second=second, window=window)
             if self.part("seconds").display:
-                around = replace(view, cell_s=1)
-                number = self._columns("seconds", around)
-                self.seconds_view = await _with_buckets(replace(around, start=view.time // 1 - number // 2), number)
+                seconds_view = replace(view, cell_s=1)
+                number = self._columns("seconds", seconds_view)
+                seconds_view = replace(seconds_view, start=view.time // 1 - number // 2)
+                self.seconds_view = await _with_buckets(seconds_view, number)
         self.view = replace(self.view, is_read=True)
         self.redraw()
 
