@@ -147,7 +147,8 @@ class HeadlessRun:
         self.interruption.release()  # while fstui asks for confirmation, Ctrl-C must end it
         if not confirm(reason, "Run it anyway?", yes=False):
             raise Refused(
-                f"{reason}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most 7 MiB"
+                f"{reason}. Nothing was written. Use --yes to run it anyway, or 'fstui check', which writes at most "
+                "7 MiB"
             )
         self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from fstui.cli.options import fails
+from fstui.cli.options import is_failure
 from fstui.measure.kinds.documents import decode_run
 from fstui.model.declaration import Declaration
 from fstui.model.judgement import Answer, Speed
@@ -285,10 +285,10 @@ SOUND = Run(id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="plausi
 @pytest.mark.parametrize(("answer", "fail"), [("stalls", True), ("slow", True), ("unknown", False), ("normal", False)])
 def test_fail_on_slow_tests_only_the_speed(answer: Answer, fail: bool) -> None:
     run = replace(SOUND, speed=Speed(answer=answer))
-    assert fails(run.verdict, run.speed.answer, ["slow"]) is fail
-    assert not fails(run.verdict, run.speed.answer, ["suspicious"])
+    assert is_failure(run.verdict, run.speed.answer, ["slow"]) is fail
+    assert not is_failure(run.verdict, run.speed.answer, ["suspicious"])
 
 
 def test_fail_on_includes_worse_verdicts() -> None:
-    assert all(fails(SOUND.verdict, SOUND.speed.answer, on) for on in (["plausible"], ["lost", "consistent"]))
-    assert not any(fails(SOUND.verdict, SOUND.speed.answer, on) for on in (["cannot-tell"], []))
+    assert all(is_failure(SOUND.verdict, SOUND.speed.answer, on) for on in (["plausible"], ["lost", "consistent"]))
+    assert not any(is_failure(SOUND.verdict, SOUND.speed.answer, on) for on in (["cannot-tell"], []))

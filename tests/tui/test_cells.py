@@ -6,7 +6,7 @@ from rich.text import Text
 
 from fstui.runs import scenarios
 from fstui.tui.drawing import cells, result, run, storage
-from fstui.tui.drawing.cells import fit_columns, fit_list, framed, rule, selectable_row, tell_apart, window
+from fstui.tui.drawing.cells import draw_frame, fit_columns, fit_list, rule, selectable_row, tell_apart, window
 from fstui.tui.screens.storage import StorageScreen
 from fstui.tui.styles import AREA, FAINT
 from tests.factories import screens
@@ -80,7 +80,7 @@ async def test_a_key_draws_only_the_shown_rows(monkeypatch: pytest.MonkeyPatch) 
 def test_frame_around_the_selected_row_has_a_colour() -> None:
     top, row = rule(8, "a"), selectable_row([("b", "")], selected=True)
     for lines, style in (([top, row], AREA), ([top], FAINT)):
-        spans = [span for text in framed(lines, 10, 4) for span in text.spans if span.style in (AREA, FAINT)]
+        spans = [span for text in draw_frame(lines, 10, 4) for span in text.spans if span.style in (AREA, FAINT)]
         assert {span.style for span in spans} == {style}
 
 
@@ -101,7 +101,7 @@ def test_title_loses_the_last_parts_of_the_place(width: int, where: str) -> None
 
 def test_evidence_is_cut_between_its_items() -> None:
     pairs = [("writer", "a program that wrote much"), ("writer", "b"), ("while idle", "")]
-    drawn = [text.plain.rstrip() for text in cells.labelled(pairs, "because", 41, 3)]
+    drawn = [text.plain.rstrip() for text in cells.labelled_lines(pairs, "because", 41, 3)]
     assert drawn == [
         "   because  writer  a program that wrote",
         "                    much",
@@ -111,8 +111,8 @@ def test_evidence_is_cut_between_its_items() -> None:
 
 def test_cut_evidence_counts_the_lines_that_follow() -> None:
     pairs = [("writer", "b"), ("idle", "a program that wrote much")]
-    full = [text.plain for text in cells.labelled(pairs, "because", 41)]
-    cut = [text.plain.strip() for text in cells.labelled(pairs, "because", 41, 2)]
+    full = [text.plain for text in cells.labelled_lines(pairs, "because", 41)]
+    cut = [text.plain.strip() for text in cells.labelled_lines(pairs, "because", 41, 2)]
     assert cut[-1] == f"… {len(full) - 1} more (PgDn)" == "… 2 more (PgDn)"
 
 

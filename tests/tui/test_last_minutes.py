@@ -191,7 +191,7 @@ async def test_saved_runs_are_shown_with_their_trend() -> None:
     async with app.run_test(size=(109, 40)) as pilot:
         await pilot.pause()
         lines = await after_ticks(app, 1)
-        text = next(line for line in lines if line.startswith("   runs"))
+        words = next(line for line in lines if line.startswith("   runs"))
         assert "! suspicious   odirect-truth: " in words and "03 Oct 2026" in words
         assert "0.50 × the first of 3" in words
         await pilot.press("down")

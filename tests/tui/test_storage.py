@@ -123,7 +123,7 @@ async def test_writers_and_databases_of_the_selected_row() -> None:
     box.seen = HostActivity(writers=(elsewhere, busy), databases=(database,))
     async with PreparedApp(box).run_test(size=(80, 40)) as pilot:
         await pilot.pause()
-        text = "\n".join(shown(pilot.app))
+        words = "\n".join(shown(pilot.app))
         assert "who   mysqld (812) 3.1 MiB/s" in words and "rsync" not in words
         assert "data  mysqld (812) keeps its data in /srv/queue/mysql" in words
         assert "✗ a commit may be lost: innodb_flush_log_at_trx_commit = 2" in words
@@ -163,7 +163,7 @@ async def test_columns_do_not_move_when_numbers_change() -> None:
 @pytest.mark.parametrize("width", (72, 84, 99, 125))
 async def test_the_reason_is_complete_at_any_width(width: int) -> None:
     async with PreparedApp().run_test(size=(width, 24)) as pilot:
-        text = " ".join(" ".join(shown(pilot.app)).replace("│", " ").split())
+        words = " ".join(" ".join(shown(pilot.app)).replace("│", " ").split())
     assert screens.BARRIERS_OFF.sentence and screens.BARRIERS_OFF.sentence in words
 
 

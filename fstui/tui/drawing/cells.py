@@ -208,7 +208,7 @@ def rule(width: int, left: str = "", right: str = "", legend: Sequence[StyledTex
     return start.append("─" * max(width - start.cell_len - cell_len(end), 0) + end, FAINT)
 
 
-def framed(texts: Sequence[Text], width: int, height: int) -> list[Text]:
+def draw_frame(texts: Sequence[Text], width: int, height: int) -> list[Text]:
     """Draw a frame around narrower lines, the first of which is a rule. A frame with a selected row is coloured."""
     lines = []
     style = AREA if any(text.plain.startswith(_SELECTED_MARGIN) for text in texts) else FAINT

@@ -15,7 +15,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice, with_ends
-from fstui.tui.drawing.cells import StyledText, fit, framed, line, rule
+from fstui.tui.drawing.cells import StyledText, fit, draw_frame, line, rule
 from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up
 from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, shades
 
@@ -70,7 +70,7 @@ def heat_maps(views: Sequence[tuple[str, LatencyView]], width: int, height: int,
     maps, map_width = [], width // len(views) - 2 * frame
     for name, view in views:
         drawn = [rule(map_width, name), *heat_map(view, map_width, height - 1 - frame, axis)]
-        maps.append(framed(drawn, map_width + 2, height) if frame else drawn)
+        maps.append(draw_frame(drawn, map_width + 2, height) if frame else drawn)
     return [line().join(parts) for parts in zip(*maps, strict=True)]
 
 

@@ -15,7 +15,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
-from fstui.tui.drawing.cells import ACTION, MIN_FRAME_WIDTH, ROW, framed
+from fstui.tui.drawing.cells import ACTION, MIN_FRAME_WIDTH, ROW, draw_frame
 from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
@@ -148,7 +148,7 @@ class DrawnLines(DrawnText):
         hidden = len(texts) - self._offset - inner_height
         if hidden > 0:
             visible[-1] = Text(f"   … {hidden + 1} more (PgDn)", style=FAINT, end="")
-        visible = framed(visible, width, max(height, 2))[:height] if frame else visible
+        visible = draw_frame(visible, width, max(height, 2))[:height] if frame else visible
         self._clickable_spans = [list(_clickable_spans(text)) for text in visible]
         self._has_rows = any(ROW in meta for spans in self._clickable_spans for _, meta in spans)
         return [_without_clickable_spans(text) for text in visible]
