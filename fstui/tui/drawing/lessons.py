@@ -148,7 +148,7 @@ def _answer(answer: str, lead: str, width: int, number_style: str, style: str) -
 
 
 def runs(
-    planned: Sequence[LessonRun], started: Mapping[str, Progress], disks: Mapping[str, str], width: int
+    planned: Sequence[LessonRun], progress_by_label: Mapping[str, Progress], disks: Mapping[str, str], width: int
 ) -> list[Text]:
     """Draw each run with its steps and their rates so far. All bars have the same linear scale."""
     lines: list[Text] = []
@@ -156,7 +156,7 @@ def runs(
     bar_width = width - _STEP_WIDTH - 38
     cells = bar_width if bar_width >= _MIN_BAR_WIDTH else 0
     measured = (
-        _measured_step(str(step["name"]), index, started.get(run.label))[0]
+        _measured_step(str(step["name"]), index, progress_by_label.get(run.label))[0]
         for run in planned
         for index, step in enumerate(run.steps)
     )
@@ -164,10 +164,10 @@ def runs(
     top = f"{rate(peak)}/s" if peak else ""
     axis = f"0{top:>{cells - 1}}" if top and len(top) < cells else ""
     for run in planned:
-        disk = _run_title(run, disks.get(run.label, ""), width)
+        title = _run_title(run, disks.get(run.label, ""), width)
         header = [] if lines else [line((f"     {'':{name_width}}   RATE/S      P50  FLUSH/SYNC  {axis}", FAINT))]
-        lines += [*disk, *header]
-        progress = started.get(run.label)
+        lines += [*title, *header]
+        progress = progress_by_label.get(run.label)
         lines += [
             _step(str(step["name"]), index, progress, peak, name_width=name_width, cells=cells)
             for index, step in enumerate(run.steps)
@@ -242,7 +242,7 @@ def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Tex
 
 
 def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: bool) -> list[Text]:
-    """Draw the place of the data of each step when the call returns, or question marks if the place is hidden."""
+    """Draw where the data of each step is when the call returns, or question marks if that is hidden."""
     if not planned:
         return []
     heading = io_path.EXPECTED_REACH if hidden else io_path.ACTUAL_REACH
@@ -257,11 +257,11 @@ def reach(lesson: Lesson, planned: Sequence[PlannedRun], width: int, *, hidden: 
     return lines
 
 
-def heat_maps(started: Mapping[str, Progress], width: int, height: int, *, frame: bool) -> list[Text]:
+def heat_maps(progress_by_label: Mapping[str, Progress], width: int, height: int, *, frame: bool) -> list[Text]:
     """Draw the latencies of the newest steps side by side, as many as fit, with a shared axis."""
     views = [
         (f"{label}: {step.name}", _view(step))
-        for label, progress in started.items()
+        for label, progress in progress_by_label.items()
         for step in _measured_steps(progress)
     ][-max(width // _MIN_MAP_WIDTH, 1) :]
     return latency.heat_maps(views, width, height, frame=frame) if views else []
@@ -283,7 +283,7 @@ def _finished_steps(progress: Progress) -> Collection[Step]:
 
 
 def _window_s(elapsed_s: float) -> float:
-    """Return the length of the time axis of a running step without an end. A full axis doubles its length."""
+    """Return the length of the time axis of a running step without an end: 8 s, doubled whenever it is full."""
     return max(8.0, 2.0 ** ceil(log2(max(elapsed_s, 1.0))))
 
 
@@ -300,8 +300,8 @@ def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Tex
             name = str(step["name"])
             if rate_per_s := result.rates_per_s.get(f"{run.label}/{name}"):
                 label = name if len(lesson.runs) == 1 else f"{run.label}: {name}"
-                rate_words = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
-                lines.append(line(rate_words, (bar(rate_per_s / highest, cells), AREA)))
+                label_and_rate = f"   {fit(label, _RATE_WIDTH)}{rate(rate_per_s):>10}/s  "
+                lines.append(line(label_and_rate, (bar(rate_per_s / highest, cells), AREA)))
     return lines
 
 

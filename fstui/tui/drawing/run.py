@@ -95,7 +95,7 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
     if index is None:
         time = f"for {progress.idle.elapsed_s:.1f} s" if progress.idle else "first"
         return rule(width, f"counting other processes' writes {time}", pause)
-    preparing = _preparing(progress)
+    preparing = _preparation(progress)
     if preparing and not progress.finished_steps:
         return rule(width, preparing, pause)
     planned = progress.plan.steps[index]
@@ -106,7 +106,7 @@ def map_rule(progress: Progress, pause: str, width: int) -> Text:
     return rule(width, title, pause or preparing, latency.LEGEND)
 
 
-def _preparing(progress: Progress) -> str:
+def _preparation(progress: Progress) -> str:
     """Return what fstui does before the next step begins; empty if the step runs or nothing is prepared."""
     preparing = progress.preparing
     if preparing is None or progress.current_index is None:
