@@ -37,7 +37,7 @@ _Command = Callable[..., Any]
 
 
 def _seconds_range(context: click.Context, param: click.Parameter, text: str) -> tuple[float, float]:
-    """Return the seconds of ``2s..30s``. Raises BadParameter."""
+    """Return both ends of a range such as ``2s..30s`` in seconds. Raises BadParameter."""
     low, dots, high = text.partition("..")
     with suppress(ValueError):
         range_s = float(seconds_of(low)), float(seconds_of(high if dots else low))

@@ -135,7 +135,7 @@ class HeadlessRun:
             )
 
     async def _check_activity(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices and what the user must confirm. Check nothing for a plan or with --yes."""
+        """Return the activity of the devices and what the user must confirm; nothing for a plan, --yes, --simulate."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)

@@ -58,7 +58,7 @@ class Interruption:
             stop()
 
     def release(self) -> None:
-        """Let signals end the process again. Only printing is left, which blocks if nothing reads stdout."""
+        """Let signals end the process again, at a prompt or if only printing is left, which a stalled reader blocks."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
