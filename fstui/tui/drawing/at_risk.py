@@ -116,7 +116,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
             groups[file.programs, PurePath(file.path).parent, file.direct].append(file)
     files = sorted(groups.values(), key=lambda group: -_bytes(group))
     max_bytes = _bytes(files[0]) if files else 0
-    cells = [_files(group, max_bytes) for group in files]
+    cells = [_file_cells(group, max_bytes) for group in files]
     cells += [
         (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", "", row.where)
         for row in sorted(state.names, key=lambda row: -row.count)
@@ -137,7 +137,7 @@ def _bytes(files: Sequence[FileAtRisk]) -> int:
     return sum(file.bytes for file in files)
 
 
-def _files(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
+def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
     file, *other_files = group
     program, *other_programs = file.programs or ("ended",)
     return (
@@ -164,7 +164,7 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     ranking = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
     max_rows = height - 2
     shown = ranking if len(ranking) <= max_rows else ranking[: max(max_rows - 1, 0)]
-    cells = list(map(_program, shown))
+    cells = list(map(_program_cells, shown))
     columns = used_columns(PROGRAMS, cells, view.used_columns)
     drawn = [rule(width, "if the power failed now"), *table(columns, cells, width)]
     if len(ranking) > len(shown):
@@ -173,7 +173,7 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     return drawn if ranking else []
 
 
-def _program(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:
+def _program_cells(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:
     first, names = group[0], sum(program.names for program in group)
     return (
         first.who if len(group) == 1 else f"{first.program or 'ended'} ({len(group)} processes)",

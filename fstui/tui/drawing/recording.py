@@ -103,9 +103,9 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     remark = _covers(view.start + cursor * view.cell_s, view.cell_s)
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", " · ".join(filter(None, ("▲", device, remark))))]
-    incidents_now = _incidents_at(view)[:1]
+    incident = next(iter(_incidents_at(view)), None)
     begins = [view.start + cell * view.cell_s for cell in range(number)]
-    unusual = [any(now.start < at + view.cell_s and now.end > at for now in incidents_now) for at in begins]
+    unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
     for index, (chart, values) in enumerate(changing[:chart_lines]):
         chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
         lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, column_width=column_width)
@@ -179,12 +179,12 @@ def waits(view: RecordingView, width: int) -> list[Text]:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((program, *WAITS[1:]), map(_wait, window.waits), width)
+        rows = table((program, *WAITS[1:]), map(_wait_cells, window.waits), width)
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
     return [top, *rows, *_busiest_processes(window)]
 
 
-def _wait(wait: RecordedWait) -> tuple[str, ...]:
+def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
     return (
         wait.who,
         count(wait.syncs),
@@ -214,7 +214,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
-    rows = [_device(device, second.elapsed_s) for device in second.devices]
+    rows = [_device_cells(device, second.elapsed_s) for device in second.devices]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
         f"{name} {percent(ms / 1000 / second.elapsed_s)}"
@@ -228,7 +228,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     return [rule(width, "devices", remark), *drawn, line((pressure, FAINT))]
 
 
-def _device(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
+def _device_cells(device: DeviceSecond, elapsed_s: float) -> tuple[str, ...]:
     return (
         device.device,
         rate(device.writes / elapsed_s),
