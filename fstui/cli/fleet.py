@@ -204,7 +204,7 @@ def clean(directory: Path, **options: Any) -> int:
     request = _base_request("clean", options)
     fanout = job.Fanout(request)
     signals = _Signals(fanout)
-    troubles = job.clean(request, hosts, fanout, lambda node, words: say(f"{node}: {words}"))
+    troubles = job.clean(request, hosts, fanout, lambda node, message: say(f"{node}: {message}"))
     return signals.exit_code or (FAILED if troubles else 0)
 
 
@@ -231,7 +231,7 @@ def _request(command: str, arguments: Sequence[str], options: dict[str, Any]) ->
         scenario=options.get("scenario", ""),
     )
     file = None if request.installed else _file_to_copy(options["pyz"])
-    job = _job_module().FleetJob(request, nodes, options["into"], file, lambda node, words: say(f"{node}: {words}"))
+    job = _job_module().FleetJob(request, nodes, options["into"], file, lambda node, message: say(f"{node}: {message}"))
     signals = _Signals(job.fanout)
     hosts = job.run()
     asyncio.run(print_report(report.report_of(hosts), options["format_"], options["output"]))
