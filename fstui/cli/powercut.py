@@ -18,8 +18,8 @@ from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, INTERRUPTED
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
-    is_failure,
     format_option,
+    is_failure,
     output_option,
     parse_settings,
     settings_option,

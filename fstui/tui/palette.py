@@ -60,7 +60,7 @@ class EntryProvider(Provider):
         done, _ = await asyncio.wait((self.saved_runs_task,), timeout=SAVED_RUNS_TIMEOUT_S)
         return [
             PaletteEntry(
-                f"run {run.id}: {run.scenario_index} on {run.target}",
+                f"run {run.id}: {run.scenario} on {run.target}",
                 f"{run.verdict}, {run.started_at}",
                 partial(self._open, run.path),
             )

@@ -48,7 +48,7 @@ class Colours(NamedTuple):
     foreground: str
     bad: str
     good: str
-    doubt: str
+    warning: str
     area: str
     time: str
     help: str

@@ -47,7 +47,9 @@ class PreparedApp(FstuiApp):
     async def run_test(self, **options: Any) -> AsyncGenerator[Pilot[int]]:
         async with super().run_test(**options) as pilot:
             while (
-                self.fault is None and isinstance(first := self.screen_stack[0], StorageScreen) and first.judgements is None
+                self.fault is None
+                and isinstance(first := self.screen_stack[0], StorageScreen)
+                and first.judgements is None
             ):
                 await pilot.pause()
             yield pilot

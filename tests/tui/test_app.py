@@ -151,7 +151,7 @@ def test_the_app_collects_garbage_as_often_as_python(monkeypatch: pytest.MonkeyP
     usual = gc.get_threshold()
     gc.set_threshold(100_000)  # as a command of the command line does
     try:
-        assert terminal.start(str(Path.cwd()), trusting=True) == 0
+        assert terminal.start(str(Path.cwd()), trust_directory=True) == 0
         assert gc.get_threshold()[:2] == usual[:2]
     finally:
         gc.set_threshold(*usual)

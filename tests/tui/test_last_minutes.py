@@ -83,7 +83,7 @@ def watched(*seconds: WatchCounts, traced: bool = True) -> RecentSamples[IoStats
 
 
 def test_a_half_cell_adds_up_the_seconds_of_a_watch() -> None:
-    (first, second) = watched(SECOND, QUIET, SECOND, SECOND).series(cell_s=4, number=2)
+    (first, second) = watched(SECOND, QUIET, SECOND, SECOND).series(cell_s=4, half_cells=2)
     assert total(first).per_s("syncs") == pytest.approx(27 / 2) and total(second).per_s("syncs") == pytest.approx(27)
     assert total(second).ns_per_sync == pytest.approx(2 * 1080 * MS / 54)
     assert total(second).longest_sync_ns == 122 * MS

@@ -157,7 +157,7 @@ async def test_question_fits_80_columns_and_24_rows(lesson: lessons.Lesson) -> N
 def test_progress_fits_80_columns() -> None:
     every = lessons.lessons()
     taken = {lesson.name: lessons.TakenLesson(day="2026-11-01", right=2) for lesson in every[:6]}
-    drawn = drawing.progress(every, taken, 80)
+    drawn = drawing.progress_line(every, taken, 80)
     assert drawn.cell_len <= 80 and drawn.plain.endswith(" min left")
 
 

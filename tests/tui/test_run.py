@@ -88,8 +88,8 @@ def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
     screen = RunScreen(screens.PreparedRunning([]), screens.PLAN, screens.DATA)
 
     def length_s(elapsed_s: float) -> float | None:
-        screen.progress.current, screen.progress.snapshot = 5, screens.snapshot(5, elapsed_s)
-        return screen._view().length_s
+        screen.progress.current_index, screen.progress.snapshot = 5, screens.snapshot(5, elapsed_s)
+        return screen._latency_view().length_s
 
     assert [length_s(at) for at in (1.9, 2.0, 2.03, 2.2, 3.1)] == [2.0, 2.0, 2.0, 2.5, 3.5]
 

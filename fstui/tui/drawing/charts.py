@@ -15,7 +15,7 @@ from fstui.model.steps import TimelinePoint
 from fstui.report.latency_map import LogScale, with_ends
 from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
-from fstui.tui.styles import AREA, WARNING, FAINT, HEAD, TIME, shades
+from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
 MIN_AREA_LINES = 6
 """Height of a rule, a name, three lines of chart and the time axis."""

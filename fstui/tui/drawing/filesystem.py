@@ -22,7 +22,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule
 from fstui.tui.drawing.storage import HIGH_BUSY_SHARE, StorageEntry, number
 from fstui.tui.iostats import DeviceActivity, IoStats
-from fstui.tui.styles import AREA, BAD, WARNING, FAINT, HEAD, verdict_style
+from fstui.tui.styles import AREA, BAD, FAINT, HEAD, WARNING, verdict_style
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary

@@ -20,7 +20,7 @@ from fstui.report.text import moment, verdict_label
 from fstui.runs.history import ALTERED, Summary
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Card, Column, drawn_width, fit, fit_columns, line, paragraph, rule
-from fstui.tui.styles import AREA, WARNING, FAINT, speed_style, verdict_style
+from fstui.tui.styles import AREA, FAINT, WARNING, speed_style, verdict_style
 from fstui.tui.widgets.lines import UNBOUNDED
 from fstui.tui.widgets.table import TableContent, row_cells
 

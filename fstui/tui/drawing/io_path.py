@@ -12,7 +12,7 @@ from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
 from fstui.report.stack import health, kind_label, link, stack_line, unread
 from fstui.tui.drawing.cells import StyledText, drawn_width, fit, fit_list, line, paragraph, rule
-from fstui.tui.styles import BAD, WARNING, FAINT, GOOD
+from fstui.tui.styles import BAD, FAINT, GOOD, WARNING
 
 if TYPE_CHECKING:
     from fstui.model.plan import Plan

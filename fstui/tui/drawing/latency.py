@@ -15,9 +15,9 @@ from fstui.model.run import Run
 from fstui.model.steps import Latency, PendingOperation, Step, TimelinePoint
 from fstui.report import latency_map
 from fstui.report.latency_map import LogScale, Mark, Slice, with_ends
-from fstui.tui.drawing.cells import StyledText, fit, draw_frame, line, rule
+from fstui.tui.drawing.cells import StyledText, draw_frame, fit, line, rule
 from fstui.tui.drawing.charts import axis_labels, braille_cell, round_up
-from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, shades
+from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, shades
 
 LABEL_WIDTH = 9
 LADDER_WIDTH = 20

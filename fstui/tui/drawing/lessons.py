@@ -21,7 +21,7 @@ from fstui.tui.drawing import io_path, latency
 from fstui.tui.drawing.cells import Column, clickable, fit, fit_columns, fit_list, line, meter, paragraph, rule, spread
 from fstui.tui.drawing.report import term_lines
 from fstui.tui.progress import Progress
-from fstui.tui.styles import AREA, BAD, BRAND, WARNING, FAINT, GOOD, HEAD, KEY, SELECTED, step_style, verdict_style
+from fstui.tui.styles import AREA, BAD, BRAND, FAINT, GOOD, HEAD, KEY, SELECTED, WARNING, step_style, verdict_style
 from fstui.tui.widgets.table import TableContent, row_cells
 
 STAGES = ("predict", "run", "compare", "explain", "question")

@@ -27,7 +27,7 @@ from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
 from fstui.tui.drawing.cells import Column, StyledText, fit, fit_columns, line, paragraph, title_line
 from fstui.tui.offers import Choices, Offer
-from fstui.tui.styles import AREA, BAD, WARNING, FAINT
+from fstui.tui.styles import AREA, BAD, FAINT, WARNING
 from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
@@ -214,4 +214,4 @@ def _declaration(declaration: Declaration, name: str, target: Target | None) -> 
 
 
 def _media(target: Target | None) -> list[Medium]:
-    return [node.medium for node in target.lowest if node.medium and not node.medium.declared_site] if target else []
+    return [node.medium for node in target.lowest if node.medium and not node.medium.declared] if target else []

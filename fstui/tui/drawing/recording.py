@@ -17,7 +17,7 @@ from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, incident_line
 from fstui.tui.drawing import charts
 from fstui.tui.drawing.cells import Column, fit, fit_right, headline, line, paragraph, rule, table, title_line
-from fstui.tui.styles import AREA, WARNING, FAINT, HEAD, TIME, shades
+from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""

@@ -40,7 +40,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.drawing.report import Detail
 from fstui.tui.drawing.run import CURVE, PERCENTILES, numbers, percentile, step_columns, text_row
-from fstui.tui.styles import BAD, WARNING, FAINT, GOOD, TIME, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, FAINT, GOOD, TIME, WARNING, speed_style, step_style, verdict_style
 
 STEPS = (
     Column("STEP", gap=0, cut="middle"),

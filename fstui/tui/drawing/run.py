@@ -37,7 +37,7 @@ from fstui.tui.drawing.cells import (
 )
 from fstui.tui.iostats import IoStats
 from fstui.tui.progress import Progress
-from fstui.tui.styles import BAD, WARNING, FAINT, HEAD, TIME, speed_style, step_style, verdict_style
+from fstui.tui.styles import BAD, FAINT, HEAD, TIME, WARNING, speed_style, step_style, verdict_style
 
 CURVE = "P99 OVER TIME"
 STEPS = (

@@ -34,7 +34,7 @@ from fstui.tui.drawing.cells import (
     window,
 )
 from fstui.tui.iostats import DeviceActivity, IoStats, sum_devices, total
-from fstui.tui.styles import AREA, BAD, WARNING, FAINT, TIME, verdict_style
+from fstui.tui.styles import AREA, BAD, FAINT, TIME, WARNING, verdict_style
 
 _TREND, _MAX_TREND_WIDTH, _MIN_PATH_WIDTH = "FLUSH TIME", 40, 20
 _TYPE_WIDTH, _MAX_TYPE_WIDTH = 5, 12

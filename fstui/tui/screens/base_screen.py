@@ -175,10 +175,6 @@ class BaseScreen(Screen[None]):
         if (selected := getattr(self, "selected", None)) is not None:
             self.call_later(self.run_action, f"move({row - selected})")
 
-    def action_move(self, offset: int) -> None:
-        """Scroll. Screens with a list move its selection instead."""
-        self.action_scroll(offset)
-
     def action_scroll(self, lines: int) -> None:
         part = self.query_one(f"#{self.SCROLLED_PART}")
         if isinstance(part, DrawnLines):

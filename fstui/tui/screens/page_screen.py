@@ -111,6 +111,9 @@ class PageScreen(BaseScreen):
         yield Cards(self.cards, self._max_columns)
         yield self.footer_lines()
 
+    def action_move(self, offset: int) -> None:
+        self.action_scroll(offset)
+
     def action_copy(self) -> None:
         cards = ("\n".join(text.plain.rstrip() for text in card_lines(card, COPIED_WIDTH)) for card in self.cards)
         self.copy("\n\n".join([*([self._answer] if self._answer else []), *cards]))

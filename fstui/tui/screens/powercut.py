@@ -22,7 +22,7 @@ from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import Card, paragraph, title_line
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.page_screen import MIN_TWO_COLUMN_WIDTH, Cards
-from fstui.tui.styles import WARNING, FAINT, KEY
+from fstui.tui.styles import FAINT, KEY, WARNING
 
 Paragraph = tuple[str, str, str]
 """The beginning of the first line, the text, and the style."""
@@ -111,6 +111,9 @@ class PowerCutScreen(BaseScreen):
         """The command for the other machine once this host is up again."""
         verify = shlex.join(["fstui", "powercut", "verify", self.directory])
         return f"ssh {self.hostname} {_through_two_shells(verify)} < acks.log"
+
+    def action_move(self, offset: int) -> None:
+        self.action_scroll(offset)
 
     def action_copy(self) -> None:
         self.copy(self.witness_command)
