@@ -58,7 +58,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         session = Session.local(
             like=self.cgroup_of_pid,
             trace=self.trace != "off",
-            trusting=self.trust_dir,
+            trust_directory=self.trust_dir,
             rate_limit=rate_limit_of(self.max_rate, self.idle),
         )
         return session, ""

@@ -143,7 +143,7 @@ def make_checkup(
     if simulate:
         session, _ = session_on(simulate)
     else:
-        session = Session.local(trace=trace != "off", trusting=trust_dir)
+        session = Session.local(trace=trace != "off", trust_directory=trust_dir)
     checkup = Checkup(session, directories, scenario=scenario, traced=trace != "off")
     asyncio.run(checkup.find_filesystems())
     leave_out_busy(checkup, yes)

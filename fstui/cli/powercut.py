@@ -84,7 +84,9 @@ def write(directory: str, settings: Sequence[str], root_of: str | None, trust_di
             "stdout must lead to a witness on another host: "
             "ssh HOST fstui powercut write DIR | fstui powercut witness acks.log"
         )
-    return asyncio.run(_write(Session.local(trusting=trust_dir), directory, parse_settings(settings), root_of, yes))
+    return asyncio.run(
+        _write(Session.local(trust_directory=trust_dir), directory, parse_settings(settings), root_of, yes)
+    )
 
 
 async def _write(session: Session, directory: str, settings: dict[str, str], root_of: str | None, yes: bool) -> int:

@@ -51,7 +51,7 @@ def start(directory: str | None = None, *, trust_directory: bool = False, simula
 
         if directory is not None:
             _check_directory(directory, trust_directory)
-        session = Session.local(trusting=trust_directory)
+        session = Session.local(trust_directory=trust_directory)
     # imported late, because textual takes longer to import than all other modules together
     from fstui.tui.app import run_app  # noqa: PLC0415
 
@@ -82,7 +82,7 @@ def _check_directory(directory: str, trust_directory: bool) -> None:
     from fstui.runs.session import Session  # noqa: PLC0415
 
     try:
-        asyncio.run(Session.local(trusting=trust_directory).look_up(directory))
+        asyncio.run(Session.local(trust_directory=trust_directory).look_up(directory))
     except Refused as refusal:
         raise Refused(f"{refusal}{_suggestion(directory)}") from None
 

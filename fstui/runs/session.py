@@ -61,14 +61,19 @@ class Session:
 
     @classmethod
     def local(
-        cls, like: int | None = None, *, trace: bool = True, trusting: bool = False, rate_limit: RateLimit = UNLIMITED
+        cls,
+        like: int | None = None,
+        *,
+        trace: bool = True,
+        trust_directory: bool = False,
+        rate_limit: RateLimit = UNLIMITED,
     ) -> Session:
         """Return a session on this host. The arguments are those of ``LocalMachine``. Raises Refused."""
         from fstui.runs.machine.local import LocalMachine  # noqa: PLC0415
 
         if not Path(MOUNTINFO).exists():
             raise Refused("/proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc")
-        machine = LocalMachine(cgroup_of_pid=like, trace=trace, trusting=trusting, rate_limit=rate_limit)
+        machine = LocalMachine(cgroup_of_pid=like, trace=trace, trust_directory=trust_directory, rate_limit=rate_limit)
         return cls(machine, rate_limit)
 
     @classmethod

@@ -75,10 +75,10 @@ _NAME_ANOTHER_HINT = "Name an existing directory on the storage in question."
 _STOPPED_HINT = "The filesystem has stopped, or its device is gone: see the kernel's log (dmesg)."
 
 
-async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
+async def inspect(directory: str, *, trust_directory: bool = False) -> TargetDirectory:
     """Resolve a path and find out whether a run may write there. Raises Refused if it does not lead to a directory.
 
-    ``trusting``: allow root to write there although another user could replace what root writes.
+    ``trust_directory``: allow root to write there although another user could replace what root writes.
     """
     try:
         helper = "measure.helpers.directory.inspect"
@@ -94,10 +94,10 @@ async def inspect(directory: str, *, trusting: bool = False) -> TargetDirectory:
     if not reply["directory"]:
         raise Refused(f"{directory} is not a directory. Name the directory that contains it.")
     space = Space.from_statvfs(reply["total_bytes"], reply["free_bytes"], reply["block_bytes"])
-    return TargetDirectory(reply["path"], space, _why_refused(directory, reply, trusting), reply["fsid"])
+    return TargetDirectory(reply["path"], space, _why_refused(directory, reply, trust_directory), reply["fsid"])
 
 
-def _why_refused(directory: str, reply: dict[str, Any], trusting: bool) -> str | None:
+def _why_refused(directory: str, reply: dict[str, Any], trust_directory: bool) -> str | None:
     if reply["read_only"]:
         return f"{directory} is on a read-only filesystem. Remount it read-write, or name another directory."
     if not reply["writable"] and os.geteuid() == 0:
@@ -107,7 +107,7 @@ def _why_refused(directory: str, reply: dict[str, Any], trusting: bool) -> str |
         )
     if not reply["writable"]:
         return f"{directory} is not writable by this user. Name a directory of yours on the same mount, or use sudo."
-    if reply["renamers"] and not trusting:
+    if reply["renamers"] and not trust_directory:
         return (
             f"{directory}: {reply['renamers']}, could replace what root writes there. Name a directory on the same "
             "mount that only root can change, or run fstui as that user. If you trust them, add --trust-dir."

@@ -154,7 +154,7 @@ async def test_root_refuses_the_directory_of_another_user(tmp_path: Path) -> Non
     target = Target(path=str(tmp_path), mount_point="/", fstype="ext4", source="")
     with pytest.raises(Refused, match=f"user nobody, who owns {tmp_path}, could replace .* --trust-dir"):
         check_writable(await inspect(str(tmp_path)), target)
-    check_writable(await inspect(str(tmp_path), trusting=True), target)
+    check_writable(await inspect(str(tmp_path), trust_directory=True), target)
 
 
 async def test_a_keeper_killed_while_it_starts_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,19 +59,19 @@ class LocalMachine(Machine):
         cgroup_of_pid: int | None = None,
         *,
         trace: bool = True,
-        trusting: bool = False,
+        trust_directory: bool = False,
         rate_limit: RateLimit = UNLIMITED,
     ) -> None:
         """``cgroup_of_pid``: the process in whose I/O cgroup the probes run. Raises Refused if it cannot be joined.
 
-        ``trace``: use the kernel's trace if possible. ``trusting``: as root, also write in a directory where another
+        ``trace``: use the kernel's trace if possible. ``trust_directory``: as root, also write in a directory where another
         user could rename files. ``rate_limit``: the limit for the probes.
         """
         self.simulated: str | None = None
         self._cgroup = OtherCgroup(cgroup_of_pid, root) if cgroup_of_pid is not None else None
         self._root = root
         self._trace = trace
-        self._trusting = trusting
+        self._trust_directory = trust_directory
         self._rate_limit = rate_limit
         self._silent_since: dict[str, float] = {}
         self._file_numbers = count(1)
@@ -165,7 +165,7 @@ class LocalMachine(Machine):
         return read_activity() if self._root == Path("/") else super().activity()
 
     async def inspect(self, directory: str) -> TargetDirectory:
-        inspection = inspect(directory, trusting=self._trusting)
+        inspection = inspect(directory, trust_directory=self._trust_directory)
         target_directory, _ = await asyncio.gather(inspection, self._run_tools(self.survey(), RUN_MAX_AGE_S))
         return target_directory
 
