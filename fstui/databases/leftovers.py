@@ -13,7 +13,7 @@ from fstui.model.errors import Refused
 from fstui.simulate.lab import laboratory
 from fstui.state import ledger
 from fstui.state.ledger import delete_entry_in_child
-from fstui.state.workspace import POWER_CUT, PREFIX, remove_left_behind
+from fstui.state.workspace import POWER_CUT_PREFIX, PREFIX, remove_left_behind
 from fstui.trace import child as tracing
 
 
@@ -52,7 +52,7 @@ def _belongs_to_run(entry: ledger.LedgerEntry) -> bool:
         case "trace":
             return path.name == Path(tracing.instance_path(run)).name
         case _:
-            return path.name in (f"{PREFIX}{run}", f"{POWER_CUT}{run}")
+            return path.name in (f"{PREFIX}{run}", f"{POWER_CUT_PREFIX}{run}")
 
 
 def _connection(entry: ledger.LedgerEntry) -> Connection | None:

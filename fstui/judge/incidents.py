@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from fstui.judge.speed.stalls import CPU_SHARE
-from fstui.measure.latency import STALL_TIMES_P50, stall_limit_ns
+from fstui.measure.latency import STALL_P50_FACTOR, stall_limit_ns
 from fstui.model.quantities import counted, duration_ns, percent, rate, size
 from fstui.model.recording import Bucket, Cause, Incident, ProcessIo, Record, RecordedWait, Second, Window
 
@@ -164,7 +164,7 @@ def _long_waits(records: Records) -> Iterator[Slowdown]:
 def _slow_devices(records: Records) -> Iterator[Slowdown]:
     for second in records.seconds:
         for device in second.devices:
-            limit_ms = max(SLOW_DEVICE_MS, STALL_TIMES_P50 * records.typical_write_ms.get(device.device, 0.0))
+            limit_ms = max(SLOW_DEVICE_MS, STALL_P50_FACTOR * records.typical_write_ms.get(device.device, 0.0))
             if device.stuck or (device.ms_per_write or 0.0) >= limit_ms:
                 yield Slowdown(second.at - second.elapsed_s, second.at, (device.device,))
 

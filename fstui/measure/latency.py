@@ -22,7 +22,7 @@ _MAX_PENDING_INTERVALS = 8
 """Maximum number of intervals with values that are not merged yet. Merging after each frame would cost more: the
 samples of several writers arrive in turn and belong to the same few intervals."""
 STALL_NS = 250_000_000
-STALL_TIMES_P50 = 10
+STALL_P50_FACTOR = 10
 
 
 def bucket_of(value: int) -> int:
@@ -35,7 +35,7 @@ def bucket_of(value: int) -> int:
 
 def stall_limit_ns(p50_ns: int) -> int:
     """Return the shortest duration that counts as a stall: 250 ms or ten times the median, whichever is longer."""
-    return max(STALL_NS, STALL_TIMES_P50 * p50_ns)
+    return max(STALL_NS, STALL_P50_FACTOR * p50_ns)
 
 
 def lower_edge(bucket: int) -> int:

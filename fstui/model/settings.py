@@ -170,7 +170,7 @@ class Settings:
         """Bytes written before the measurement starts, under the rate limit of the run."""
         return 0
 
-    def limited_to(self, bytes_per_s: int) -> Settings | None:
+    def with_rate_limit(self, bytes_per_s: int) -> Settings | None:
         """Return these settings with a limit on bytes per second; None if it cannot be limited."""
         return None
 

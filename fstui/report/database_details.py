@@ -34,7 +34,7 @@ def _about_syncs(run: Run) -> Iterator[str]:
             "The server counted the syncs, the kernel counted the flushes at the devices. The sync of a file that "
             "grows also commits the filesystem's journal. More flushes than syncs are therefore normal."
         )
-    if any(database.server.synced_by_writes for database in steps):
+    if any(database.server.dsync_files for database in steps):
         yield "Each write to a log that is opened with O_DSYNC is a sync. The table counts it as one."
     if any(database.server.doublewrite_in_data_file for database in steps):
         yield "MariaDB's doublewrite buffer is in ibdata1. The row doublewrite also counts other pages of that file."
@@ -56,7 +56,7 @@ def _steps_with_writes(run: Run) -> list[DatabaseStep]:
 
 def _file_io(figures: SysbenchFigures) -> tuple[FileIO, ...]:
     """Return the server's counts, with each write to a file that is opened with O_DSYNC also counted as a sync."""
-    opened = figures.server.synced_by_writes if figures.server else frozenset()
+    opened = figures.server.dsync_files if figures.server else frozenset()
     return tuple(_with_writes_as_syncs(io) if io.file in opened else io for io in figures.waits)
 
 
@@ -132,12 +132,12 @@ def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
     """Yield the steps that the processors limited: those limited by their own load, then by that of other processes."""
-    by_itself = (database for database in databases if not database.figures.crowded)
+    by_itself = (database for database in databases if not database.figures.others_load_processor)
     limited = [database for database in by_itself if database.figures.limited_by_processor]
     if limited:
         shares = ", ".join(f"{database.step.name} ({percent(database.figures.cpu_share or 0)})" for database in limited)
         yield f"The processor, not the storage, limited {shares}."
-    crowded = [database for database in databases if database.figures.crowded]
+    crowded = [database for database in databases if database.figures.others_load_processor]
     if crowded:
         shares = ", ".join(
             f"{database.step.name} (others {percent(database.figures.others_cpu_share or 0)}, server and clients "

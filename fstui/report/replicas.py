@@ -76,7 +76,7 @@ def measured(run: Run) -> list[ReplicaStep]:
 def csv_cells(step: Step) -> Iterator[tuple[str, str | int | None]]:
     settings = step.settings if isinstance(step.settings, ReplicaCut) else None
     figures = step.figures if isinstance(step.figures, ReplicaCutFigures) and step.figures.both_recovered else None
-    for name in ("replication", "durability", "of_replica", "sync_relay_log", "cut"):
+    for name in ("replication", "durability", "effective_replica_durability", "sync_relay_log", "cut"):
         yield name, getattr(settings, name, None)
     for name in _FIGURES:
         yield name, getattr(figures, name, None)
@@ -93,8 +93,8 @@ def _row(step: ReplicaStep) -> tuple[str, ...]:
 def _name(settings: ReplicaCut) -> str:
     """Return ``semi-sync high, cut``; with other settings ``semi-sync high/low, relay 1, cut of both``."""
     durability: str = settings.durability
-    if settings.of_replica != settings.durability:
-        durability += f"/{settings.of_replica}"
+    if settings.effective_replica_durability != settings.durability:
+        durability += f"/{settings.effective_replica_durability}"
     mode = "async" if settings.replication == "asynchronous" else "semi-sync"
     relay = "" if settings.sync_relay_log == 10_000 else f", relay {settings.sync_relay_log}"
     return f"{mode} {durability}{relay}, {settings.cut.removeprefix('power ')}"

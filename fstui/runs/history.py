@@ -12,7 +12,7 @@ from fstui.model.documents import ALTERED, with_digest
 from fstui.model.errors import Refused
 from fstui.model.run import Run
 from fstui.state import paths, runs, user_data
-from fstui.state.outlines import Unfinished
+from fstui.state.outlines import TimeLimitExpired
 from fstui.state.paths import call_in_state_dir
 from fstui.state.runs import Summary
 
@@ -39,7 +39,7 @@ async def summaries(max_count: int | None = None) -> list[Summary]:
     while True:
         try:
             return await call_in_state_dir(runs.history, max_count, READ_TIMEOUT_S)
-        except Unfinished:  # the next child continues where this one stopped
+        except TimeLimitExpired:  # the next child continues where this one stopped
             continue
 
 

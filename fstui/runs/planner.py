@@ -78,7 +78,7 @@ def _limit_steps(steps: tuple[PlannedStep, ...], bytes_per_s: int) -> tuple[Plan
 
 
 def _limit_step(step: PlannedStep, bytes_per_s: int) -> PlannedStep:
-    settings = step.settings.limited_to(bytes_per_s)
+    settings = step.settings.with_rate_limit(bytes_per_s)
     if settings is not None:
         return msgspec.structs.replace(step, settings=settings)
     return msgspec.structs.replace(step, skip=step.skip or f"{step.settings.probe} cannot be limited by --max-rate")

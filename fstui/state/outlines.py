@@ -41,7 +41,7 @@ class RunNotFound(Refused):
     """No saved run has this reference, or several have it."""
 
 
-class Unfinished(Exception):  # noqa: N818  the caller goes on
+class TimeLimitExpired(Exception):  # noqa: N818  the caller goes on
     """The time limit has expired. The outlines read so far are in the index, so the next call continues after them."""
 
 
@@ -171,7 +171,7 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
 
 
 def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[OutlineFile]:
-    """Yield the outlines of ``files``. The index keeps only runs in ``saved``. Raises Unfinished after ``limit_s``."""
+    """Yield the outlines of ``files``. The index keeps only runs in ``saved``. Raises TimeLimitExpired after ``limit_s``."""
     index = _read_index()
     new_outlines: dict[str, IndexEntry] = {}
     started_at = written_at = time.monotonic()
@@ -192,7 +192,7 @@ def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float =
                 new_outlines, written_at = {}, time.monotonic()
                 # if the index could not be written, do not stop: the next call would start from the beginning
                 if is_written and written_at - started_at > limit_s:
-                    raise Unfinished
+                    raise TimeLimitExpired
         yield OutlineFile(path, entry)
     if len(new_outlines) >= MIN_NEW_OUTLINES:
         _write_index(index | new_outlines, saved)

@@ -127,7 +127,7 @@ def read_all(path: Path) -> list[LoadedRun]:
 
 
 def history(max_count: int | None = None, limit_s: float = math.inf) -> list[Summary]:
-    """Return a summary of each saved run, newest first. Raises Unfinished after ``limit_s``."""
+    """Return a summary of each saved run, newest first. Raises TimeLimitExpired after ``limit_s``."""
     notes, saved_files, running_ids = user_data.notes(), _files(), ledger.live_run_ids()
     files = read_outlines(saved_files[:max_count], saved_files, limit_s)
     return [_summary(file, notes.get(_id(file.path), ""), running_ids) for file in files]

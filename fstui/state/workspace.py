@@ -26,7 +26,7 @@ from fstui.state import ledger
 from fstui.storage.mounts import mount_of_path
 
 PREFIX = ".fstui-"
-POWER_CUT = f"{PREFIX}powercut-"
+POWER_CUT_PREFIX = f"{PREFIX}powercut-"
 """Prefix of the name of a directory with the records of a power-cut test."""
 RESERVE_SHARE = 0.05
 """A run leaves at least this share of the filesystem free."""

@@ -133,5 +133,7 @@ def test_replica_cut_requires_root() -> None:
 
 
 def test_replica_is_as_durable_as_its_primary_by_default() -> None:
-    assert ReplicaCut(server="mysql", durability="low").of_replica == "low"
-    assert ReplicaCut(server="mysql", durability="low", replica_durability="high").of_replica == "high"
+    assert ReplicaCut(server="mysql", durability="low").effective_replica_durability == "low"
+    assert (
+        ReplicaCut(server="mysql", durability="low", replica_durability="high").effective_replica_durability == "high"
+    )

@@ -18,7 +18,7 @@ from fstui.model.storage import Target
 from fstui.runs import history
 from fstui.state import files, ledger, outlines, paths, runs, user_data
 from fstui.state.files import write_atomically
-from fstui.state.outlines import RunNotFound, Unfinished, UnreadableRun
+from fstui.state.outlines import RunNotFound, TimeLimitExpired, UnreadableRun
 
 
 def a_run(run_id: str, second: int = 0, path: str = "/srv") -> Run:
@@ -252,7 +252,7 @@ def test_a_deleted_run_leaves_the_index(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_long_first_reading_is_kept_when_it_is_cut_short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlines, "WRITE_INTERVAL_S", 0.0)
     saved = [runs.save(a_run(f"run{second}", second)) for second in range(3)]
-    with pytest.raises(Unfinished):
+    with pytest.raises(TimeLimitExpired):
         list(outlines.read_outlines(saved, saved, limit_s=0.0))
     assert outlines._read_index().keys() == {saved[0].name}
 
@@ -263,7 +263,7 @@ async def test_a_history_that_takes_long_is_read_in_parts(monkeypatch: pytest.Mo
     async def unfinished_once(*call: object) -> list[runs.Summary]:
         called.append(call)
         if len(called) == 1:
-            raise Unfinished
+            raise TimeLimitExpired
         return []
 
     monkeypatch.setattr(history, "call_in_state_dir", unfinished_once)

@@ -72,7 +72,7 @@ def _stalled_servers(case: Case) -> Iterator[StalledStep]:
         if not isinstance(figures, SysbenchFigures) or not step.stalls.count or step.changed:
             continue
         commits, unanswered = step.settings.commit_settings(figures), step.unanswered
-        by_cpu = not unanswered and (figures.limited_by_processor or figures.crowded)
+        by_cpu = not unanswered and (figures.limited_by_processor or figures.others_load_processor)
         if commits and commits.counted and not (commits.existing or by_cpu):
             times_ns = [(pause.end_s - pause.start_s) * 1e9 for pause in figures.pauses()]
             times_ns += [unanswered.elapsed_s * 1e9] if unanswered else []

@@ -41,7 +41,7 @@ class ReplicaCut(ServerSettings, frozen=True, kw_only=True, tag="replica_cut"):
         return pair
 
     @property
-    def of_replica(self) -> Durability:
+    def effective_replica_durability(self) -> Durability:
         return self.durability if self.replica_durability == "same" else self.replica_durability
 
     @property

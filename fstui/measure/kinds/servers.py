@@ -263,7 +263,7 @@ class Server(Base, frozen=True, kw_only=True):
         return ("direct", "dsync") if unbuffered else ("dsync",)
 
     @property
-    def synced_by_writes(self) -> frozenset[str]:
+    def dsync_files(self) -> frozenset[str]:
         """The files (names as in FileIO.file) that are opened with O_DSYNC or O_SYNC, so that each write is a sync."""
         values = {name: value.lower() for name, value in self.variables.items()}
         writes_through = values.get("innodb_log_file_write_through", "off") == "on"

@@ -52,7 +52,7 @@ class SyncWrites(StepSettings, frozen=True, kw_only=True, tag="sync_writes"):
     def prefill_bytes(self) -> int:
         return self.file_bytes if self.prefill == "written" and self.offsets != "append" else 0
 
-    def limited_to(self, bytes_per_s: int) -> SyncWrites:
+    def with_rate_limit(self, bytes_per_s: int) -> SyncWrites:
         ops_per_s = min(self.ops_per_s or MAX_OPS_PER_S, bytes_per_s / self.block_bytes, MAX_OPS_PER_S)
         return msgspec.structs.replace(self, ops_per_s=ops_per_s)
 

@@ -20,7 +20,7 @@ from fstui.model.steps import Latency, TimelinePoint
 MAX_THREADS = 1024
 PROCESSOR_BOUND_SHARE = 0.85
 """A step is limited by the processor if it uses at least this share of the processor time that its clients can use."""
-CROWDED_SHARE = 0.9
+BUSY_HOST_SHARE = 0.9
 """If at least this share of the host's processor time is used, processes wait for a processor."""
 HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
 """A step is also limited by the processor if all processes together use at least HOST_BOUND_SHARE of the host's
@@ -270,8 +270,8 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         return step_share >= PROCESSOR_BOUND_SHARE or (host_share >= HOST_BOUND_SHARE and step_share >= MIN_STEP_SHARE)
 
     @property
-    def crowded(self) -> bool:
-        return (self.host_cpu_share or 0.0) >= CROWDED_SHARE and (self.others_cpu_share or 0.0) >= MIN_STEP_SHARE
+    def others_load_processor(self) -> bool:
+        return (self.host_cpu_share or 0.0) >= BUSY_HOST_SHARE and (self.others_cpu_share or 0.0) >= MIN_STEP_SHARE
 
     def timeline(self) -> tuple[TimelinePoint, ...]:
         """Return the intervals. Their p50 is sysbench's p95, because during the run sysbench prints no p50."""

@@ -73,7 +73,7 @@ def _is_disturbed(case: Case, *steps: Step) -> bool:
     if case.other_writers.busy_devices or case.flushes.noisy_accounts or any(map(is_starved, steps)):
         return True
     figures_of_steps = (step.figures for step in case.steps.all)
-    return any(isinstance(figures, SysbenchFigures) and figures.crowded for figures in figures_of_steps)
+    return any(isinstance(figures, SysbenchFigures) and figures.others_load_processor for figures in figures_of_steps)
 
 
 def _buffered_rewrites(case: Case) -> dict[Call | None, WriteStep]:
