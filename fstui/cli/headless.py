@@ -138,7 +138,7 @@ class HeadlessRun:
         """Return the activity of the devices and what the user must confirm; nothing for a plan, --yes, --simulate."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
-        return await caution.check(self._session, site, plan.room_bytes, plan.max_bytes)
+        return await caution.check(self._session, site, plan.peak_bytes, plan.max_bytes)
 
     def _ask(self, concerns: Sequence[str]) -> None:
         if not concerns:

@@ -148,7 +148,7 @@ def _ask_about_concerns(cut: PreparedCut, concerns: Sequence[str]) -> None:
 def _print_plan(cut: PreparedCut) -> None:
     for combination in cut.plan.combinations:
         say(f"  {combination}, {cut.plan.settings.writers} writer(s)")
-    max_size = short_size(cut.plan.room_bytes)
+    max_size = short_size(cut.plan.peak_bytes)
     say(f"  into {cut.header.directory}, at most {max_size}; the records stay there until they are verified")
 
 

@@ -67,7 +67,7 @@ def preparation_s(steps: tuple[PlannedStep, ...]) -> float:
     return seconds
 
 
-def room_bytes(steps: Iterable[Settings]) -> int:
+def peak_bytes(steps: Iterable[Settings]) -> int:
     """Return the largest number of bytes that the steps occupy at any time."""
     largest, previous = 0, None
     added_bytes = 0  # the size of the rows that earlier steps added to tables that still exist

@@ -66,7 +66,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(f"{stream.sync} {stream.writes}" for stream in self.streams))
 
     @property
-    def room_bytes(self) -> int:
+    def peak_bytes(self) -> int:
         return sum(stream.max_stored_bytes for stream in self.streams)
 
     @property
@@ -77,7 +77,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
     def max_bytes(self) -> int | None:
         """Maximum number of bytes written; None if only the cut ends the test."""
         seconds, bytes_per_s = self.settings.seconds, self.bytes_per_s
-        return self.room_bytes + int(seconds * bytes_per_s) if seconds and bytes_per_s else None
+        return self.peak_bytes + int(seconds * bytes_per_s) if seconds and bytes_per_s else None
 
 
 def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:

@@ -81,7 +81,7 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     media = {node.medium.reason for node in target.lowest if node.medium and node.medium.declared}
     yield "which is", tuple(sorted(media))
     yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
-    room = short_size(plan.room_bytes)
+    room = short_size(plan.peak_bytes)
     yield "writes", (f"{write_volume_text(plan)}, uses at most {room} at any time; everything is removed at the end",)
     limit = plan.rate_limit
     limits = []
@@ -102,7 +102,7 @@ def _server(plan: Plan) -> Iterator[str]:
     yield from plan.server_says
     yield (
         f"a new database there: writes ≤ {short_size(plan.server_bytes)}, uses at most "
-        f"{short_size(plan.server_room_bytes)} at any time"
+        f"{short_size(plan.server_peak_bytes)} at any time"
     )
     tables = ", then ".join(dict.fromkeys(setting.tables_in_words for setting in settings))
     yield f"{tables}; dropped at the end"

@@ -44,7 +44,7 @@ async def watch_idle(session: Session, targets: Iterable[Target]) -> Idle:
 
 
 async def check(
-    session: Session, site: Site, room_bytes: int, bytes_to_write: int = 0
+    session: Session, site: Site, peak_bytes: int, bytes_to_write: int = 0
 ) -> tuple[Idle | None, tuple[str, ...]]:
     """Watch the devices for a second. Return their activity, and the reasons not to run on them.
 
@@ -55,11 +55,11 @@ async def check(
     idle = await watch_idle(session, [site.raw_target])
     # 0 for a larger run: unlike the app, the command line does not ask whether a run may write many bytes
     light_bytes = bytes_to_write if bytes_to_write <= LIGHT_RUN_BYTES else 0
-    return idle, concerns(session, site, idle.busy_shares, room_bytes, light_bytes)
+    return idle, concerns(session, site, idle.busy_shares, peak_bytes, light_bytes)
 
 
 def concerns(
-    session: Session, site: Site, busy_shares: Mapping[str, float], room_bytes: int, bytes_to_write: int = 0
+    session: Session, site: Site, busy_shares: Mapping[str, float], peak_bytes: int, bytes_to_write: int = 0
 ) -> tuple[str, ...]:
     """Return reasons not to run at this site, with measured values; none in a simulation or with FSTUI_YES."""
     if session.simulated or is_confirmed():
@@ -67,7 +67,7 @@ def concerns(
     if 0 < bytes_to_write <= LIGHT_RUN_BYTES:
         return tuple(_memory_concerns())
     device_concerns = _device_concerns(site.raw_target, busy_shares, bytes_to_write)
-    return (*device_concerns, *_space_concerns(site, room_bytes), *_memory_concerns())
+    return (*device_concerns, *_space_concerns(site, peak_bytes), *_memory_concerns())
 
 
 def is_confirmed() -> bool:
@@ -88,11 +88,11 @@ def _device_concerns(target: Target, busy_shares: Mapping[str, float], bytes_to_
         yield f"its device {device} was {percent(min(share, 1))} busy in the last second{writes}"
 
 
-def _space_concerns(site: Site, room_bytes: int) -> Iterator[str]:
+def _space_concerns(site: Site, peak_bytes: int) -> Iterator[str]:
     space = site.directory.space
     if space is None:
         return
-    left_bytes = space.free_bytes - room_bytes  # if it is below 0, the plan is refused
+    left_bytes = space.free_bytes - peak_bytes  # if it is below 0, the plan is refused
     if 0 <= left_bytes < LITTLE_SPACE_SHARE * space.total_bytes and left_bytes < LITTLE_SPACE_BYTES:
         yield f"only {size(left_bytes)} of its {size(space.total_bytes)} stays free during the run"
 

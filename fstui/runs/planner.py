@@ -50,8 +50,8 @@ def plan(
     measured_settings = [step.settings for step in steps if not step.skip]
     site_settings = [settings for settings in measured_settings if settings.existing_server is None]
     server_settings = [settings for settings in measured_settings if settings.existing_server]
-    room_bytes = planning.room_bytes(site_settings)
-    site.check(room_bytes)
+    peak_bytes = planning.peak_bytes(site_settings)
+    site.check(peak_bytes)
     return Plan(
         scenario=reference,
         question=scenario.question,
@@ -59,10 +59,10 @@ def plan(
         steps=tuple(with_revolution(step, site.target) for step in steps),
         seconds=_estimate_s(steps, rate_limit),
         max_bytes=sum(settings.amounts().written for settings in site_settings),
-        room_bytes=room_bytes,
+        peak_bytes=peak_bytes,
         server=next((settings.existing_server for settings in server_settings), None),
         server_bytes=sum(settings.amounts().written for settings in server_settings),
-        server_room_bytes=planning.room_bytes(server_settings),
+        server_peak_bytes=planning.peak_bytes(server_settings),
         bytes_per_s=max((step.settings.bytes_per_s for step in steps if not step.settings.seconds), default=None),
         rate_limit=rate_limit,
         command=_command(typed_name or scenario.name, settings, site, rate_limit),

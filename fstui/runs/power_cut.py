@@ -30,7 +30,7 @@ HISTORY_TIMEOUT_S = 60.0
 def plan(site: Site, settings: Mapping[str, str]) -> PowerCutPlan:
     """Return what the writer would do in a directory. Raises Refused."""
     cut = make_plan(settings)
-    site.check(cut.room_bytes)
+    site.check(cut.peak_bytes)
     return cut
 
 
@@ -55,7 +55,7 @@ async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:
     """Return the reasons not to write there, as before a run. Raises Refused."""
     site = await session.look_up(cut.header.target.path)
-    return (await caution.check(session, site, cut.plan.room_bytes))[1]
+    return (await caution.check(session, site, cut.plan.peak_bytes))[1]
 
 
 async def earlier_cuts(target: Target) -> CutHistory:

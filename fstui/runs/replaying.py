@@ -38,7 +38,7 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
         steps=steps,
         seconds=IDLE_DURATION_S + sum(step.elapsed_s + PAUSE_DURATION_S for step in run.steps),
         max_bytes=0,
-        room_bytes=0,
+        peak_bytes=0,
         command=f"fstui replay {run.id}",
     )
     site = Site(directory=TargetDirectory(run.target.path, run.target.space), raw_target=run.target, like=run.like)

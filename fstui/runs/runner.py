@@ -136,7 +136,7 @@ class RunInProgress:
             check_alignment(self._plan.steps, directory.dio_alignment, self._target)
             self._server_target = await servers.open_existing(self._plan.steps)
             if self._plan.server and self._server_target is None:
-                self._site.check(self._plan.server_room_bytes)
+                self._site.check(self._plan.server_peak_bytes)
             await self._measure(directory, servers)
         finally:
             await servers.stop()

@@ -14,7 +14,7 @@ from fstui.model.host import Process
 from fstui.model.plan import PlannedStep
 from fstui.model.storage import Reading, Target
 from fstui.runs.machine.base import Machine
-from fstui.state.workspace import RunDirectory, TargetDirectory, check_room, check_writable
+from fstui.state.workspace import RunDirectory, TargetDirectory, check_space, check_writable
 from fstui.storage.layers import kind
 from fstui.storage.layers.facts import UNTORN
 from fstui.storage.layers.readers import with_readings
@@ -46,10 +46,10 @@ class Site(Base, frozen=True, kw_only=True):
         """Raise Refused if nothing can be written there."""
         check_writable(self.directory, self.raw_target)
 
-    def check(self, room_bytes: int) -> None:
+    def check(self, peak_bytes: int) -> None:
         """Raise Refused if nothing can be written there, or if the filesystem would become too full."""
         check_writable(self.directory, self.raw_target)
-        check_room(self.directory, room_bytes)
+        check_space(self.directory, peak_bytes)
 
 
 async def look_up(directory: str, machine: Machine) -> Site:

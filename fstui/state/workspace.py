@@ -123,19 +123,19 @@ def check_writable(directory: TargetDirectory, target: Target) -> None:
         raise Refused(directory.refusal)
 
 
-def check_room(directory: TargetDirectory, room_bytes: int) -> None:
+def check_space(directory: TargetDirectory, peak_bytes: int) -> None:
     """Raise Refused if the filesystem would become too full."""
     if directory.space is None:  # the filesystem reports no size
         return
     total_bytes, free_bytes = directory.space.total_bytes, directory.space.free_bytes
     reserve_bytes, alternative = int(RESERVE_SHARE * total_bytes), ", or run 'fstui check', which needs the least"
-    if room_bytes <= SMALL_RUN_BYTES:
+    if peak_bytes <= SMALL_RUN_BYTES:
         reserve_bytes, alternative = min(reserve_bytes, SMALL_RUN_RESERVE_BYTES), ""
-    needed_bytes = 2 * room_bytes + reserve_bytes
+    needed_bytes = 2 * peak_bytes + reserve_bytes
     if free_bytes < needed_bytes:
         raise Refused(
             f"{directory.path} is too full: {size(free_bytes)} is free, but {size(needed_bytes)} is needed "
-            f"(twice the {size(room_bytes)} that the run uses, plus a reserve of {size(reserve_bytes)}). "
+            f"(twice the {size(peak_bytes)} that the run uses, plus a reserve of {size(reserve_bytes)}). "
             f"Free some space{alternative}."
         )
 

@@ -329,7 +329,7 @@ class FstuiApp(App[int]):
             site, plan = await self.session.plan_again(run, directory)
         except Refused as refusal:
             return str(refusal)
-        idle, concerns = await caution.check(self.session, site, plan.room_bytes, plan.max_bytes)
+        idle, concerns = await caution.check(self.session, site, plan.peak_bytes, plan.max_bytes)
         if concerns:
             return f"Not started: {', '.join(concerns)}. Open the plan of the directory to run it anyway."
         self.open_run(self.session.start(plan, site, idle), plan, site.target)

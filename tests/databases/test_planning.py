@@ -83,24 +83,24 @@ ORDINARY_DISK_BYTES = 60 * 10**9
 @pytest.mark.parametrize("server", ["mariadb", "mysql", "postgresql"])
 def test_half_an_hour_with_ten_million_rows_fits_on_a_disk(server: str) -> None:
     steps = planned(server=server, seconds="1800", rows="10000000", workload="oltp_insert")
-    held = planning.room_bytes([step.settings for step in steps])
+    held = planning.peak_bytes([step.settings for step in steps])
     assert 2 * held < 0.95 * ORDINARY_DISK_BYTES
 
 
 def test_rows_of_a_step_stay_for_the_steps_after_it() -> None:
-    def room_bytes(**settings: str) -> int:
-        return planning.room_bytes([step.settings for step in planned(seconds="3600", **settings)])
+    def peak_bytes(**settings: str) -> int:
+        return planning.peak_bytes([step.settings for step in planned(seconds="3600", **settings)])
 
-    one = room_bytes(server="mariadb", durability="high", workload="oltp_insert")
-    assert room_bytes(server="mariadb", workload="oltp_insert") > one + 5 * 10**9
-    assert room_bytes(server="mariadb,mysql", durability="high", workload="oltp_insert") == one
-    assert room_bytes(server="mariadb", workload="oltp_read_only") < one
+    one = peak_bytes(server="mariadb", durability="high", workload="oltp_insert")
+    assert peak_bytes(server="mariadb", workload="oltp_insert") > one + 5 * 10**9
+    assert peak_bytes(server="mariadb,mysql", durability="high", workload="oltp_insert") == one
+    assert peak_bytes(server="mariadb", workload="oltp_read_only") < one
 
 
 def test_log_of_an_existing_server_grows_without_limit() -> None:
     settings = {"server": "mariadb", "workload": "oltp_read_only", "seconds": "3600"}
     own, owners = ([step.settings for step in planned(**settings, **where)] for where in ({}, {"host": "db7"}))
-    assert planning.room_bytes(owners) > planning.room_bytes(own) + 100 * 10**9
+    assert planning.peak_bytes(owners) > planning.peak_bytes(own) + 100 * 10**9
 
 
 def test_fileio_steps_are_skipped_without_sysbench() -> None:

@@ -89,6 +89,6 @@ def plan_of(run: Run) -> Plan:
         steps=steps,
         seconds=3.0,
         max_bytes=0,
-        room_bytes=0,
+        peak_bytes=0,
         command="fstui run odirect-truth /srv/data",
     )

@@ -313,7 +313,7 @@ PLAN = Plan(
     ),
     seconds=15.0,
     max_bytes=int(1.1 * G),
-    room_bytes=1 << 20,
+    peak_bytes=1 << 20,
     command="fstui run odirect-truth /srv/data --medium hdd-7200 --write-cache none",
 )
 

@@ -28,7 +28,7 @@ def test_plan_has_every_combination_for_each_writer() -> None:
 
 
 def test_append_uses_three_files_at_a_time() -> None:
-    rooms = {writes: make_plan({"writes": writes}).room_bytes for writes in ("overwrite", "append", "create")}
+    rooms = {writes: make_plan({"writes": writes}).peak_bytes for writes in ("overwrite", "append", "create")}
     assert rooms == {"overwrite": 4 * MIB, "append": 12 * MIB, "create": 4 * MIB + 4 * KIB}
 
 

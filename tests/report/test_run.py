@@ -110,7 +110,7 @@ def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: 
         scenario=ScenarioRef(name="fsync-rate", title="t"), question="How many durable commits a second?", help="",
         steps=(PlannedStep(name="fsync", settings=SyncWrites()),
                PlannedStep(name="O_DIRECT", settings=SyncWrites(), skip="tmpfs cannot")),
-        seconds=seconds_, max_bytes=2**30, room_bytes=2**20, command="fstui run fsync-rate /srv/data",
+        seconds=seconds_, max_bytes=2**30, peak_bytes=2**20, command="fstui run fsync-rate /srv/data",
     )  # fmt: skip
     text = printed(plans.of_plan(planned, TARGET))
     assert words in text
@@ -122,7 +122,7 @@ def test_a_plan_names_the_options_of_its_servers() -> None:
     loads = Sysbench(server="postgresql", options={"shared_preload_libraries": "x", "fsync": False})
     named = replace(loads, host="db7")
     planned = Plan(
-        scenario=ScenarioRef(name="mine", title="t"), question="", help="", seconds=1.0, max_bytes=1, room_bytes=1,
+        scenario=ScenarioRef(name="mine", title="t"), question="", help="", seconds=1.0, max_bytes=1, peak_bytes=1,
         steps=tuple(PlannedStep(name=str(at), settings=each) for at, each in enumerate((loads, named, loads), 1)),
         command="fstui run mine.toml /srv/data",
     )  # fmt: skip

@@ -45,14 +45,14 @@ async def refusal(file: Path, steps: str, machine: ReplayMachine) -> str:
 async def test_the_plan_states_amounts_and_duration(file: Path) -> None:
     plan = await plan_of(file, STEP + 'name = "a"\n' + STEP + 'name = "b"\nops_per_s = 10.0\n')
     assert plan.max_bytes == (2 * 10485760 + 1048576) + (2 * 10 * 16384 + 1048576)
-    assert plan.room_bytes == 1048576
+    assert plan.peak_bytes == 1048576
     assert plan.seconds == pytest.approx(1.0 + 4.0 + 2 * 0.75)
 
 
 async def test_an_existing_server_needs_no_space_here() -> None:
     settings = {"server": "mysql", "host": "db7", "port": "3307", "user": "app", "rows": "60000000", "seconds": "600"}
     site, plan = await Session(machine_with()).plan_by_name("sysbench-oltp", "/srv/data", settings)
-    assert plan.server_room_bytes > 12 * GIB > plan.max_bytes
+    assert plan.server_peak_bytes > 12 * GIB > plan.max_bytes
     lines = list(plain.lines(plan_head(plan, site.target), 80))
     assert lines[2] == "  server   mysql at db7:3307, as app"
     assert lines[3].startswith("           a new database there: writes ≤ ")
@@ -69,7 +69,7 @@ async def test_the_head_of_a_plan_fits_80_columns() -> None:
 
 async def test_an_append_needs_space_for_all_that_it_may_write(file: Path) -> None:
     plan = await plan_of(file, STEP + 'name = "a"\noffsets = "append"\nprefill = "none"\n')
-    assert plan.room_bytes == plan.max_bytes == 2 * 10485760
+    assert plan.peak_bytes == plan.max_bytes == 2 * 10485760
 
 
 async def test_an_endless_run_has_no_duration(file: Path) -> None:
@@ -81,7 +81,7 @@ async def test_an_endless_run_has_no_duration(file: Path) -> None:
 async def test_a_run_needs_twice_its_space_and_a_twentieth_left_over(file: Path) -> None:
     step = STEP.replace("1048576", str(GIB)) + 'name = "a"\n'
     enough = 2 * GIB + 5 * GIB
-    assert (await plan_of(file, step, machine_with(target(free_bytes=enough)))).room_bytes == GIB
+    assert (await plan_of(file, step, machine_with(target(free_bytes=enough)))).peak_bytes == GIB
     lines = await refusal(file, step, machine_with(target(free_bytes=enough - 1)))
     assert lines.startswith("/srv/data is too full: 7.0 GiB is free, but 7.0 GiB is needed")
     assert "twice the 1.0 GiB that the run uses" in lines

@@ -10,7 +10,7 @@ from fstui.measure.children import Child
 from fstui.model.errors import Refused
 from fstui.model.storage import Space, Target
 from fstui.state import ledger, workspace
-from fstui.state.workspace import TargetDirectory, Workspace, check_room, check_writable, inspect, remove_left_behind
+from fstui.state.workspace import TargetDirectory, Workspace, check_space, check_writable, inspect, remove_left_behind
 
 
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
@@ -174,16 +174,16 @@ class KilledKeeper(Child):
 
 
 def test_a_filesystem_without_a_size_is_not_too_full() -> None:
-    check_room(TargetDirectory("/ramfs", None), 1 << 40)
+    check_space(TargetDirectory("/ramfs", None), 1 << 40)
     with pytest.raises(Refused, match=r"/tmpfs is too full.*Free some space\.$"):
-        check_room(TargetDirectory("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)
+        check_space(TargetDirectory("/tmpfs", Space(total_bytes=1 << 30, free_bytes=1 << 20)), 1 << 20)
 
 
 @pytest.mark.parametrize(("room", "fits"), [(1 << 20, True), (32 << 20, False)])
 def test_a_nearly_full_filesystem_has_space_for_a_check(room: int, fits: bool) -> None:
     place = TargetDirectory("/srv", Space(total_bytes=100 << 30, free_bytes=1 << 30))
     if fits:
-        check_room(place, room)
+        check_space(place, room)
     else:
         with pytest.raises(Refused, match="fstui check"):
-            check_room(place, room)
+            check_space(place, room)

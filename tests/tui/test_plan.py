@@ -130,16 +130,16 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
         await reached(pilot, ResultScreen)
 
 
-@pytest.mark.parametrize(("room_bytes", "warns"), [(1 << 20, False), (100 << 20, True)])
-async def test_overwriting_does_not_use_up_the_space(room_bytes: int, warns: bool) -> None:
+@pytest.mark.parametrize(("peak_bytes", "warns"), [(1 << 20, False), (100 << 20, True)])
+async def test_overwriting_does_not_use_up_the_space(peak_bytes: int, warns: bool) -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         screen = pilot.app.screen
         assert isinstance(screen, PlanScreen) and screen.offer and isinstance(screen.offer.plan, Plan)
-        offer = replace(screen.offer, plan=replace(screen.offer.plan, max_bytes=2 << 30, room_bytes=room_bytes))
+        offer = replace(screen.offer, plan=replace(screen.offer.plan, max_bytes=2 << 30, peak_bytes=peak_bytes))
         lines = drawing.notes(offer, runs.target(free_bytes=500 << 20), ("", ""), "", width=80, height=20)
         words = " ".join(" ".join(line.plain for line in lines).split())
-        assert f"Writes at most 2.0 GiB into /srv/data/.fstui-…, using at most {room_bytes >> 20}" in words
+        assert f"Writes at most 2.0 GiB into /srv/data/.fstui-…, using at most {peak_bytes >> 20}" in words
         assert ("more than a tenth of the free space" in words) == warns
 
 

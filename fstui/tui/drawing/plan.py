@@ -167,7 +167,7 @@ def extent(offer: Offer, choices: Choices) -> str:
 
 
 def _uses_much_space(plan: Plan, free_bytes: int | None) -> bool:
-    return free_bytes is not None and plan.room_bytes * _FREE_SPACE_DIVISOR > free_bytes
+    return free_bytes is not None and plan.peak_bytes * _FREE_SPACE_DIVISOR > free_bytes
 
 
 def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
@@ -183,7 +183,7 @@ def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     if target.simulated is not None:
         return f"Simulates writes of {amount}. This host writes nothing."
     is_large = target.space is not None and plan.max_bytes * _FREE_SPACE_DIVISOR > target.space.free_bytes
-    space = f", using at most {size(plan.room_bytes)} at any time" if is_large else ""
+    space = f", using at most {size(plan.peak_bytes)} at any time" if is_large else ""
     return f"Writes {amount} into {directory}/.fstui-…{space}, then removes it.{server}"
 
 

@@ -293,7 +293,7 @@ class PlanScreen(BaseScreen):
 
     def _is_confirmed(self, plan: Plan, site: Site) -> bool:
         """Return whether to start the run: without concerns, or if the key was pressed again after a warning."""
-        concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.room_bytes, plan.max_bytes)
+        concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.peak_bytes, plan.max_bytes)
         if not concerns or (plan is self._plan_to_confirm and self._closed_notice == self._question):
             return True
         self._plan_to_confirm = plan
