@@ -171,7 +171,7 @@ def decode(path: Path, decoder: Callable[[bytes], _Document]) -> tuple[_Document
 
 
 def read_outlines(files: Iterable[Path], saved: Sequence[Path], limit_s: float = math.inf) -> Iterator[OutlineFile]:
-    """Yield the outlines of ``files``. The index keeps only runs in ``saved``. Raises TimeLimitExpired after ``limit_s``."""
+    """Yield outlines of ``files``. The index keeps only ``saved`` runs. Raises TimeLimitExpired after ``limit_s``."""
     index = _read_index()
     new_outlines: dict[str, IndexEntry] = {}
     started_at = written_at = time.monotonic()

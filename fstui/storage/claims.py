@@ -1,7 +1,7 @@
 """The output of tools such as smartctl, most of which only root can run.
 
-The tools can hang on dead hardware, so a child process runs them (``fstui.measure.helpers.claims``). The modules of the
-layers interpret the output.
+The tools can hang on dead hardware, so a child process runs them (``fstui.measure.helpers.tool_output``). The modules
+of the layers interpret the output.
 """
 
 from __future__ import annotations

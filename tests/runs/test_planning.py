@@ -37,7 +37,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 async def test_all_plans_for_a_directory_need_one_child_and_survey(calls: Counter[str], tmp_path: Path) -> None:
     session = Session.local()
     site = await session.look_up(str(tmp_path))
-    tools = calls.pop("measure.helpers.claims", 0)  # with tools to run there is a second survey
+    tools = calls.pop("measure.helpers.tool_output", 0)  # with tools to run there is a second survey
     assert calls == {
         "survey": 1 + tools,
         "measure.helpers.call": 2,  # the directory and the state directory

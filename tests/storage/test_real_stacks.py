@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fstui.measure.helpers.claims import run
+from fstui.measure.helpers.tool_output import run
 from fstui.model.counters import difference
 from fstui.model.storage import Target
 from fstui.storage.claims import ToolOutput, command_line

@@ -4,7 +4,7 @@ import contextlib
 import os
 from pathlib import Path
 
-from fstui.measure.helpers.claims import PROGRAMS
+from fstui.measure.helpers.tool_output import PROGRAMS
 from fstui.model.counters import difference
 from fstui.model.documents import encode
 from fstui.model.errors import Refused

@@ -271,6 +271,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
 
     @property
     def others_load_processor(self) -> bool:
+        """Whether other processes kept the host's processors busy."""
         return (self.host_cpu_share or 0.0) >= BUSY_HOST_SHARE and (self.others_cpu_share or 0.0) >= MIN_STEP_SHARE
 
     def timeline(self) -> tuple[TimelinePoint, ...]:

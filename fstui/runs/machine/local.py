@@ -329,7 +329,7 @@ async def _write(path: Path, document: bytes) -> None:
 async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
     """Run tools in a child process, which is abandoned if a tool hangs. Return their output."""
     outputs = {claims.command_line(command): claims.ToolOutput(error="no answer") for command in commands}
-    child = await Child.start("measure.helpers.claims")
+    child = await Child.start("measure.helpers.tool_output")
     child.send(json.dumps(commands))
     async for document in _documents(child, TOOLS_TIMEOUT_S):
         outputs.update(claims.decode(document))

@@ -14,7 +14,7 @@ from fstui.storage.claims import ToolOutput
 
 def ask(*commands: list[str], program: list[str] | None = None) -> dict[str, dict[str, str]]:
     """Return the answers of the real program, with real tools, by command."""
-    call = program or command("measure.helpers.claims")
+    call = program or command("measure.helpers.tool_output")
     done = subprocess.run(call, input=json.dumps(commands), capture_output=True, text=True, check=True, timeout=30)
     begun, *lines = map(json.loads, done.stdout.splitlines())
     assert begun == {}
@@ -26,7 +26,7 @@ def ask_made_up(place: Path, script: str, *commands: list[str], timeout_s: float
     tool = place / commands[0][0]
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(0o755)
-    program = "import fstui.measure.helpers.claims as claims\n"
+    program = "import fstui.measure.helpers.tool_output as claims\n"
     program += f"claims.PATH, claims.COMMAND_TIMEOUT_S = '{place}:/usr/bin:/bin', {timeout_s}\nclaims.main()"
     return ask(*commands, program=[sys.executable, "-c", program])
 
