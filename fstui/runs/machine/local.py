@@ -64,8 +64,8 @@ class LocalMachine(Machine):
     ) -> None:
         """``cgroup_of_pid``: the process in whose I/O cgroup the probes run. Raises Refused if it cannot be joined.
 
-        ``trace``: use the kernel's trace if possible. ``trust_directory``: as root, also write in a directory where another
-        user could rename files. ``rate_limit``: the limit for the probes.
+        ``trace``: use the kernel's trace if possible. ``trust_directory``: as root, also write in a directory where
+        another user could rename files. ``rate_limit``: the limit for the probes.
         """
         self.simulated: str | None = None
         self._cgroup = OtherCgroup(cgroup_of_pid, root) if cgroup_of_pid is not None else None
