@@ -112,7 +112,7 @@ def remove(name: str) -> int:
 
 async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
     own = [reference for reference in await rates.read_own() if not media or set(media) & set(reference.media)]
-    references = rates.published(None, media)
+    references = rates.find_published(None, media)
     await print_report(tables.of_library(references, own), format_, output)
     if not references:
         published = sorted({reference.medium for reference in rates.library()})

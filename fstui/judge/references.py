@@ -60,6 +60,7 @@ class PublishedClass(NamedTuple):
 
     name: str
     """``53 published rates for SSDs``"""
+    media: frozenset[MediumClass]
     slowest_per_s: float
     slowest_operation: Operation
 
@@ -97,7 +98,7 @@ def library() -> tuple[Reference, ...]:
     return tuple(sorted(rows, key=lambda row: row.per_s))
 
 
-def published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
+def find_published(operation: Operation | None, media: Iterable[MediumClass] = ()) -> tuple[Reference, ...]:
     """Return published references, slowest first. ``operation``: None for all. ``media``: empty for all."""
     classes = set(media)
     return tuple(
@@ -109,13 +110,13 @@ def published(operation: Operation | None, media: Iterable[MediumClass] = ()) ->
 
 def published_class(media: frozenset[MediumClass]) -> PublishedClass | None:
     """Return the published class of these media. None if a medium is unknown, or if there are too few references."""
-    classes = comparable(media)
+    classes = comparable_media(media)
     references = [reference for reference in _durable_references() if reference.medium in classes]
     if len(references) < MIN_PUBLISHED:
         return None
     names = ", ".join(filter(None, [media_names(classes - _ROTATING), "rotating disks" * bool(classes & _ROTATING)]))
     slowest = min(references, key=lambda reference: reference.per_s)
-    return PublishedClass(f"{len(references)} published rates for {names}", slowest.per_s, slowest.operation)
+    return PublishedClass(f"{len(references)} published rates for {names}", classes, slowest.per_s, slowest.operation)
 
 
 @cache
@@ -139,7 +140,7 @@ def media_names(media: Iterable[str]) -> str:
     return ", ".join(sorted(_MEDIA_NAMES.get(medium, medium) for medium in media))
 
 
-def comparable(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
+def comparable_media(media: frozenset[MediumClass]) -> frozenset[MediumClass]:
     """Return the classes that can be compared with these; none if one is unknown. Any rotating disks are comparable."""
     if not media or "unknown" in media:
         return frozenset()
@@ -177,9 +178,9 @@ def find_placements(run: Run) -> tuple[Placement, ...]:
     case = Case(run)
     if run.target is None or run.rate_limit or case.configuration.stub_signs or run.verdict in NOT_TRUSTED:
         return ()
-    media = comparable(case.commit_media)
+    media = comparable_media(case.commit_media)
     all_placements = (
-        Placement(operation, per_s, block_bytes, media, published(operation, media), own_references(case, operation))
+        Placement(operation, per_s, block_bytes, media, find_published(operation, media), find_own(case, operation))
         for operation, (block_bytes, per_s) in rates(case).items()
     )
     matches = [placement for placement in all_placements if placement.own or placement.published]
@@ -187,7 +188,7 @@ def find_placements(run: Run) -> tuple[Placement, ...]:
     return tuple(sorted(matches, key=lambda placement: placement.operation == "O_DIRECT"))
 
 
-def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
+def find_own(case: Case, operation: Operation) -> tuple[Reference, ...]:
     references = (
         Reference(
             device=own.name,
@@ -203,11 +204,11 @@ def own_references(case: Case, operation: Operation) -> tuple[Reference, ...]:
     return tuple(sorted(references, key=lambda reference: reference.per_s))
 
 
-def applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
+def find_applicable(references: Sequence[OwnReference], case: Case) -> tuple[OwnReference, ...]:
     """Return the references for the same media as those of the case. If a medium is unknown, the models must match."""
     media, models = _media(case), _models(case)
     same_media = (reference for reference in references if reference.media == media)
-    if comparable(case.commit_media):
+    if comparable_media(case.commit_media):
         return tuple(same_media)
     return tuple(reference for reference in same_media if models and reference.models == models)
 
@@ -238,7 +239,7 @@ def why_unsuitable(run: Run) -> str:
         f"its verdict is {run.verdict}": run.verdict in NOT_TRUSTED,
         "it has no rate of a synced write": not rates(case),
         "its class of medium and its model are not known, so nothing matches it; measure it with --medium": not (
-            comparable(case.commit_media) or _models(case)
+            comparable_media(case.commit_media) or _models(case)
         ),
     }
     return next((reason for reason, applies in reasons.items() if applies), "")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fstui.judge import Case
 from fstui.judge.facts.rotation import slowest_revolution_ns
-from fstui.judge.references import comparable, operation_of, published
+from fstui.judge.references import comparable_media, find_published, operation_of
 from fstui.measure.kinds import StepSettings
 from fstui.measure.latency import stall_limit_ns
 from fstui.model.quantities import duration_ns
@@ -146,8 +146,8 @@ def _outline(point: TimelinePoint) -> tuple[tuple[int, int], ...]:
 def _published_ns(case: Case, settings: Settings) -> float | None:
     """Return the time of an operation at the median of the published rates; None if fewer than three are published."""
     writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
-    operation, media = (operation_of(writes) if writes else None), comparable(case.commit_media)
-    rates = [reference.per_s for reference in published(operation, media)] if operation and media else []
+    operation, media = (operation_of(writes) if writes else None), comparable_media(case.commit_media)
+    rates = [reference.per_s for reference in find_published(operation, media)] if operation and media else []
     return 1e9 / median(rates) if len(rates) >= _MIN_PUBLISHED else None
 
 

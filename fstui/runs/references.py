@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from fstui.judge.references import library, make_references, published, why_unsuitable
+from fstui.judge.references import find_published, library, make_references, why_unsuitable
 from fstui.model.documents import ALTERED
 from fstui.model.errors import Refused
 from fstui.model.run import OwnReference, Run
 from fstui.state import runs, user_data
 from fstui.state.paths import call_in_state_dir
 
-__all__ = ["library", "published"]  # re-exported for the interfaces
+__all__ = ["find_published", "library"]  # re-exported for the interfaces
 
 MAX_NAME_LENGTH = 40
 FLEET_SUMMARY_NAME = "fleet.json"

@@ -18,7 +18,7 @@ import msgspec
 from fstui import __version__
 from fstui.databases import planning
 from fstui.judge import Case, judge
-from fstui.judge.references import applicable
+from fstui.judge.references import find_applicable
 from fstui.measure.children import SHUTDOWN_DEADLINE, DiskRole, ShutdownDeadline
 from fstui.model.counters import Idle, written_bytes_by_device
 from fstui.model.documents import with_digest
@@ -158,7 +158,7 @@ class RunInProgress:
         earlier_runs, own_references = await self._machine.baselines(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
         self._update(
-            before=earlier_runs, own=applicable(own_references, Case(self._run)), untraced=self._trace.untraced
+            before=earlier_runs, own=find_applicable(own_references, Case(self._run)), untraced=self._trace.untraced
         )
         self._mailbox.put(
             RunStarted(

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from fstui.judge import Case, judge
 from fstui.judge.references import (
-    applicable,
-    comparable,
+    comparable_media,
+    find_applicable,
     find_placements,
+    find_published,
     library,
     make_references,
     operation_of,
-    published,
 )
 from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
@@ -50,9 +50,9 @@ def test_no_row_is_repeated() -> None:
 def test_published_disks_are_no_faster_than_their_revolutions() -> None:
     """Rewrites of one block, by pg_test_fsync."""
     for operation in ("fdatasync", "O_DIRECT+O_DSYNC"):
-        assert published(operation, ["hdd-5400"])
-        assert all(reference.per_s <= 90 for reference in published(operation, ["hdd-5400"]))
-        assert all(reference.per_s <= 120 for reference in published(operation, ["hdd-7200"]))
+        assert find_published(operation, ["hdd-5400"])
+        assert all(reference.per_s <= 90 for reference in find_published(operation, ["hdd-5400"]))
+        assert all(reference.per_s <= 120 for reference in find_published(operation, ["hdd-7200"]))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_rate_is_placed_among_its_operation_and_class() -> None:
     (placement,) = find_placements(run_with(step(rate=1500)))
     assert placement.operation == "fdatasync"
     assert {reference.medium for reference in placement.published} == {"ssd"}
-    assert placement.slower_count == sum(reference.per_s < 1500 for reference in published("fdatasync", ["ssd"]))
+    assert placement.slower_count == sum(reference.per_s < 1500 for reference in find_published("fdatasync", ["ssd"]))
 
 
 def test_operation_with_most_references_comes_first() -> None:
@@ -99,7 +99,7 @@ def test_other_media_are_compared_if_the_own_is_unknown() -> None:
     (placement,) = find_placements(run_with(step(), device=disk()))
     assert placement.media == frozenset()
     assert len({reference.medium for reference in placement.published}) > 1
-    assert comparable(frozenset({"hdd-10000"})) == {"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"}
+    assert comparable_media(frozenset({"hdd-10000"})) == {"hdd-5400", "hdd-7200", "hdd-10000", "hdd-15000"}
 
 
 @pytest.mark.parametrize(
@@ -160,10 +160,10 @@ def test_unsuitable_run_is_refused_with_the_reason(unfit: Run, reason: str) -> N
 
 def test_references_apply_to_the_same_class_or_model() -> None:
     ssd, unknown = make_references("a", [on("ssd", "EVO")]), make_references("b", [on("unknown", "QEMU")])
-    assert applicable((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
-    assert applicable((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
-    assert applicable((*ssd, *unknown), Case(on("unknown", "another"))) == ()
-    assert applicable((*ssd, *unknown), Case(on("optane", "EVO"))) == ()
+    assert find_applicable((*ssd, *unknown), Case(on("ssd", "another"))) == ssd
+    assert find_applicable((*ssd, *unknown), Case(on("unknown", "QEMU"))) == unknown
+    assert find_applicable((*ssd, *unknown), Case(on("unknown", "another"))) == ()
+    assert find_applicable((*ssd, *unknown), Case(on("optane", "EVO"))) == ()
 
 
 def test_own_references_come_before_published_ones() -> None:

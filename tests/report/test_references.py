@@ -1,7 +1,7 @@
 import pytest
 from msgspec.structs import replace
 
-from fstui.judge.references import Placement, Reference, library, published
+from fstui.judge.references import Placement, Reference, find_published, library
 from fstui.model.judgement import Verdict
 from fstui.report import references
 from fstui.report.sections import text
@@ -67,7 +67,7 @@ def test_the_result_shows_the_references() -> None:
     for page in (printed_run(run), printed_run(run, "markdown")):
         assert heading in " ".join(page.split())
         assert "here, 4 KiB" in page
-    assert len(published("fdatasync", ["hdd-5400", "hdd-7200"])) == 3
+    assert len(find_published("fdatasync", ["hdd-5400", "hdd-7200"])) == 3
 
 
 @pytest.mark.parametrize("verdict", ["not-durable", "suspicious"])
