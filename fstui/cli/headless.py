@@ -107,7 +107,8 @@ class HeadlessRun:
             running.stop, f"{site.directory.path} does not answer, or its files are being removed"
         )
         try:
-            with narrating(plan, site.target, stdout_format=self._stdout_format) as narration:
+            stdout_format = None if options.output or self._round else options.format
+            with narrating(plan, site.target, stdout_format=stdout_format) as narration:
                 finished = await self._follow(running, narration.on_event)
         except Refused as refusal:
             if (code := self.interruption.exit_code) is None:
@@ -151,10 +152,6 @@ class HeadlessRun:
                 "7 MiB"
             )
         self.interruption.listen(lambda: None)  # no-op until on_signal() installs running.stop
-
-    @property
-    def _stdout_format(self) -> str | None:
-        return None if self._options.output or self._round else self._options.format
 
     async def _follow(self, running: RunInProgress, on_event: Callable[[Event], None]) -> RunFinished:
         """Pass each event to the narration and, with ``--format events``, to stdout. Return the last event."""

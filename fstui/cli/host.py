@@ -179,7 +179,8 @@ class CheckCommand:
         try:
             for subject in self._checkup.subjects:
                 rows.append(await self._check(subject, lines))
-                self._narrate(rows[-1])
+                if rows[-1].run is None or is_terminal(sys.stderr):
+                    say(report.line(rows[-1]))
                 if self._interruption.signal is not None or lines.reader_gone:
                     break
             self._interruption.release()
@@ -224,10 +225,6 @@ class CheckCommand:
             self._failed = True
             say(f"fstui: {problem}")
         self._failed = self._failed or finished.run.status == "failed"
-
-    def _narrate(self, row: Checked) -> None:
-        if row.run is None or is_terminal(sys.stderr):
-            say(report.line(row))
 
     async def _deliver(self, rows: Sequence[Checked]) -> None:
         left_out = names_by_reason(self._checkup.skipped)

@@ -113,9 +113,8 @@ class BarNarration(Narration):
         text = page(part for line in lines for part in wrap(line, console.width) or [""])
         console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
 
-    def _draw(self, description: str, done: float = 0, total: float | None = None) -> None:
-        text = escape_controls(description)
-        self._progress.update(self._task, description=text, completed=done, total=total, refresh=True)
+    def _draw(self, state: str, done: float = 0, total: float | None = None) -> None:
+        self._progress.update(self._task, description=escape_controls(state), completed=done, total=total, refresh=True)
 
 
 @contextmanager

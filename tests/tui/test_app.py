@@ -100,7 +100,7 @@ async def test_glossary_begins_with_the_words_of_the_screen() -> None:
     app = PreparedApp()
     async with app.run_test(size=(80, 24)) as pilot:
         lines = await pressed(pilot, "g")
-        assert "── words of this screen ──" in lines[1] and lines[2].startswith("   write back ")
+        assert "── terms of this screen ──" in lines[1] and lines[2].startswith("   write back ")
         assert not any(set("`*#") & set(line) for line in lines)
         await pressed(pilot, "escape")
         assert isinstance(app.screen, StorageScreen)
@@ -131,7 +131,7 @@ def test_footer_leaves_out_enter_last_and_the_palette_before() -> None:
     named = {width: commands.footer(keys, {}, width).plain for width in (44, 54, 56, 80)}
     assert all("Enter continue" in line and "? help" in line for line in named.values())
     assert "Ctrl-P find" in named[80] and "Ctrl-P find" in named[56] and "Ctrl-P find" not in named[44]
-    assert "g words" in named[80] and "g words" not in named[56]
+    assert "g terms" in named[80] and "g terms" not in named[56]
 
 
 async def test_garbage_collection_resumes_after_the_first_frame() -> None:

@@ -37,7 +37,7 @@ COLUMNS = (
     Column("NO", 2, right=True),
     Column("LESSON", 32, gap=2),
     Column("TIME, RESULT", 12, gap=2),
-    Column("WORDS", gap=2, from_width=70),
+    Column("TERMS", gap=2, from_width=70),
 )
 
 
@@ -56,7 +56,7 @@ def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: in
         values = {
             "NO": str(lesson.number),
             "LESSON": lesson.title,
-            "WORDS": fit_list(terms, columns[-1].width),
+            "TERMS": fit_list(terms, columns[-1].width),
             "TIME, RESULT": f"{result.right} of 2 right" if result else f"{lesson.minutes} min",
         }
         styles = {"LESSON": HEAD if tall else "", "TIME, RESULT": _RIGHT_STYLES[result.right] if result else ""}
@@ -229,7 +229,7 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
     names = dict.fromkeys((*lesson.words, *terms_in(lesson.explain)))
-    return [line(), rule(width, "terms in this lesson", "g: all words"), *term_lines(names, width)] if names else []
+    return [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)] if names else []
 
 
 def disks(lesson: Lesson, planned: Sequence[PlannedRun], width: int) -> list[Text]:

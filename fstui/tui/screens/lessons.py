@@ -143,7 +143,7 @@ class LessonScreen(BaseScreen):
         Command("lesson.next", "enter", "next", "continue", "Go to the next page after answering this one."),
         Command("lesson.answer", "1,2,3,4", "answer", "answer", "Choose an answer.", "1-3"),
         Command("lesson.plug", "p", "plug", "", "Pull the plug of the simulated disk, when the lesson says so."),
-        replace(GLOSSARY, label="words"),
+        replace(GLOSSARY, label="terms"),
         HELP,
         BACK,
         QUIT,

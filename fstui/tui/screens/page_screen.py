@@ -134,7 +134,7 @@ def help_screen(screen: BaseScreen, keymap: Mapping[str, str]) -> PageScreen:
     widths = [max(len(row[index]) for group in rows.values() for row in group) for index in range(3)]
     cards: list[Card] = [(title, partial(_key_lines, group, widths)) for title, group in rows.items() if group]
     about = partial(section_lines, Section(lines=(screen.HELP_TEXT,)))
-    return HelpScreen("help", [*cards, ("this screen", about), *_term_cards("words of this screen", _terms_of(screen))])
+    return HelpScreen("help", [*cards, ("this screen", about), *_term_cards("terms of this screen", _terms_of(screen))])
 
 
 def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], width: int) -> list[Text]:
@@ -158,7 +158,7 @@ def glossary_screen(screen: BaseScreen) -> PageScreen:
 
     own = _terms_of(screen)
     others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.titled(name).lower())
-    return PageScreen("glossary", [*_term_cards("words of this screen", own), *_term_cards("all other words", others)])
+    return PageScreen("glossary", [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)])
 
 
 def _terms_of(screen: BaseScreen) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ def explain_screen(rule_name: str) -> PageScreen:
     cards.sort(key=lambda card: card[0] != NEXT)
     answer = " ".join(f"{answer} Result: {result.strip().strip('*')}.".replace("`", "").split())
     related = (other for term in terms for other in glossary.entries()[term].see)
-    cards += _term_cards("Words", tuple(dict.fromkeys((*terms, *related))))
+    cards += _term_cards("Terms", tuple(dict.fromkeys((*terms, *related))))
     return PageScreen("explain", cards, name, answer)
 
 
