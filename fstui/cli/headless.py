@@ -86,7 +86,7 @@ class HeadlessRun:
 
     async def _go(self) -> int:
         options = self._options
-        declared = Declaration.from_words(options.medium, options.write_cache)
+        declared = Declaration.parse(options.medium, options.write_cache)
         site, plan = await self._session.plan_by_name(options.scenario, self._directory, options.settings, declared)
         self._check_plug_time(plan)
         device_activity, concerns = await self._check_activity(site, plan)

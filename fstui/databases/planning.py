@@ -77,8 +77,8 @@ def peak_bytes(steps: Iterable[Settings]) -> int:
             if not _shares_data(previous, settings):
                 added_bytes = 0
             previous = settings
-        largest = max(largest, added_bytes + amounts.held)
-        added_bytes += amounts.kept
+        largest = max(largest, added_bytes + amounts.peak)
+        added_bytes += amounts.retained
     return largest
 
 

@@ -165,7 +165,7 @@ def _slow_devices(records: Records) -> Iterator[Slowdown]:
     for second in records.seconds:
         for device in second.devices:
             limit_ms = max(SLOW_DEVICE_MS, STALL_P50_FACTOR * records.typical_write_ms.get(device.device, 0.0))
-            if device.stuck or (device.ms_per_write or 0.0) >= limit_ms:
+            if device.is_stuck or (device.ms_per_write or 0.0) >= limit_ms:
                 yield Slowdown(second.at - second.elapsed_s, second.at, (device.device,))
 
 
@@ -273,7 +273,7 @@ def _incident(facts: IncidentFacts) -> Incident:
         also = f" ({counted(other_programs, 'other program')} too)" if other_programs else ""
         waited_s = facts.waited_s[wait.program, wait.file]
         longest = f" (at most {duration_ns(facts.longest_s * 1e9)} at a time)" if facts.longest_s < waited_s else ""
-        head = f"{wait.who} waited {duration_ns(waited_s * 1e9)}{longest} {call} {wait.where}{also}"
+        head = f"{wait.program_label} waited {duration_ns(waited_s * 1e9)}{longest} {call} {wait.file_label}{also}"
     return Incident(
         start=facts.start,
         end=facts.end,
@@ -299,7 +299,7 @@ def _overlap(second: Second, slowdown: Slowdown) -> bool:
 def _latency(seconds: Sequence[Second], device: str) -> _Latency | None:
     """Return the latency of the device's writes, at least the time in which it completed none; None if unknown."""
     samples = [(second, counters) for second in seconds for counters in second.devices if counters.device == device]
-    stuck_ms = sum(second.elapsed_s * 1000 for second, counters in samples if counters.stuck)
+    stuck_ms = sum(second.elapsed_s * 1000 for second, counters in samples if counters.is_stuck)
     latencies_ms = [ms for _, counters in samples if (ms := counters.ms_per_write) is not None]
     if not latencies_ms:
         return _Latency(stuck_ms, stuck_ms) if stuck_ms else None
@@ -547,5 +547,5 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         dirty_bytes=max((sum(second.memory_kib) * 1024 for second in seconds), default=0),
         longest_ms=worst.longest_so_far_ms if worst else (0 if traced else None),
         program=worst.program if worst else "",
-        file=worst.where if worst else "",
+        file=worst.file_label if worst else "",
     )

@@ -61,7 +61,7 @@ class ProgramAtRisk(BytesAtRisk, frozen=True, kw_only=True):
     oldest_name_s: Amount | None
 
     @property
-    def who(self) -> str:
+    def program_label(self) -> str:
         return f"{self.program or 'a program that has ended'} ({self.pid})"
 
 
@@ -76,7 +76,7 @@ class FileAtRisk(BytesAtRisk, frozen=True, kw_only=True):
     """No program has the file open any more. Its bytes were counted when the file was closed."""
 
     @property
-    def where(self) -> str:
+    def file_label(self) -> str:
         return self.path + (" (O_DIRECT)" if self.direct else "") + (" (closed)" if self.closed else "")
 
 
@@ -92,7 +92,7 @@ class NamesAtRisk(Base, frozen=True, kw_only=True):
     oldest_s: Amount
 
     @property
-    def where(self) -> str:
+    def directory_label(self) -> str:
         directories = "a directory" if self.directories == 1 else f"{count(self.directories)} directories"
         return self.directory or f"{directories} on {self.device or '?'}"
 

@@ -22,7 +22,7 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
     remembered: bool = False
 
     @classmethod
-    def from_words(cls, medium: str | None, write_cache: str | None) -> Declaration:
+    def parse(cls, medium: str | None, write_cache: str | None) -> Declaration:
         """Parse the values of --medium and --write-cache. Raises Refused for an unknown value."""
         return cls(medium=_checked(medium, MEDIA, "medium"), write_cache=_checked(write_cache, CACHES, "write cache"))
 
@@ -36,7 +36,7 @@ class Declaration(Base, frozen=True, kw_only=True, omit_defaults=True):
         return self if self.medium else msgspec.structs.replace(self, medium=remembered.medium)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """For example ``medium hdd-7200, write cache none``."""
         values = {"medium": self.medium, "write cache": self.write_cache}
         return ", ".join(f"{what} {value}" for what, value in values.items() if value)
@@ -63,7 +63,7 @@ def _declared_node(node: Node, declaration: Declaration) -> Node:
         write_cache=declaration.write_cache or implied_cache or surveyed_medium.write_cache,
         ephemeral=surveyed_medium.ephemeral,
         declared=True,
-        reason=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.words}",
+        reason=f"declared by you{' (remembered)' if declaration.remembered else ''}: {declaration.text}",
     )
     return msgspec.structs.replace(node, medium=medium)
 

@@ -59,6 +59,6 @@ class Guest(Base, frozen=True, kw_only=True):
         return f"{self.title} {self.name}".rstrip() if self.number is not None else self.title
 
     @property
-    def losing_disks(self) -> tuple[GuestDisk, ...]:
+    def lossy_disks(self) -> tuple[GuestDisk, ...]:
         """The disks whose synced data is lost if the host loses power."""
         return tuple(disk for disk in self.disks if disk.flush in LOSSY_FLUSHES)

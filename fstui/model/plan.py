@@ -28,7 +28,7 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     """Estimated duration; None if the run lasts until it is stopped."""
     max_bytes: int
     """The most that all steps together write."""
-    peak_bytes: int
+    peak_bytes: int = msgspec.field(name="room_bytes")
     """The most space that is in use at the same time."""
     bytes_per_s: int | None = None
     """Written per second, if the run lasts until it is stopped."""
@@ -37,7 +37,7 @@ class Plan(Base, frozen=True, kw_only=True, tag_field="schema", tag="fstui.plan/
     server_says: tuple[str, ...] = ()
     """One line per fact that the server reported, or one line that says why it did not answer."""
     server_bytes: int = 0
-    server_peak_bytes: int = 0
+    server_peak_bytes: int = msgspec.field(default=0, name="server_room_bytes")
     """The most space in use on that server at any time."""
     rate_limit: RateLimit = msgspec.field(default=UNLIMITED, name="restraint")
     command: str

@@ -44,7 +44,7 @@ class DeviceSecond(msgspec.Struct, frozen=True, array_like=True):
         return self.write_ms / self.writes if self.writes else None
 
     @property
-    def stuck(self) -> bool:
+    def is_stuck(self) -> bool:
         """Whether requests were in flight and none was completed."""
         return self.in_flight > 0 and not (self.reads or self.writes or self.flushes or self.discards)
 
@@ -120,14 +120,14 @@ class RecordedWait(Base, frozen=True, kw_only=True):
         return max(self.longest_ms, self.in_flight_ms)
 
     @property
-    def who(self) -> str:
+    def program_label(self) -> str:
         name = self.program or "a program that has ended"
         if self.kernel:
             return f"{name} (kernel)"
         return f"{name} (pid {self.pid})" if self.pid else f"{name} ({self.processes} processes)"
 
     @property
-    def where(self) -> str:
+    def file_label(self) -> str:
         if self.file:
             return self.file
         if self.call == "sync":

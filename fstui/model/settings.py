@@ -19,10 +19,10 @@ class Amounts(NamedTuple):
     """The maximum number of bytes that a step needs."""
 
     written: int
-    held: int
+    peak: int
     """The most bytes that are in use at the same time."""
-    kept: int = 0
-    """The part of ``held`` that stays after the step, because later steps use the same data."""
+    retained: int = 0
+    """The part of ``peak`` that stays after the step, because later steps use the same data."""
 
 
 class CommitSettings(NamedTuple):
@@ -71,12 +71,12 @@ class Figures:
         return 0
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """Text to show instead of numbers; empty if there is none."""
         return ""
 
     @property
-    def newest(self) -> tuple[float, str] | None:
+    def newest_report(self) -> tuple[float, str] | None:
         """The last report of a program: its operations per second, and a text with its other numbers."""
         return None
 

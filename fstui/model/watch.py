@@ -49,7 +49,7 @@ class FileWaits(Base, frozen=True, kw_only=True):
     """By errno: how many syncs failed."""
 
     @property
-    def who(self) -> str:
+    def program_label(self) -> str:
         """The program with its pid, with the number of its processes, or with the word "kernel"."""
         name = self.program or "a program that has ended"
         if self.kernel:
@@ -57,7 +57,7 @@ class FileWaits(Base, frozen=True, kw_only=True):
         return f"{name} ({self.pid})" if self.pid is not None else f"{name} ({self.processes} processes)"
 
     @property
-    def where(self) -> str:
+    def file_label(self) -> str:
         """The path, or if that is not known, the number of files or the inode, and the device."""
         device = self.device or "an unknown device"
         if self.file:

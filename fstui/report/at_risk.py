@@ -30,7 +30,7 @@ def of_at_risk(report: AtRiskReport) -> Report:
         Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
     )
     rows = (
-        (", ".join(row.programs), row.where, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s,
+        (", ".join(row.programs), row.file_label, row.device, row.dirty_bytes, row.cached_bytes, row.oldest_s,
          row.may_be_older, row.most_bytes, row.longest_s, row.syncs, row.sync_every_s)
         for row in at_risk.files
     )  # fmt: skip
@@ -47,7 +47,7 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
         size(row.most_bytes),
         _age(row.longest_s, row.may_be_older and row.longest_s == row.oldest_s),
         NONE if row.syncs is None else count(row.syncs),
-        row.where,
+        row.file_label,
     )
 
 
@@ -77,7 +77,7 @@ def _age(age_s: float, may_be_older: bool) -> str:
 
 
 def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:
-    return row.program, number(row.count, count), right(seconds(row.oldest_s)), row.where
+    return row.program, number(row.count, count), right(seconds(row.oldest_s)), row.directory_label
 
 
 def caches(at_risk: AtRisk) -> tuple[str, ...]:
@@ -110,4 +110,4 @@ def line(at_risk: AtRisk) -> str:
         return "nothing at risk"
     first = exposed[0]
     others = f" · {counted(len(exposed) - 1, 'other program')}" if len(exposed) > 1 else ""
-    return f"{first.who} {size(first.bytes)} in {counted(first.files, 'file')}, oldest {age(first)}{others}"
+    return f"{first.program_label} {size(first.bytes)} in {counted(first.files, 'file')}, oldest {age(first)}{others}"

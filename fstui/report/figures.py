@@ -21,7 +21,7 @@ from fstui.report.text import NONE
 
 def figures_text(step: Step | Snapshot) -> str:
     """Return what this kind of step reports instead of a rate, or an empty string."""
-    return step.figures.words if step.figures else ""
+    return step.figures.text if step.figures else ""
 
 
 def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:

@@ -32,10 +32,10 @@ def sections(guests: Sequence[Guest], inventory: Inventory) -> Iterator[Section]
     troubles = dict.fromkeys(f"{guest.title}: {guest.trouble}." for guest in guests if guest.trouble)
     yield Section("Virtual machines", _HEADER, tuple(rows), tuple(troubles))
     for guest in guests:
-        if guest.losing_disks:
-            names = ", ".join(disk.name for disk in guest.losing_disks)
-            discarded = any(disk.flush == "discarded" for disk in guest.losing_disks)
-            evidence = tuple(f"{disk.name}: {disk.reason}" for disk in guest.losing_disks)
+        if guest.lossy_disks:
+            names = ", ".join(disk.name for disk in guest.lossy_disks)
+            discarded = any(disk.flush == "discarded" for disk in guest.lossy_disks)
+            evidence = tuple(f"{disk.name}: {disk.reason}" for disk in guest.lossy_disks)
             yield Section(
                 f"{GLYPHS['not-durable']} {guest.title}: flushes of {names} are ignored",
                 lines=(_CONSEQUENCE, *([_DISCARDED] if discarded else [])),
@@ -60,7 +60,7 @@ def stored_on(disk: GuestDisk, inventory: Inventory) -> str:
 
 def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]]:
     for disk in guest.disks:
-        losing = disk in guest.losing_disks
+        losing = disk in guest.lossy_disks
         sign = glyph("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)
         flush = f"{FLUSH[disk.flush]}: {disk.reason}" if disk.flush == "unknown" else FLUSH[disk.flush]
         yield sign, guest.label, disk.name, disk.cache or NONE, flush, disk.image or NONE, stored_on(disk, inventory)

@@ -41,8 +41,8 @@ def of_watch(report: WatchReport) -> Report:
 def _records(total: WatchCounts) -> Section:
     values = [
         (
-            row.who, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
-            row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.where,
+            row.program_label, row.pid, row.syncs, row.waited_ns, row.latency_ns.p50 if row.latency_ns else None,
+            row.latency_ns.p99 if row.latency_ns else None, row.device_ns, row.cpu_ns, row.file_label,
         )
         for row in total.waits
     ]  # fmt: skip
@@ -77,8 +77,8 @@ def line(second: WatchCounts) -> str:
     devices = f"{rate(flushes / second.elapsed_s)} flushes/s" if second.devices else "devices idle"
     if row is None:
         return f"no program waits · {devices}"
-    syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.where}, p50 {_p50(row.latency_ns)}"
-    return f"{row.who} {syncs} · {devices}"
+    syncs = f"{rate(row.syncs / second.elapsed_s)} syncs/s of {row.file_label}, p50 {_p50(row.latency_ns)}"
+    return f"{row.program_label} {syncs} · {devices}"
 
 
 def _head(report: WatchReport) -> str:
@@ -94,7 +94,7 @@ def watched_programs(report: WatchReport | AtRiskReport) -> str:
 def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
     times = row.latency_ns
     return (
-        row.who,
+        row.program_label,
         rate(row.syncs / elapsed_s),
         _p50(times),
         _p99(times),
@@ -102,7 +102,7 @@ def waiting_cells(row: FileWaits, elapsed_s: float) -> tuple[str, ...]:
         duration_ns(row.device_ns) if row.device_ns else NONE,
         percent(row.cpu_ns / row.waited_ns) if row.waited_ns else NONE,
         percent(row.waited_ns / 1e9 / elapsed_s, 1),
-        row.where,
+        row.file_label,
     )
 
 
@@ -145,7 +145,7 @@ def _notes(total: WatchCounts) -> Iterator[str]:
         yield f"device times and FUA cover {percent(share)} of the time, because there were too many events"
     for row in total.waits:
         for number, times in row.failed.items():
-            yield f"{row.who}: {counted(times, 'sync')} of {row.where} failed: {os.strerror(number)}"
+            yield f"{row.program_label}: {counted(times, 'sync')} of {row.file_label} failed: {os.strerror(number)}"
 
 
 def _lost_write(error: LostWrite) -> str:

@@ -256,7 +256,8 @@ def _sentence(
         text = f"No unusual wait for storage in the {seconds(end - start)} recorded ({span(start, end)})"
     longest = incidents.longest_wait(excerpt.windows)
     if longest and (ms := longest.longest_so_far_ms):
-        text += f": the longest wait for a sync was {duration_ns(ms * 1e6)} ({longest.who}, {longest.where})"
+        wait_text = f"{duration_ns(ms * 1e6)} ({longest.program_label}, {longest.file_label})"
+        text += f": the longest wait for a sync was {wait_text}"
     elif any(window.traced_s is not None for window in excerpt.windows):
         text += ": no program waited long for a sync"
     else:

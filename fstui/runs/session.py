@@ -187,7 +187,7 @@ class Session:
     async def save_declaration(self, site: Site, declaration: Declaration) -> None:
         """Save the declaration of the storage. An empty declaration removes the saved one. Raises OSError, Refused."""
         identity = site.raw_target.identity
-        if identity and declaration.words != self.saved_declaration(site).words:
+        if identity and declaration.text != self.saved_declaration(site).text:
             saved = replace(declaration, remembered=bool(declaration))
             self._declarations = {**(self._declarations or {}), identity: saved}
             async with self._declarations_lock:  # declarations are saved in the order of the calls

@@ -85,7 +85,7 @@ def _sentence(program: ProgramAtRisk, elapsed_s: float) -> str:
         files = counted(program.direct_files, "file")
         direct = f"; O_DIRECT writes to {files} are not counted: at most {size(program.direct_bytes)} in the disk's "
         direct += "cache is not flushed"
-    return f"{program.who}: {amount}{names}{_sync_rate(program, elapsed_s)}{direct}."
+    return f"{program.program_label}: {amount}{names}{_sync_rate(program, elapsed_s)}{direct}."
 
 
 def _part_in_log(program: ProgramAtRisk) -> str:

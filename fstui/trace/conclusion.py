@@ -64,8 +64,8 @@ class AwaitedDisk(NamedTuple):
 
 class WaitingProgram(NamedTuple):
     worst_row: FileWaits
-    who: str
-    where: str
+    program_label: str
+    file_label: str
     syncs: int
     waited_ns: int
     timed_syncs: int
@@ -88,7 +88,8 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     stuck = max((row for row in counts.waits if row.in_flight_ns), key=lambda row: row.in_flight_ns or 0, default=None)
     if stuck is not None and stuck.in_flight_ns and stuck.in_flight_ns > STUCK_SYNC_NS:
         waited = duration_ns(stuck.in_flight_ns)
-        return WatchConclusion("unknown", f"{stuck.who} still waits for a sync of {stuck.where}, for {waited} so far.")
+        waiting = f"{stuck.program_label} still waits for a sync of {stuck.file_label}, for {waited} so far."
+        return WatchConclusion("unknown", waiting)
     program = max(programs, key=lambda row: row.waited_ns)
     per_s = program.syncs / counts.elapsed_s
     share = program.waited_ns / 1e9 / counts.elapsed_s
@@ -97,13 +98,14 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
         has_waiting_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in counts.waits)
         lead = "Only kernel threads wait long: of the programs," if has_waiting_kernel else "No program waits long:"
         sentence = (
-            f"{lead} {program.who} waits most, {percent(share, 1)} of its time, for {rate(per_s)} syncs/s of "
+            f"{lead} {program.program_label} waits most, {percent(share, 1)} of its time, for {rate(per_s)} syncs/s of "
             f"{duration_ns(program.mean_ns)} each."
         )
         return WatchConclusion("nobody", sentence)
     disk = _disk_of(program, counts, filesystems)
     if not disk.time_ns and (untraced := _why_untimed(program, counts)):
-        waits = f"{program.who} waits {duration_ns(program.mean_ns)} per sync on average ({program.where})"
+        mean = duration_ns(program.mean_ns)
+        waits = f"{program.program_label} waits {mean} per sync on average ({program.file_label})"
         return WatchConclusion("unknown", f"{waits}. {untraced}")
     return _conclude_from_times(program, per_s, share, counts, disk)
 
@@ -124,7 +126,7 @@ def _why_untimed(program: WaitingProgram, counts: WatchCounts) -> str:
 def _conclude_from_times(
     program: WaitingProgram, per_s: float, share: float, counts: WatchCounts, disk: AwaitedDisk
 ) -> WatchConclusion:
-    who, where, mean = program.who, program.where, duration_ns(program.mean_ns)
+    who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
     if program.mean_ns <= QUICK_SYNC_NS:
         syncs = (
             f"{who} makes {rate(per_s)} syncs/s of {where} and {_time_in_syncs(share)} in them. On average each "
@@ -232,8 +234,8 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
     process_group = f"{worst_row.program} ({len(pids)} processes)" if None not in pids else worst_row.program
     return WaitingProgram(
         worst_row=worst_row,
-        who=worst_row.who if len(rows) == 1 or is_one_process else process_group,
-        where=worst_row.where if files == worst_row.files else f"{files} files",
+        program_label=worst_row.program_label if len(rows) == 1 or is_one_process else process_group,
+        file_label=worst_row.file_label if files == worst_row.files else f"{files} files",
         syncs=sum(row.syncs for row in rows),
         waited_ns=sum(row.waited_ns for row in rows),
         timed_syncs=timed_syncs,
@@ -294,8 +296,8 @@ def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequenc
     longest = duration_ns(_longest_ns(row))
     if row.latency_ns is not None and row.cpu_ns >= CPU_SHARE * row.latency_ns.max:
         sentence = (
-            f"{row.who} waited up to {longest} for a sync, and may have spent that time waiting for a CPU. This says "
-            "nothing about the storage."
+            f"{row.program_label} waited up to {longest} for a sync, and may have spent that time waiting for a CPU. "
+            "This says nothing about the storage."
         )
         return Speed(title="this host was short of CPU", sentence=sentence)
     cpu_share = row.cpu_ns / max(1, row.waited_ns)
@@ -305,9 +307,9 @@ def _describe_stall(row: FileWaits, counts: WatchCounts, synced_targets: Sequenc
     return Speed(
         answer="stalls",
         yardstick=LONGEST_PAUSE,
-        title=f"{next(mounts, '')}{row.who} waited {longest} for one sync",
-        sentence=f"The file: {row.where}.{device}{shortage}",
-        evidence=(f"{row.who}: at most {longest}",),
+        title=f"{next(mounts, '')}{row.program_label} waited {longest} for one sync",
+        sentence=f"The file: {row.file_label}.{device}{shortage}",
+        evidence=(f"{row.program_label}: at most {longest}",),
     )
 
 

@@ -199,8 +199,8 @@ class Offers:
             return None
         undone, self.choices = self.choices.declaration, self._undo_stack.pop()
         self._forget_plans()
-        saved = self._saved_declarations[-1][0].words if self._saved_declarations else None
-        return self._saved_declarations.pop()[1] if undone.words == saved != self.choices.declaration.words else None
+        saved = self._saved_declarations[-1][0].text if self._saved_declarations else None
+        return self._saved_declarations.pop()[1] if undone.text == saved != self.choices.declaration.text else None
 
     def declared_site(self, site: Site) -> Site:
         return site.with_declaration(self.choices.declaration)
@@ -212,7 +212,7 @@ class Offers:
         """
         assert isinstance(offer.plan, Plan), "only a scenario is run"
         declaration, remembered = self.choices.declaration, self._session.saved_declaration(site)
-        changed = declaration if declaration.words != remembered.words else None
+        changed = declaration if declaration.text != remembered.text else None
         if changed is not None:
             self._saved_declarations.append((declaration, remembered))
         return self._session.start(offer.plan, self.declared_site(site)), changed

@@ -168,7 +168,8 @@ def compared(kind: Kind, counted: Mapping[str, int], seconds: float, rows: Seque
         print("" if kept else "  MISSED")
         good &= kept
     nameless = sum(row.syncs for row in rows if not row.file) / max(1, sum(row.syncs for row in rows))
-    print(f"  {nameless:.2%} of the syncs without a name; most for {rows[0].where if rows else 'none'}", flush=True)
+    most = rows[0].file_label if rows else "none"
+    print(f"  {nameless:.2%} of the syncs without a name; most for {most}", flush=True)
     return good and nameless <= NAMELESS
 
 

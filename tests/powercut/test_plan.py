@@ -42,14 +42,14 @@ def test_written_bytes_are_bounded_by_seconds_and_pace() -> None:
 @pytest.mark.parametrize(
     ("setting", "value", "said"),
     [
-        ("sync", "none", "sync takes fsync, fdatasync, O_DSYNC, O_DIRECT+O_DSYNC"),
-        ("writes", "delete", "writes takes overwrite, append, create, create-no-dirsync, rename, sqlite"),
+        ("sync", "none", "sync must be one of fsync, fdatasync, O_DSYNC, O_DIRECT+O_DSYNC"),
+        ("writes", "delete", "writes must be one of overwrite, append, create, create-no-dirsync, rename, sqlite"),
         ("seconds", "-1", "seconds must be at least 0"),
         ("seconds", "86401", "seconds must be at most 86400"),
         ("writers", "0", "writers must be at least 1"),
         ("writers", "17", "writers must be at most 16"),
         ("pace", "100001", "pace must be at most 100000"),
-        ("block", "8K", "block takes 4096, 16384, 65536"),
+        ("block", "8K", "block must be one of 4096, 16384, 65536"),
         ("file", "64K", "file must be at least 131072"),
         ("file", "65M", "file must be at most 67108864"),
         ("speed", "1", "power-cut has no setting 'speed'. It has: seconds, sync, writes, writers, pace, block, file."),

@@ -232,7 +232,7 @@ def test_a_rename_is_listed_until_its_directory_is_synced(workshop: Path) -> Non
     with watched(workshop, options=NO_COMMIT) as (writer, watching):
         writer.do("write 1", "fsync", "rename")
         state = watching.until(lambda state: bool(state.names))
-        assert [(row.count, row.where) for row in state.names] == [(1, str(writer.path.parent))]
+        assert [(row.count, row.directory_label) for row in state.names] == [(1, str(writer.path.parent))]
         assert program_of(state, writer.pid).names == 1
         writer.do("sync_directory")
         assert watching.until(lambda state: not state.names).names == ()

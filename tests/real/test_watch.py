@@ -80,7 +80,7 @@ def report_of(told: Any) -> WatchReport:
 
 def row_of(report: WatchReport, path: Path) -> FileWaits:
     rows = [row for row in report.total.waits if row.file == str(path)]
-    assert len(rows) == 1, [(row.program, row.where, row.syncs) for row in report.total.waits]
+    assert len(rows) == 1, [(row.program, row.file_label, row.syncs) for row in report.total.waits]
     return rows[0]
 
 
@@ -122,7 +122,7 @@ def test_one_process_is_watched_with_its_children(workshop: Path) -> None:
             sync(other)
             report = ended(watching)
             processes.say(parent)  # its child ends
-    assert [(row.where, row.syncs) for row in report.total.waits] == [(str(storage.directory / "child's"), SYNCS)]
+    assert [(row.file_label, row.syncs) for row in report.total.waits] == [(str(storage.directory / "child's"), SYNCS)]
 
 
 def test_removed_files_are_counted_together(workshop: Path) -> None:

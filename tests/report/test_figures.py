@@ -186,7 +186,7 @@ NO_BYTES, ONE_MIB = {"bytes": 0, "sync_ns": 1_000_000}, {"bytes": 1 << 20, "sync
     ],
 )
 def test_partly_measured_flush_growth_has_words(measured: dict[str, Any], words: str) -> None:
-    assert msgspec.convert(measured, DirtyFlushFigures).words == words
+    assert msgspec.convert(measured, DirtyFlushFigures).text == words
 
 
 def test_programs_are_named_before_kernel_workers() -> None:

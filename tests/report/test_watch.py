@@ -62,7 +62,7 @@ def test_no_time_in_the_device_is_a_dash() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 def test_kernel_threads_have_no_process_id(threads: int) -> None:
     row = replace(ROW, program="kworker", kernel=True, processes=threads, pid=2 if threads == 1 else None)
-    assert row.who == "kworker (kernel)"
+    assert row.program_label == "kworker (kernel)"
 
 
 def test_missing_events_and_failures_are_named() -> None:

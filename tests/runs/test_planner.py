@@ -103,7 +103,7 @@ def test_an_unknown_declaration_is_refused_with_the_known_ones(
     declared: tuple[str | None, str | None], sentence: str
 ) -> None:
     with pytest.raises(Refused, match=f"^{sentence}"):
-        Declaration.from_words(*declared)
+        Declaration.parse(*declared)
 
 
 async def test_a_declaration_sets_medium_and_limit() -> None:

@@ -82,7 +82,7 @@ async def test_a_broken_own_scenario_hides_no_other(tmp_path: Path) -> None:
 def test_a_new_declaration_overrides_the_saved_one(
     declared: dict[str, str], remembered: dict[str, str], holds: dict[str, str]
 ) -> None:
-    now = Declaration.from_words(declared.get("medium"), declared.get("write_cache"))
-    then = Declaration.from_words(remembered.get("medium"), remembered.get("write_cache"))
-    expected = Declaration.from_words(holds.get("medium"), holds.get("write_cache"))
-    assert now.combined_with(replace(then, remembered=True)).words == expected.words
+    now = Declaration.parse(declared.get("medium"), declared.get("write_cache"))
+    then = Declaration.parse(remembered.get("medium"), remembered.get("write_cache"))
+    expected = Declaration.parse(holds.get("medium"), holds.get("write_cache"))
+    assert now.combined_with(replace(then, remembered=True)).text == expected.text

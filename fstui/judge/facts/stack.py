@@ -192,7 +192,7 @@ class Stack:
         copy_ids = [child.id for child in needed if child.id not in single_ids]
         broken = [copy_id for copy_id in copy_ids if fatal[copy_id]]
         if is_stale:
-            too_many = len(broken) > layer_kind.corrected_members(node, len(copy_ids))
+            too_many = len(broken) > layer_kind.tolerated_stale_members(node, len(copy_ids))
         else:
             too_many = layer_kind.loses_data(node, copy_ids, broken)
         return tuple(layer for child_id in (*single_ids, *(broken if too_many else ())) for layer in fatal[child_id])

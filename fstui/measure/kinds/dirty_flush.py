@@ -88,7 +88,7 @@ class DirtyFlushFigures(StepFigures, frozen=True, kw_only=True, tag="dirty_flush
         return {pattern: growth for pattern, growth in growths.items() if growth}
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """``flush 124 µs, +400 µs/MiB, scattered +1.2 ms/MiB``, or ``flush 1 µs, no growth`` if patterns agree."""
         if not self.patterns:
             return ""

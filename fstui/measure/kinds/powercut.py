@@ -93,7 +93,7 @@ class PowerCutFigures(StepFigures, frozen=True, kw_only=True, tag="powercut"):
         return self.missing + self.stale + self.torn + self.misplaced + self.unreadable
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         return f"{count(self.present)} of {count(self.checked)} acknowledged records are there"
 
     @property

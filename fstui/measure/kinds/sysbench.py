@@ -255,7 +255,7 @@ class SysbenchFigures(StepFigures, frozen=True, kw_only=True, tag="sysbench"):
         return self.transactions
 
     @property
-    def newest(self) -> tuple[float, str] | None:
+    def newest_report(self) -> tuple[float, str] | None:
         """Transactions per second of the last interval, and ``1 260 qps, p95 2.4 ms``."""
         if not self.intervals:
             return None

@@ -54,7 +54,7 @@ INTENT_LOG = Forwarded("shared", "shared", "sometimes")
 COPY = Forwarded("each", "sometimes", "never")
 """The fast device of a write-through cache, or a write-behind member of a mirror. It gets every flush, and copies of
 data that no sync waits for."""
-COPY_LIST = Forwarded("sometimes", "sometimes", "never")
+CACHED_BLOCK_LIST = Forwarded("sometimes", "sometimes", "never")
 """The list of cached blocks in a cache that holds only copies. If it is lost, the data is still on the slow device."""
 LATER_WRITES = Forwarded("sometimes", "sometimes", "shared")
 """A share of the writes, some time after a sync: the slow device of a cache, or a cache of metadata only."""

@@ -36,12 +36,12 @@ class SkippedSync(NamedTuple):
     reading: Reading
     """The reading that shows the option."""
     option: str
-    misses: str
+    skipped_request: str
     """The request that the layer does not send: a flush, a commit."""
-    means: str
+    effect: str
     """What an fsync does instead, as a phrase that follows "an fsync there"."""
     undo: str
-    how: str = "mounted"
+    chosen_by: str = "mounted"
     """How the option was chosen: "mounted" or "set up" with it."""
     flushed_later: bool = False
     """The layers below have the data when the sync is acknowledged, and are flushed later. Whether the data survives a
@@ -56,7 +56,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
     flush is reported as lost."""
     label: str | None = None
     """The name shown in a stack; None: ``name``."""
-    device_names: str | None = None
+    name_prefix: str | None = None
     """Prefix of the kernel's names of such devices, such as ``dm-``. Empty: all devices that match no other kind. None:
     the name of a device does not show whether it is of this kind."""
     sync: SyncPath = "unknown"
@@ -126,7 +126,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
         if (skipped := self.skipped_sync(node)) is not None:
-            return "stops", f"{skipped.option}: an fsync {skipped.means}"
+            return "stops", f"{skipped.option}: an fsync {skipped.effect}"
         return self.sync, self.reason
 
     def skipped_sync(self, node: Node) -> SkippedSync | None:
@@ -163,7 +163,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         tolerance = min(self.tolerated_failures(node, len(members)), max(0, len(members) - 1))
         return self.is_known and len(failed) > tolerance
 
-    def corrected_members(self, node: Node, members: int) -> int:
+    def tolerated_stale_members(self, node: Node, members: int) -> int:
         """Return how many members may return with stale data, because the layer detects and corrects stale blocks."""
         return 0
 

@@ -156,7 +156,7 @@ class Readers:
         self._filesystems: dict[str, FilesystemReader] = {}
 
     def device_reader(self, name: str) -> DeviceReader:
-        candidates = (reader for reader in self._devices if name.startswith(reader.layer_kind.device_names or ""))
+        candidates = (reader for reader in self._devices if name.startswith(reader.layer_kind.name_prefix or ""))
         return next(reader for reader in candidates if reader.recognises(name))
 
     def filesystem_reader(self, fstype: str) -> FilesystemReader:
@@ -182,9 +182,9 @@ def _device_readers() -> tuple[tuple[LayerKind, type[DeviceReader]], ...]:
         (layer_kind, getattr(module, "DEVICES", DeviceReader))
         for module in kinds.modules()
         for layer_kind in module.KINDS
-        if layer_kind.device_names is not None
+        if layer_kind.name_prefix is not None
     ]
-    return tuple(sorted(readers, key=lambda pair: -len(pair[0].device_names or "")))
+    return tuple(sorted(readers, key=lambda pair: -len(pair[0].name_prefix or "")))
 
 
 @cache

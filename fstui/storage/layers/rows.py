@@ -21,14 +21,14 @@ KINDS = (
         _in_memory(name=name, layer="filesystem", needs_device=False)
         for name in ("tmpfs", "ramfs", "devtmpfs", "rootfs")
     ),
-    _in_memory(name="zram", device_names="zram", accounting="own"),
+    _in_memory(name="zram", name_prefix="zram", accounting="own"),
     # brd: the kernel creates 16 of them, even if none is used
-    _in_memory(name="ram", device_names="ram", accounting="none", listed_unused=False),
+    _in_memory(name="ram", name_prefix="ram", accounting="none", listed_unused=False),
     # Ceph RBD: the kernel's client reports no volatile cache and has none (rbd_cache belongs to librbd); a write is
     # acknowledged when it is on disk on all replicas (Ceph documentation, "librbd Settings")
-    Drive(name="rbd", device_names="rbd", counts_flushes=True, networked=True),
+    Drive(name="rbd", name_prefix="rbd", counts_flushes=True, networked=True),
     # persistent memory: without this entry, such a device could be treated as a disk
-    LayerKind(name="pmem", device_names="pmem", is_known=False, may_cache=True, accounting="own"),
+    LayerKind(name="pmem", name_prefix="pmem", is_known=False, may_cache=True, accounting="own"),
     *(
         LayerKind(name=name, layer="filesystem", read_only=True)
         for name in ("squashfs", "erofs", "cramfs", "romfs", "iso9660", "udf")

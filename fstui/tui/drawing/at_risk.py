@@ -118,7 +118,7 @@ def rows(view: RiskView, width: int) -> list[Text]:
     max_bytes = _bytes(files[0]) if files else 0
     cells = [_file_cells(group, max_bytes) for group in files]
     cells += [
-        (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", "", row.where)
+        (row.program, seconds(row.oldest_s), counted(row.count, "name"), "", "", "", "", row.directory_label)
         for row in sorted(state.names, key=lambda row: -row.count)
         if row.directory
     ]
@@ -148,7 +148,7 @@ def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
         plain_meter(_bytes(group) / max_bytes, _BAR_CELLS) if max_bytes else "",
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
         count(len(group)),
-        str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.where,
+        str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.file_label,
     )
 
 
@@ -160,7 +160,7 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
     groups = defaultdict[str, list[ProgramAtRisk]](list)
     for program in (view.state or AtRisk()).programs:
         if program.bytes or program.names or program.direct_files:
-            groups[program.who if program.bytes or program.direct_files else program.program].append(program)
+            groups[program.program_label if program.bytes or program.direct_files else program.program].append(program)
     ranking = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
     max_rows = height - 2
     shown = ranking if len(ranking) <= max_rows else ranking[: max(max_rows - 1, 0)]
@@ -176,7 +176,7 @@ def programs(view: RiskView, width: int, height: int) -> list[Text]:
 def _program_cells(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:
     first, names = group[0], sum(program.names for program in group)
     return (
-        first.who if len(group) == 1 else f"{first.program or 'ended'} ({len(group)} processes)",
+        first.program_label if len(group) == 1 else f"{first.program or 'ended'} ({len(group)} processes)",
         size(first.bytes) if first.bytes else NONE,
         count(names) if names else NONE,
         NONE if first.syncs is None else count(sum(program.syncs or 0 for program in group)),

@@ -186,14 +186,14 @@ def waits(view: RecordingView, width: int) -> list[Text]:
 
 def _wait_cells(wait: RecordedWait) -> tuple[str, ...]:
     return (
-        wait.who,
+        wait.program_label,
         count(wait.syncs),
         duration_ns(wait.p50_us * 1000) if wait.p50_us else NONE,
         duration_ns(wait.longest_so_far_ms * 1e6),
         duration_ns((wait.waited_ms + wait.in_flight_ms) * 1e6),
         duration_ns(wait.cpu_ms * 1e6),
         wait.cgroup,
-        wait.where,
+        wait.file_label,
     )
 
 

@@ -258,7 +258,7 @@ def _step(progress: Progress, index: int, name: str, columns: Sequence[Column]) 
 
 def _report_row(columns: Sequence[Column], name: str, snapshot: Snapshot) -> str:
     """Draw what the program reported last: transactions per second, and a text in place of the latencies."""
-    newest = snapshot.figures.newest if snapshot.figures else None
+    newest = snapshot.figures.newest_report if snapshot.figures else None
     if newest is None:
         return row(columns, {"STEP": name})
     per_second, text = newest

@@ -114,7 +114,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
     def verdict(self) -> Verdict | None:
         """The verdict on the configuration alone; None if no defect is known."""
         if self.guest:
-            return "not-durable" if self.guest.losing_disks else "cannot-tell" if self.guest.trouble else None
+            return "not-durable" if self.guest.lossy_disks else "cannot-tell" if self.guest.trouble else None
         return findings.verdict(self.target, self.judgement) if self.target else None
 
     @property
@@ -137,7 +137,7 @@ class StorageEntry(msgspec.Struct, frozen=True, dict=True):
         if self.target and self.target.silent_s is not None:
             return f"silent {self.target.silent_s:.0f} s"
         if self.guest:
-            if self.guest.losing_disks:
+            if self.guest.lossy_disks:
                 return "flushes ignored"
             return "not read" if self.guest.trouble else "virtual machine"
         if not self.target:

@@ -62,7 +62,7 @@ def test_scenario_may_contain_msync_writes(tmp_path: Path) -> None:
     step = planned(tmp_path / "mine.toml", 'block_bytes = 16384\noffsets = "same"\n')
     assert step.settings == MsyncWrites(seconds=1, block_bytes=16384, offsets="same")
     assert step.settings.rewrites_one_block
-    assert step.settings.amounts() == Amounts(written=(64 << 20) + (256 << 20), held=64 << 20)
+    assert step.settings.amounts() == Amounts(written=(64 << 20) + (256 << 20), peak=64 << 20)
 
 
 @pytest.mark.parametrize(

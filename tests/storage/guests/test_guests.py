@@ -76,7 +76,7 @@ def test_proxmox_names_its_number_and_its_disks(box: Box) -> None:
     (disk,) = found.disks
     assert (found.hypervisor, found.number, found.name, found.title) == ("proxmox", 104, "web", "VM 104")
     assert (disk.name, disk.cache, disk.flush, disk.image) == ("scsi0", "unsafe", "ignored", "/dev/pve/vm-104-disk-1")
-    assert found.losing_disks == (disk,)
+    assert found.lossy_disks == (disk,)
     assert "104.qmp is or may be in use" in found.read_from
 
 

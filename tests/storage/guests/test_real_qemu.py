@@ -143,7 +143,7 @@ def test_a_stopped_qemu_delays_nothing_but_its_monitor(tmp_path: Path) -> None:
             guest = machine.seen()
         finally:
             os.kill(machine.pid, signal.SIGCONT)
-        assert "gave no answer" in guest.read_from and guest.losing_disks
+        assert "gave no answer" in guest.read_from and guest.lossy_disks
 
 
 def test_the_filesystem_of_the_image_is_found(tmp_path: Path) -> None:

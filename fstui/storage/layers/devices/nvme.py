@@ -63,7 +63,7 @@ class HeadReader(DeviceReader):
 KINDS = (
     LayerKind(
         name="nvme-multipath",
-        device_names="nvme",
+        name_prefix="nvme",
         sync="passes",
         reason="a flush takes one of the paths",
         accounting="none",  # older kernels count nothing for a head; its paths are counted

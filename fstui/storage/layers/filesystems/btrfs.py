@@ -82,7 +82,7 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         tolerance = min((_TOLERATED_FAILURES.get(profile, 0) for profile in profiles if profile is not None), default=0)
         return max(0, tolerance - sum(trouble.what == "missing" for trouble in node.state))
 
-    def corrected_members(self, node: Node, members: int) -> int:
+    def tolerated_stale_members(self, node: Node, members: int) -> int:
         """Return how many members may return with stale data. This is the number that may fail, if every block has a
         second copy and a checksum that identifies the right copy; otherwise it is 0."""
         has_copies = all(node.value(what) in _REDUNDANT_PROFILES for what, _ in _PROFILES_OF)

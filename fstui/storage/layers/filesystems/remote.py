@@ -112,8 +112,8 @@ class Remote(LayerKind, frozen=True, kw_only=True):
         return SkippedSync(
             reading=not_strict,
             option="nostrictsync",
-            misses="flush",
-            means="sends the data and requests no flush from the server",
+            skipped_request="flush",
+            effect="sends the data and requests no flush from the server",
             undo="Mount it without nostrictsync (strictsync is the default since Linux 5.4).",
         )
 

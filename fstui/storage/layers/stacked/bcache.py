@@ -13,8 +13,8 @@ from fstui.model.storage import Node, Reading
 from fstui.storage.layers.facts import off_reading
 from fstui.storage.layers.forwarding import (
     ALL,
+    CACHED_BLOCK_LIST,
     COPY,
-    COPY_LIST,
     FAST_DEVICE,
     LATER_WRITES,
     PART,
@@ -52,10 +52,10 @@ class CacheKind(LayerKind, frozen=True, kw_only=True):
         unneeded_role = self._unneeded_role(node)
         if self.always_writeback and (bypass := node.value(_BYPASS)) is not None:
             # a cleaner's cache may be empty already, and only its status shows that: no flush is expected there
-            fast = COPY_LIST if bypass == "cleaner" else LATER_WRITES
+            fast = CACHED_BLOCK_LIST if bypass == "cleaner" else LATER_WRITES
             return by_role(member.role, fast if member.role == "cache" else _BYPASSED)
         if (unneeded_role, member.role) == ("cache", "metadata"):  # in a write-through cache, all blocks are copies
-            return COPY_LIST
+            return CACHED_BLOCK_LIST
         if unneeded_role is None or member.role not in ("cache", "origin"):
             return by_role(member.role, SOMETIMES)
         if self.always_writeback:
@@ -111,22 +111,22 @@ class Bcache(CacheKind, frozen=True, kw_only=True):
             return None
         return SkippedSync(
             reading=reading,
-            how="set up",
+            chosen_by="set up",
             option=f"{_SYNCHRONOUS} 0",
-            misses="flush",
-            means="does not commit the cache's journal, so the next start throws the cached blocks away",
+            skipped_request="flush",
+            effect="does not commit the cache's journal, so the next start throws the cached blocks away",
             undo=f"Turn it on, then run again: 'echo 1 > {reading.path}'",
         )
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         forwarded = super().forwards(node, member, roles, filesystem)
-        return COPY_LIST if forwarded == COPY and off_reading(node, _SYNCHRONOUS) else forwarded
+        return CACHED_BLOCK_LIST if forwarded == COPY and off_reading(node, _SYNCHRONOUS) else forwarded
 
 
 KINDS = (
     Bcache(
         name="bcache",
-        device_names="bcache",
+        name_prefix="bcache",
         sync="passes",
         reason="a flush commits the cache's journal and goes to the backing device",
         accounting="own",

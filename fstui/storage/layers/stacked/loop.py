@@ -204,7 +204,7 @@ class Loop(LayerKind, frozen=True, kw_only=True):
 KINDS = (
     Loop(
         name="loop",
-        device_names="loop",
+        name_prefix="loop",
         sync="passes",
         reason="a flush becomes an fsync of the backing file",
         counts_flushes=True,

@@ -123,10 +123,10 @@ class Md(Array, frozen=True, kw_only=True):
             return None
         return SkippedSync(
             reading=policy,
-            how="set up",
+            chosen_by="set up",
             option="a partial parity log (ppl)",
-            misses="flush before the acknowledgement",
-            means="is acknowledged before the members are flushed",
+            skipped_request="flush before the acknowledgement",
+            effect="is acknowledged before the members are flushed",
             undo="Switch the members' write caches off ('hdparm -W 0 DEVICE'), or use drives with power-loss "
             "protection. Removing the log instead opens the write hole.",
             flushed_later=True,
@@ -154,7 +154,7 @@ class Md(Array, frozen=True, kw_only=True):
 KINDS = (
     Md(
         name="md",
-        device_names="md",
+        name_prefix="md",
         sync="passes",
         reason="a flush goes to every member",
         settings=("level", "journal_mode"),

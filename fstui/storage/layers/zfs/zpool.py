@@ -229,7 +229,7 @@ class VdevGroup(LayerKind, frozen=True, kw_only=True):
         parity = re.match(r"d?raidz?(\d)", node.name)
         return int(parity[1]) if parity else int(self.name.startswith(("raidz", "draid")))
 
-    def corrected_members(self, node: Node, members: int) -> int:
+    def tolerated_stale_members(self, node: Node, members: int) -> int:
         """Return the number that may fail, because the checksum of a stale block differs from the one in its parent."""
         return self.tolerated_failures(node, members)
 

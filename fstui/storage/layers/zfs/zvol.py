@@ -78,5 +78,5 @@ class Volume(LayerKind, frozen=True, kw_only=True):
         return None
 
 
-KINDS = (Volume(name="zvol", device_names="zd", may_cache=True, barrier_option=None),)
+KINDS = (Volume(name="zvol", name_prefix="zd", may_cache=True, barrier_option=None),)
 DEVICES = VolumeReader

@@ -44,7 +44,7 @@ def test_btrfs_with_single_metadata_tolerates_no_loss() -> None:
     ):
         top = filesystem("btrfs", level=data, metadata_level=metadata)
         row = kind("btrfs")
-        assert (row.tolerated_failures(top, 3), row.corrected_members(top, 3)) == (tolerated, corrected)
+        assert (row.tolerated_failures(top, 3), row.tolerated_stale_members(top, 3)) == (tolerated, corrected)
 
 
 @pytest.mark.parametrize(("level", "missing", "tolerated"), [("raid1", 1, 0), ("raid1c3", 1, 1), ("raid5", 2, 0)])
@@ -56,8 +56,8 @@ def test_missing_btrfs_members_reduce_tolerance(level: str, missing: int, tolera
 
 def test_btrfs_corrects_nothing_without_checksums() -> None:
     mirror: dict[str, Any] = {"level": "raid1", "metadata_level": "raid1"}
-    assert kind("btrfs").corrected_members(filesystem("btrfs", checksums="off", **mirror), 2) == 0
-    assert kind("btrfs").corrected_members(filesystem("btrfs", nocow_flag="C", **mirror), 2) == 0
+    assert kind("btrfs").tolerated_stale_members(filesystem("btrfs", checksums="off", **mirror), 2) == 0
+    assert kind("btrfs").tolerated_stale_members(filesystem("btrfs", nocow_flag="C", **mirror), 2) == 0
 
 
 def test_btrfs_mixed_groups_have_one_level(box: Box) -> None:
