@@ -99,7 +99,7 @@ def _add_hints(connection: Connection) -> Iterator[None]:
         raise DatabaseError(f"{address(connection)}: {message}{hint}") from None
 
 
-class Existing:
+class ExistingServer:
     def __init__(
         self, sysbench: str, connection: Connection, entry: ledger.LedgerEntry, facts: Server, pid: int | None
     ) -> None:
@@ -110,7 +110,7 @@ class Existing:
         self._entry = entry
 
     @classmethod
-    async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> Existing:
+    async def open(cls, sysbench: str, settings: Sysbench, *, workspace: str, run_id: str) -> ExistingServer:
         """Create the run's database. Raises DatabaseError if the server refuses or has a database of that name."""
         name = database_name(run_id)
         maintenance, pid = await _read_files(_connection_and_pid, settings)

@@ -70,7 +70,7 @@ class _Keeper(NamedTuple):
         return None
 
 
-class Throwaway:
+class ThrowawayServer:
     def __init__(
         self, program: ServerProgram, sysbench: str, workspace: HeldDirectory, name: str, keeper: _Keeper
     ) -> None:
@@ -92,7 +92,7 @@ class Throwaway:
         run_id: str,
         number: int,
         on_start: Callable[[int], None] = lambda pid: None,
-    ) -> Throwaway:
+    ) -> ThrowawayServer:
         """Start the keeper, call ``on_start`` with its pid and find the programs. Raises Refused, OSError."""
         name = f"server-{number}"
         ledger_task = asyncio.ensure_future(write_entry_in_child(run_id, "server", f"{workspace.path}/{name}"))

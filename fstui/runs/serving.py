@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from fstui.databases import programs, replicas
-from fstui.databases.existing import Existing
+from fstui.databases.existing import ExistingServer
 from fstui.databases.facts import probe_settings
-from fstui.databases.throwaway import Throwaway, start_limit_s
+from fstui.databases.throwaway import ThrowawayServer, start_limit_s
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.servers import Server
 from fstui.measure.kinds.sysbench import Sysbench
@@ -39,7 +39,7 @@ class DatabaseServers(Servers):
         self._run_id = run_id
         self._on_start = on_start
         self._workspace = workspace
-        self._server: Throwaway | Existing | None = None
+        self._server: ThrowawayServer | ExistingServer | None = None
         self._server_settings: Sysbench | None = None
         self._filled_counts: tuple[int, ...] | None = None
         """The size of the tables, as ``Sysbench.table_counts``; None if fstui has created no tables."""
@@ -109,13 +109,13 @@ class DatabaseServers(Servers):
         processes = (server.pid,) if server.pid else None
         return StepServer(probe_only_settings, {"server": msgspec.to_builtins(server.facts)}, processes)
 
-    async def _server_for(self, settings: Sysbench) -> Throwaway | Existing:
+    async def _server_for(self, settings: Sysbench) -> ThrowawayServer | ExistingServer:
         """Return the running server, restarted if its options differ, or a new one."""
         previous, server = self._server_settings, self._server
         if server is None or previous is None or previous.server_key != settings.server_key:
             await self.stop()
             self._server = server = await self._start(settings)
-        elif isinstance(server, Throwaway) and previous.start_options != settings.start_options:
+        elif isinstance(server, ThrowawayServer) and previous.start_options != settings.start_options:
             try:
                 await server.restart(settings, start_limit_s(self._sync_s))
             except BaseException:
@@ -123,12 +123,12 @@ class DatabaseServers(Servers):
                 raise
         return server
 
-    async def _start(self, settings: Sysbench) -> Throwaway | Existing:
+    async def _start(self, settings: Sysbench) -> ThrowawayServer | ExistingServer:
         if settings.existing_server:
             sysbench = await programs.find_sysbench()
-            return await Existing.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
+            return await ExistingServer.open(sysbench, settings, workspace=self._workspace.path, run_id=self._run_id)
         self._start_count += 1
-        server = await Throwaway.open(
+        server = await ThrowawayServer.open(
             settings, workspace=self._workspace, run_id=self._run_id, number=self._start_count, on_start=self._on_start
         )
         await server.start(settings, start_limit_s(self._sync_s))

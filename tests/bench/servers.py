@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from fstui.databases.throwaway import Throwaway
+from fstui.databases.throwaway import ThrowawayServer
 from fstui.model.watch import FileWaits
 from tests.bench.pairs import arguments
 from tests.bench.watch import report_of, watching
@@ -48,15 +48,15 @@ class Kind(ABC):
     """The count that equals the transactions of a single client, if there is one."""
 
     @abstractmethod
-    async def fill(self, server: Throwaway) -> None:
+    async def fill(self, server: ThrowawayServer) -> None:
         """Prepare the load and leave the server idle."""
 
     @abstractmethod
-    async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
+    async def load(self, server: ThrowawayServer, clients: int, seconds: float) -> Load:
         """Run the load."""
 
     @abstractmethod
-    async def counts(self, server: Throwaway) -> dict[str, int]:
+    async def counts(self, server: ThrowawayServer) -> dict[str, int]:
         """Return its counts so far."""
 
 
@@ -69,15 +69,15 @@ class MariaDB(Kind):
     counted: ClassVar = {"performance_schema": r"/binlog\.\d+$", "Innodb_data_fsyncs": r"ib_logfile|ibdata|\.ibd$|undo"}
     each_transaction = "performance_schema"
 
-    async def fill(self, server: Throwaway) -> None:
+    async def fill(self, server: ThrowawayServer) -> None:
         await servers.ask(server, "CREATE DATABASE IF NOT EXISTS fstui")
         await text_of(*self._sysbench(server, "prepare"))
 
-    async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
+    async def load(self, server: ThrowawayServer, clients: int, seconds: float) -> Load:
         text = await text_of(*self._sysbench(server, f"--threads={clients}", f"--time={round(seconds)}", "run"))
         return Load(round(number(r"transactions: +(\d+)", text)), number(r"total time: +([\d.]+)s", text))
 
-    async def counts(self, server: Throwaway) -> dict[str, int]:
+    async def counts(self, server: ThrowawayServer) -> dict[str, int]:
         rows = await servers.ask(
             server,
             "SELECT 'performance_schema', SUM(count_misc) FROM performance_schema.file_summary_by_event_name "
@@ -87,7 +87,7 @@ class MariaDB(Kind):
         )
         return {name: int(value) for name, value in rows}
 
-    def _sysbench(self, server: Throwaway, *words: str) -> tuple[str, ...]:
+    def _sysbench(self, server: ThrowawayServer, *words: str) -> tuple[str, ...]:
         reach = (f"--mysql-socket={server.connection.socket}", "--mysql-user=root", "--mysql-db=fstui")
         return ("sysbench", "oltp_write_only", *reach, "--tables=2", "--table-size=5000", *words)
 
@@ -100,21 +100,21 @@ class PostgreSQL(Kind):
     options: ClassVar = {"checkpoint_timeout": "1h"}
     counted: ClassVar = {"pg_stat_wal.wal_sync": r"/pg_wal/[0-9A-F]{24}$"}
 
-    async def fill(self, server: Throwaway) -> None:
+    async def fill(self, server: ThrowawayServer) -> None:
         await text_of(*self._pgbench(server, "-q", "-i", "-s", "5"))
         await servers.ask(server, "CHECKPOINT")
 
-    async def load(self, server: Throwaway, clients: int, seconds: float) -> Load:
+    async def load(self, server: ThrowawayServer, clients: int, seconds: float) -> Load:
         text = await text_of(*self._pgbench(server, "-n", "-c", str(clients), "-T", str(round(seconds))))
         transactions = number(r"actually processed: (\d+)", text)
         return Load(round(transactions), transactions / number(r"tps = ([\d.]+)", text))
 
-    async def counts(self, server: Throwaway) -> dict[str, int]:
+    async def counts(self, server: ThrowawayServer) -> dict[str, int]:
         await asyncio.sleep(2)  # its processes report from time to time, at the latest when they are idle
         ((syncs,),) = await servers.ask(server, "SELECT wal_sync FROM pg_stat_wal")
         return {"pg_stat_wal.wal_sync": int(syncs)}
 
-    def _pgbench(self, server: Throwaway, *words: str) -> tuple[str, ...]:
+    def _pgbench(self, server: ThrowawayServer, *words: str) -> tuple[str, ...]:
         at = server.connection
         return ("pgbench", "-h", at.socket, "-p", str(at.port), "-U", at.user, *words, at.database)
 

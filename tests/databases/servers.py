@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from fstui.databases import programs, sql
 from fstui.databases.connections import Connection
-from fstui.databases.throwaway import CWD, Throwaway
+from fstui.databases.throwaway import CWD, ThrowawayServer
 from fstui.measure.kinds.documents import decode_run
 from fstui.measure.kinds.servers import KINDS, Server
 from fstui.measure.kinds.sysbench import Sysbench, SysbenchFigures
@@ -103,13 +103,13 @@ def processes_of(directory: Path) -> list[str]:
 
 
 @asynccontextmanager
-async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[Throwaway]:
+async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[ThrowawayServer]:
     """Start a server that fstui takes for an existing one. Skip the test if it is not installed."""
     needed(kind)
     directory.mkdir()
     directory.chmod(0o755)
     settings = msgspec.convert({"server": kind, "options": options}, Sysbench)
-    server = await Throwaway.open(settings, workspace=HeldDirectory.from_path(directory), run_id="test", number=1)
+    server = await ThrowawayServer.open(settings, workspace=HeldDirectory.from_path(directory), run_id="test", number=1)
     await server.start(settings)
     # reached by its path, not through the working directory of a run
     socket = server.connection.socket.replace(CWD, str(directory), 1)
@@ -120,7 +120,7 @@ async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[
         assert await server.stop() is None
 
 
-async def ask(server: Throwaway, *statements: str) -> list[tuple[str, ...]]:
+async def ask(server: ThrowawayServer, *statements: str) -> list[tuple[str, ...]]:
     """Query the server as its administrator."""
     connection: Connection = server.connection
     database = "postgres" if connection.driver == "pgsql" else "information_schema"

@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from fstui.databases import leftovers
-from fstui.databases.throwaway import Throwaway
+from fstui.databases.throwaway import ThrowawayServer
 from fstui.measure.kinds.documents import decode_run
 from fstui.state import ledger
 from tests.databases import servers
@@ -28,7 +28,7 @@ _DATABASES = "SELECT schema_name FROM information_schema.SCHEMATA"
 ONE = "workload=oltp_update_index"
 
 
-async def grant(server: Throwaway) -> None:
+async def grant(server: ThrowawayServer) -> None:
     """Run the statements that the documentation gives to the server's administrator."""
     word = "CREATE ROLE" if server.connection.driver == "pgsql" else "CREATE USER"
     (shown,) = (block for block in re.findall(r"```sql\n(.*?)```", DATABASES_PAGE, re.DOTALL) if word in block)

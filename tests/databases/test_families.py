@@ -238,7 +238,7 @@ async def test_waiting_for_a_file_that_hangs_is_bounded(services: Path, monkeypa
     with pytest.raises(Refused, match="did not answer within"):
         await with_current_password(kept)
     with pytest.raises(Refused, match="did not answer within"):
-        await existing.Existing.open("sysbench", postgresql(), workspace="/nowhere", run_id="k3f9a1")
+        await existing.ExistingServer.open("sysbench", postgresql(), workspace="/nowhere", run_id="k3f9a1")
 
 
 def test_unknown_service_is_refused(services: Path) -> None:

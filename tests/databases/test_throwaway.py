@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fstui.databases.sql import family_of
-from fstui.databases.throwaway import Throwaway
+from fstui.databases.throwaway import ThrowawayServer
 from tests.databases import servers
 
 TRIES = 100
@@ -17,7 +17,7 @@ ROWS = {"mysql": "SELECT COUNT(*) FROM fstui{}.sbtest1", "pgsql": "SELECT COUNT(
 SCHEMAS = {"mysql": ("", "_2"), "pgsql": ("public", "fstui_2")}
 
 
-async def sysbench(server: Throwaway, *words: str, **environment: str) -> None:
+async def sysbench(server: ThrowawayServer, *words: str, **environment: str) -> None:
     process = await asyncio.create_subprocess_exec(
         *(
             server.sysbench,
