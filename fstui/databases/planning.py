@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from fstui.databases import programs
-from fstui.databases.programs import Installed
+from fstui.databases.programs import InstalledPrograms
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileio
@@ -25,7 +25,7 @@ def need_programs(steps: Iterable[PlannedStep]) -> bool:
     return any(step.settings.program for step in steps)
 
 
-def adapt(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
+def adapt(steps: tuple[PlannedStep, ...], installed: InstalledPrograms, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
     """Return the steps for this host. Each server that is not installed gets one skipped step.
 
     Without sysbench, steps of sysbench fileio are skipped. For other database steps, raises Refused if sysbench is
@@ -34,13 +34,13 @@ def adapt(steps: tuple[PlannedStep, ...], installed: Installed, *, chosen_by_use
     if any(isinstance(step.settings, SysbenchFileio) for step in steps):
         if installed.sysbench:
             return steps
-        why = installed.why_no_oltp or programs.NO_SYSBENCH  # the scenario's other steps do not need sysbench
+        why = installed.oltp_refusal or programs.NO_SYSBENCH  # the scenario's other steps do not need sysbench
         return tuple(replace(step, skip=why) if isinstance(step.settings, SysbenchFileio) else step for step in steps)
     server_settings = [step.settings for step in steps if isinstance(step.settings, Sysbench | ReplicaCut)]
     if not server_settings:
         return steps
-    if installed.why_no_oltp:
-        raise Refused(installed.why_no_oltp)
+    if installed.oltp_refusal:
+        raise Refused(installed.oltp_refusal)
     kinds = tuple(dict.fromkeys(settings.server for settings in server_settings))
     if any(settings.existing_server for settings in server_settings):
         return tuple(_skip(_on_existing(steps, kinds), (), as_root=installed.as_root))

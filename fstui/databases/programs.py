@@ -35,12 +35,12 @@ class ServerProgram(NamedTuple):
     version: tuple[int, ...]
 
 
-class Installed(NamedTuple):
+class InstalledPrograms(NamedTuple):
     """The installed programs of those that database steps need."""
 
     servers: frozenset[str]
     sysbench: bool
-    why_no_oltp: str | None = None
+    oltp_refusal: str | None = None
     """Why sysbench cannot drive a server, as a sentence for the user."""
     as_root: bool = True
     """fstui runs as root and may mount filesystems."""
@@ -48,22 +48,22 @@ class Installed(NamedTuple):
 
 _ANY_STATUS = tuple(range(-64, 256))
 """All exit statuses and signals: the caller decides what they mean."""
-EVERYTHING = Installed(servers=frozenset(KINDS), sysbench=True)
-NOTHING = Installed(frozenset(), sysbench=False, why_no_oltp="sysbench cannot be found: a directory in PATH hangs")
+ALL_PROGRAMS = InstalledPrograms(servers=frozenset(KINDS), sysbench=True)
+NO_PROGRAMS = InstalledPrograms(frozenset(), sysbench=False, oltp_refusal="sysbench cannot be found: a directory in PATH hangs")
 
 
-async def installed() -> Installed:
+async def _find_installed() -> InstalledPrograms:
     try:
         await find_sysbench()
     except Refused as refusal:
-        return Installed(frozenset(), sysbench=shutil.which("sysbench") is not None, why_no_oltp=str(refusal))
+        return InstalledPrograms(frozenset(), sysbench=shutil.which("sysbench") is not None, oltp_refusal=str(refusal))
     servers = await asyncio.gather(*map(find_server, KINDS))
-    return Installed(frozenset(server.kind for server in servers if server), sysbench=True, as_root=os.geteuid() == 0)
+    return InstalledPrograms(frozenset(server.kind for server in servers if server), sysbench=True, as_root=os.geteuid() == 0)
 
 
-def find_installed() -> Installed:
+def find_installed() -> InstalledPrograms:
     """Find the installed programs. Call this in a child process, because a directory in PATH may hang."""
-    return asyncio.run(installed())
+    return asyncio.run(_find_installed())
 
 
 async def find_server(kind: str) -> ServerProgram | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from fstui.databases import planning, programs
 from fstui.databases.connections import PASSWORD_VARIABLE
-from fstui.databases.programs import EVERYTHING, Installed
+from fstui.databases.programs import ALL_PROGRAMS, InstalledPrograms
 from fstui.judge.facts import rotation
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -25,7 +25,7 @@ IDLE_DURATION_S = 1.0
 PAUSE_DURATION_S = 0.25
 START_DURATION_S = 0.5
 """Estimated time to start a probe and its trace, without the time to write the probe's file."""
-__all__ = ["EVERYTHING", "PASSWORD_VARIABLE"]  # re-exported for the interfaces
+__all__ = ["ALL_PROGRAMS", "PASSWORD_VARIABLE"]  # re-exported for the interfaces
 
 
 def needs_programs(scenario: Scenario, settings: Mapping[str, str]) -> bool:
@@ -37,7 +37,7 @@ def plan(
     scenario: Scenario,
     settings: Mapping[str, str],
     site: Site,
-    installed: Installed = EVERYTHING,
+    installed: InstalledPrograms = ALL_PROGRAMS,
     *,
     typed_name: str = "",
     rate_limit: RateLimit = UNLIMITED,

@@ -22,7 +22,7 @@ from fstui.model.storage import Target
 from fstui.proc import MOUNTINFO
 
 if TYPE_CHECKING:  # not needed for the first screen, and slow to import
-    from fstui.databases.programs import Installed
+    from fstui.databases.programs import InstalledPrograms
     from fstui.model.plan import Plan
     from fstui.model.run import Round, Run
     from fstui.runs.machine.base import Machine
@@ -56,7 +56,7 @@ class Session:
         """Why the state directory does not answer. Nothing can be saved then."""
         self._declarations_lock = asyncio.Lock()
         self._programs_lock = asyncio.Lock()
-        self._programs: Installed | None = None
+        self._programs: InstalledPrograms | None = None
         """The installed programs. They are looked up again for each directory."""
 
     @classmethod
@@ -131,7 +131,7 @@ class Session:
         if self._programs is None and planner.needs_programs(scenario, settings):
             async with self._programs_lock:
                 self._programs = self._programs or await self.machine.find_programs()
-        installed = self._programs or planner.EVERYTHING
+        installed = self._programs or planner.ALL_PROGRAMS
         return planner.plan(scenario, settings, site, installed, typed_name=typed_name, rate_limit=self._rate_limit)
 
     async def plan_by_name(

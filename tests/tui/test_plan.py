@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from fstui.databases.programs import NOTHING, Installed
+from fstui.databases.programs import NO_PROGRAMS, InstalledPrograms
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
@@ -328,9 +328,9 @@ class Searching(ReplayMachine):
         super().__init__(screens.RUN, pace=0.0)
         self.found = asyncio.Event()
 
-    async def find_programs(self) -> Installed:
+    async def find_programs(self) -> InstalledPrograms:
         await self.found.wait()
-        return NOTHING
+        return NO_PROGRAMS
 
 
 async def test_search_for_programs_delays_no_other_scenario() -> None:

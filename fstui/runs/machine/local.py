@@ -32,7 +32,7 @@ from fstui.storage.hotplug import Watch
 from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:
-    from fstui.databases.programs import Installed
+    from fstui.databases.programs import InstalledPrograms
     from fstui.model.activity import HostActivity
     from fstui.model.run import Baselines, Run
     from fstui.runs.serving import DatabaseServers
@@ -169,7 +169,7 @@ class LocalMachine(Machine):
         target_directory, _ = await asyncio.gather(inspection, self._run_tools(self.survey(), RUN_MAX_AGE_S))
         return target_directory
 
-    async def find_programs(self) -> Installed:
+    async def find_programs(self) -> InstalledPrograms:
         from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
         try:
@@ -177,7 +177,7 @@ class LocalMachine(Machine):
                 programs.find_installed, timeout_s=2 * programs.TOOL_TIMEOUT_S, where="a directory in PATH"
             )
         except NoReply:
-            return programs.NOTHING
+            return programs.NO_PROGRAMS
 
     async def make_directory(self, directory: str, run_id: str) -> Workspace:
         return await Workspace.create(directory, run_id)
