@@ -168,7 +168,7 @@ def show(directory: Path, format_: str, output: Path | None, fail_on: Sequence[s
     Example:
       fstui fleet show fstui-fleet-20261120-031244 --format csv
     """
-    hosts = results.read(directory)
+    hosts = results.read_fleet(directory)
     asyncio.run(print_report(report.report_of(hosts), format_, output))
     return _exit_status(hosts, fail_on)
 
@@ -184,7 +184,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
 
     Example: fstui fleet compare before-the-update after-the-update
     """
-    earlier, later = results.read(before), results.read(after)
+    earlier, later = results.read_fleet(before), results.read_fleet(after)
     asyncio.run(print_report(report.comparison_report(earlier, later), format_, output))
     return FAIL_ON if any(change.worse for change in report.changes(earlier, later)) else 0
 
@@ -199,7 +199,7 @@ def clean(directory: Path, **options: Any) -> int:
 
     Example: fstui fleet clean fstui-fleet-20261120-031244
     """
-    hosts = results.read(directory)
+    hosts = results.read_fleet(directory)
     job = _job_module()
     request = _base_request("clean", options)
     fanout = job.Fanout(request)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from fstui.databases import programs
-from fstui.databases.programs import InstalledPrograms
+from fstui.databases.programs import Programs
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.measure.kinds.sysbench_fileio import SysbenchFileio
@@ -25,7 +25,7 @@ def need_programs(steps: Iterable[PlannedStep]) -> bool:
     return any(step.settings.program for step in steps)
 
 
-def adapt(steps: tuple[PlannedStep, ...], installed: InstalledPrograms, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
+def adapt(steps: tuple[PlannedStep, ...], installed: Programs, *, chosen_by_user: bool) -> tuple[PlannedStep, ...]:
     """Return the steps for this host. Each server that is not installed gets one skipped step.
 
     Without sysbench, steps of sysbench fileio are skipped. For other database steps, raises Refused if sysbench is

@@ -35,8 +35,8 @@ class ServerProgram(NamedTuple):
     version: tuple[int, ...]
 
 
-class InstalledPrograms(NamedTuple):
-    """The installed programs of those that database steps need."""
+class Programs(NamedTuple):
+    """Which of the programs that database steps need are installed."""
 
     servers: frozenset[str]
     sysbench: bool
@@ -48,20 +48,20 @@ class InstalledPrograms(NamedTuple):
 
 _ANY_STATUS = tuple(range(-64, 256))
 """All exit statuses and signals: the caller decides what they mean."""
-ALL_PROGRAMS = InstalledPrograms(servers=frozenset(KINDS), sysbench=True)
-NO_PROGRAMS = InstalledPrograms(frozenset(), sysbench=False, oltp_refusal="sysbench cannot be found: a directory in PATH hangs")
+ALL_PROGRAMS = Programs(servers=frozenset(KINDS), sysbench=True)
+NO_PROGRAMS = Programs(frozenset(), sysbench=False, oltp_refusal="sysbench cannot be found: a directory in PATH hangs")
 
 
-async def _find_installed() -> InstalledPrograms:
+async def _find_installed() -> Programs:
     try:
         await find_sysbench()
     except Refused as refusal:
-        return InstalledPrograms(frozenset(), sysbench=shutil.which("sysbench") is not None, oltp_refusal=str(refusal))
+        return Programs(frozenset(), sysbench=shutil.which("sysbench") is not None, oltp_refusal=str(refusal))
     servers = await asyncio.gather(*map(find_server, KINDS))
-    return InstalledPrograms(frozenset(server.kind for server in servers if server), sysbench=True, as_root=os.geteuid() == 0)
+    return Programs(frozenset(server.kind for server in servers if server), sysbench=True, as_root=os.geteuid() == 0)
 
 
-def find_installed() -> InstalledPrograms:
+def find_installed() -> Programs:
     """Find the installed programs. Call this in a child process, because a directory in PATH may hang."""
     return asyncio.run(_find_installed())
 

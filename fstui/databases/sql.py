@@ -52,7 +52,7 @@ async def query(
                 environment={"FSTUI_SQL": "\n".join(statements), **environment(connection)},
             )
     if status:
-        raise DatabaseError(error_in(text) or f"sysbench ended with status {status}")
+        raise DatabaseError(server_error(text) or f"sysbench ended with status {status}")
     return [tuple(line.split("\t")[1:]) for line in text.splitlines() if line.startswith("row\t")]
 
 
@@ -106,7 +106,7 @@ def tls_files(connection: Connection) -> dict[str, str]:
     return {f"{name}.pem": str(Path(path).absolute()) for name, path in paths.items()}
 
 
-def error_in(text: str) -> str:
+def server_error(text: str) -> str:
     """Return the error in sysbench's output: the last FATAL line that is not about its script or the statement."""
     reasons = [reason for reason in _FATAL.findall(text) if not _NO_REASON.match(reason)]
     return _PREFIX.sub("", reasons[-1], count=1) if reasons else ""

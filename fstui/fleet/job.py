@@ -106,7 +106,7 @@ class FleetJob:
         except Refused as refusal:
             self._fail(node, f"its output is not a document: {str(refusal)[:200]}")
             return
-        results.save(self.directory, node, document)
+        results.save_document(self.directory, node, document)
         kib_left = answer.value_of(self._mark, "stays") or ""
         if kib_left.isdecimal() and len(kib_left) < 12:
             self.most_bytes_left = max(self.most_bytes_left, int(kib_left) << 10)

@@ -140,7 +140,7 @@ def create_directory(directory: Path | None) -> Path:
     return directory
 
 
-def save(directory: Path, node: str, document: bytes) -> None:
+def save_document(directory: Path, node: str, document: bytes) -> None:
     fd = os.open(directory / f"{node}.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
         file.write(document + b"\n")
@@ -150,7 +150,7 @@ def save_about(directory: Path, about: About) -> None:
     write_atomically(directory / ABOUT, msgspec.json.format(msgspec.json.encode(about)) + b"\n")
 
 
-def read(directory: Path) -> Fleet:
+def read_fleet(directory: Path) -> Fleet:
     try:
         about = msgspec.json.decode((directory / ABOUT).read_bytes(), type=About)
     except OSError as error:

@@ -217,7 +217,7 @@ class IncidentFacts:
         """``windows`` and earlier ones, because the kernel writes data to the device up to WRITEBACK_DELAY_S later."""
         self.waits = [wait for window in self.windows for wait in window.waits if not wait.kernel]
         self.own_waits = [wait for wait in self.waits if self.main_wait and wait.program == self.main_wait.program]
-        self.memory_share = pressure(self.seconds, MEMORY)
+        self.memory_share = pressure_share(self.seconds, MEMORY)
         latencies = {name: latency for name in self.devices if (latency := _latency(self.seconds, name))}
         typical_ms = records.typical_write_ms
         rise = {name: latency.median_ms / max(typical_ms.get(name, 1.0), 0.1) for name, latency in latencies.items()}
@@ -259,7 +259,7 @@ class Explanation(NamedTuple):
 def _incident(facts: IncidentFacts) -> Incident:
     wait, explanation = facts.main_wait, _explain(facts)
     culprit = explanation.culprit
-    host_share = pressure(facts.seconds, CPU) or 0.0
+    host_share = pressure_share(facts.seconds, CPU) or 0.0
     cpu_excluded = f"its threads had a CPU, though others waited for one ({percent(host_share)})"
     excluded = []
     if explanation.cause != "cpu" and facts.cpu_share is not None and facts.cpu_share < MIN_WAIT_SHARE:
@@ -437,7 +437,7 @@ def _other_syncs(facts: IncidentFacts) -> Explanation | None:
 def _short_of_cpu(facts: IncidentFacts) -> Explanation | None:
     if facts.cpu_share is None or facts.cpu_share < (CPU_WAIT_SHARE if facts.is_device_slow else CPU_SHARE):
         return None
-    host_share = pressure(facts.seconds, CPU)
+    host_share = pressure_share(facts.seconds, CPU)
     longest_s = max((cpu_ms / 1000 for wait in facts.own_waits for _, _, cpu_ms in wait.slow), default=0.0)
     # if the host lacked CPU for less time than the longest wait, the program waited outside these seconds
     if host_share is not None and host_share * facts.elapsed_s < CPU_WAIT_SHARE * longest_s:
@@ -484,7 +484,7 @@ def _writes_text(facts: IncidentFacts) -> str:
     return f"completed writes in {latency}" if facts.typical_ms is None else f"completed writes as usual ({latency})"
 
 
-def pressure(seconds: Sequence[Second], index: int) -> float | None:
+def pressure_share(seconds: Sequence[Second], index: int) -> float | None:
     """Return the share of the time in which processes waited; None if the kernel did not count it."""
     known = [(ms, second.elapsed_s) for second in seconds if (ms := second.pressure_ms[index]) is not None]
     elapsed_s = sum(elapsed for _, elapsed in known)
@@ -541,9 +541,9 @@ def _bucket(start: float, end: float, seconds: list[Second], windows: list[Windo
         read_bytes=sum(counters.read_kib for counters in device_counters) * 1024,
         flushes=sum(counters.flushes for counters in device_counters),
         latency_ms=latencies[device].median_ms if device in latencies else None,
-        cpu=pressure(seconds, CPU),
-        io=pressure(seconds, IO),
-        memory=pressure(seconds, MEMORY),
+        cpu=pressure_share(seconds, CPU),
+        io=pressure_share(seconds, IO),
+        memory=pressure_share(seconds, MEMORY),
         dirty_bytes=max((sum(second.memory_kib) * 1024 for second in seconds), default=0),
         longest_ms=worst.longest_so_far_ms if worst else (0 if traced else None),
         program=worst.program if worst else "",

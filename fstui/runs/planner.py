@@ -9,7 +9,7 @@ import msgspec
 
 from fstui.databases import planning, programs
 from fstui.databases.connections import PASSWORD_VARIABLE
-from fstui.databases.programs import ALL_PROGRAMS, InstalledPrograms
+from fstui.databases.programs import ALL_PROGRAMS, Programs
 from fstui.judge.facts import rotation
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -37,7 +37,7 @@ def plan(
     scenario: Scenario,
     settings: Mapping[str, str],
     site: Site,
-    installed: InstalledPrograms = ALL_PROGRAMS,
+    installed: Programs = ALL_PROGRAMS,
     *,
     typed_name: str = "",
     rate_limit: RateLimit = UNLIMITED,

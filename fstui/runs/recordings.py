@@ -267,7 +267,7 @@ def _sentence(
 
 def _pressures(seconds_: Sequence[Second]) -> Iterator[str]:
     for index, resource in ((incidents.CPU, "a CPU"), (incidents.IO, "I/O"), (incidents.MEMORY, "memory")):
-        share = incidents.pressure(seconds_, index)
+        share = incidents.pressure_share(seconds_, index)
         if share is not None and share >= MIN_PRESSURE:
             yield f" Some process waited for {resource} for {percent(share)} of the time."
 

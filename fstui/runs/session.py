@@ -22,7 +22,7 @@ from fstui.model.storage import Target
 from fstui.proc import MOUNTINFO
 
 if TYPE_CHECKING:  # not needed for the first screen, and slow to import
-    from fstui.databases.programs import InstalledPrograms
+    from fstui.databases.programs import Programs
     from fstui.model.plan import Plan
     from fstui.model.run import Round, Run
     from fstui.runs.machine.base import Machine
@@ -56,7 +56,7 @@ class Session:
         """Why the state directory does not answer. Nothing can be saved then."""
         self._declarations_lock = asyncio.Lock()
         self._programs_lock = asyncio.Lock()
-        self._programs: InstalledPrograms | None = None
+        self._programs: Programs | None = None
         """The installed programs. They are looked up again for each directory."""
 
     @classmethod

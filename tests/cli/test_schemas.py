@@ -118,7 +118,7 @@ def test_documents_of_other_hosts_are_valid(path: Path) -> None:
 
 def test_documents_of_a_fleet_are_valid(fstui: Fstui, tmp_path: Path) -> None:
     place = results.create_directory(tmp_path / "out")
-    results.save(place, "db1", encode(RUN))
+    results.save_document(place, "db1", encode(RUN))
     results.save_about(place, About(command="run", nodes=("db1", "db2"), troubles={"db2": "gone"}))
     assert_valid("fleet", fstui("fleet", "show", str(place), "--format", "json").stdout)
     assert_valid("fleet-comparison", fstui("fleet", "compare", str(place), str(place), "--format", "json").stdout)

@@ -13,7 +13,7 @@ from fstui.databases.existing import find_connection, with_current_password
 from fstui.databases.mysql import MySQL
 from fstui.databases.postgresql import PostgreSQL
 from fstui.databases.programs import ServerProgram
-from fstui.databases.sql import FAMILIES, address, environment, error_in, family_of, query
+from fstui.databases.sql import FAMILIES, address, environment, family_of, query, server_error
 from fstui.measure.kinds.servers import KINDS, ServerName, kind_of_version
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -118,7 +118,7 @@ def test_throwaway_postgresql_listens_only_on_its_socket() -> None:
     ],
 )
 def test_reason_in_sysbenchs_output_is_found(text: str, reason: str) -> None:
-    assert error_in(f"{text}\nFATAL: `x' function failed: sql.lua:4: no\n") == reason
+    assert server_error(f"{text}\nFATAL: `x' function failed: sql.lua:4: no\n") == reason
 
 
 @pytest.mark.parametrize(

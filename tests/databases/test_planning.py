@@ -3,7 +3,7 @@
 import pytest
 
 from fstui.databases import planning
-from fstui.databases.programs import InstalledPrograms
+from fstui.databases.programs import Programs
 from fstui.measure.kinds.replica_cut import ReplicaCut
 from fstui.measure.kinds.sysbench import Sysbench
 from fstui.model.errors import Refused
@@ -19,8 +19,8 @@ def replica_cut(**settings: str) -> tuple[PlannedStep, ...]:
     return scenarios.expand(scenarios.load("replica-cut"), settings)[1]
 
 
-HERE = InstalledPrograms(servers=frozenset({"mariadb"}), sysbench=True)
-NO_SERVER = InstalledPrograms(servers=frozenset(), sysbench=True)
+HERE = Programs(servers=frozenset({"mariadb"}), sysbench=True)
+NO_SERVER = Programs(servers=frozenset(), sysbench=True)
 
 
 def test_missing_server_is_one_skipped_step_with_its_package() -> None:
@@ -104,7 +104,7 @@ def test_log_of_an_existing_server_grows_without_limit() -> None:
 
 
 def test_fileio_steps_are_skipped_without_sysbench() -> None:
-    nothing = InstalledPrograms(servers=frozenset(), sysbench=False, oltp_refusal="sysbench is not installed")
+    nothing = Programs(servers=frozenset(), sysbench=False, oltp_refusal="sysbench is not installed")
     steps = scenarios.expand(scenarios.load("fileio-classic"), {})[1]
     skipped = {step.settings.probe for step in planning.adapt(steps, nothing, chosen_by_user=False) if step.skip}
     assert skipped == {"sysbench_fileio"}

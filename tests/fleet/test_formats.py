@@ -169,7 +169,7 @@ def test_a_directory_of_something_else_is_refused(tmp_path: Path, content: str |
     if content is not None:
         (tmp_path / "fleet.json").write_text(content)
     with pytest.raises(Refused) as refused:
-        results.read(tmp_path)
+        results.read_fleet(tmp_path)
     assert reason in str(refused.value)
 
 
@@ -178,11 +178,11 @@ def test_documents_that_cannot_be_read_have_a_reason(tmp_path: Path) -> None:
         command="run", nodes=("db1", "gone", "huge", "broken", "../db1", "silent"), troubles={"silent": "why"}
     )
     results.save_about(tmp_path, about)
-    results.save(tmp_path, "db1", HONEST)
-    results.save(tmp_path, "broken", b"{")
+    results.save_document(tmp_path, "db1", HONEST)
+    results.save_document(tmp_path, "broken", b"{")
     with (tmp_path / "huge.json").open("wb") as file:
         file.truncate(results.MAX_BYTES + 1)
-    found = results.read(tmp_path)
+    found = results.read_fleet(tmp_path)
     assert [result.node for result in found.results] == ["db1"]
     assert found.about.troubles == {
         "silent": "why",

@@ -209,4 +209,4 @@ def test_a_window_partly_outside_is_in_the_nearest_row() -> None:
 
 def test_pressure_is_unknown_without_psi() -> None:
     blind: list[Second] = [second(1, pressure_ms=(None,) * 5)]
-    assert incidents.pressure(blind, 0) is None
+    assert incidents.pressure_share(blind, 0) is None

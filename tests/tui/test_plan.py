@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 from textual.pilot import Pilot
 
-from fstui.databases.programs import NO_PROGRAMS, InstalledPrograms
+from fstui.databases.programs import NO_PROGRAMS, Programs
 from fstui.model.counters import Counters, DeviceCounters
 from fstui.model.errors import Refused
 from fstui.model.plan import Plan
@@ -328,7 +328,7 @@ class Searching(ReplayMachine):
         super().__init__(screens.RUN, pace=0.0)
         self.found = asyncio.Event()
 
-    async def find_programs(self) -> InstalledPrograms:
+    async def find_programs(self) -> Programs:
         await self.found.wait()
         return NO_PROGRAMS
 

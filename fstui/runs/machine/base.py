@@ -20,7 +20,7 @@ from fstui.model.storage import Node, Target
 from fstui.state.workspace import HeldDirectory, RunDirectory, TargetDirectory
 
 if TYPE_CHECKING:
-    from fstui.databases.programs import InstalledPrograms
+    from fstui.databases.programs import Programs
     from fstui.model.activity import HostActivity
     from fstui.model.plan import PlannedStep
     from fstui.model.run import Baselines, Run
@@ -181,7 +181,7 @@ class Machine(Protocol):
     async def inspect(self, directory: str) -> TargetDirectory:
         """Resolve a directory. Raises Refused."""
 
-    async def find_programs(self) -> InstalledPrograms:
+    async def find_programs(self) -> Programs:
         """Find out which programs for database steps are installed."""
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:

@@ -32,7 +32,7 @@ from fstui.storage.hotplug import Watch
 from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:
-    from fstui.databases.programs import InstalledPrograms
+    from fstui.databases.programs import Programs
     from fstui.model.activity import HostActivity
     from fstui.model.run import Baselines, Run
     from fstui.runs.serving import DatabaseServers
@@ -169,7 +169,7 @@ class LocalMachine(Machine):
         target_directory, _ = await asyncio.gather(inspection, self._run_tools(self.survey(), RUN_MAX_AGE_S))
         return target_directory
 
-    async def find_programs(self) -> InstalledPrograms:
+    async def find_programs(self) -> Programs:
         from fstui.databases import programs  # noqa: PLC0415  not needed for the first screen
 
         try:

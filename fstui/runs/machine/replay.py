@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterable
 
 import msgspec
 
-from fstui.databases.programs import ALL_PROGRAMS, InstalledPrograms
+from fstui.databases.programs import ALL_PROGRAMS, Programs
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import COUNTED, Counters, DeviceCounters, DeviceTrace, Idle
 from fstui.model.errors import Refused
@@ -60,7 +60,7 @@ class ReplayMachine(Machine):
             directory, self._target.space or Space(total_bytes=_ASSUMED_SPACE_BYTES, free_bytes=_ASSUMED_SPACE_BYTES)
         )
 
-    async def find_programs(self) -> InstalledPrograms:
+    async def find_programs(self) -> Programs:
         return ALL_PROGRAMS  # the saved run found the programs that it needs
 
     async def trace(self, run_id: str, stack: Iterable[Node]) -> ReplayTrace:

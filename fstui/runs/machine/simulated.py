@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterable
 
-from fstui.databases.programs import InstalledPrograms
+from fstui.databases.programs import Programs
 from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.powercut import PowerCut
 from fstui.measure.kinds.sync_writes import SyncWrites
@@ -33,7 +33,7 @@ from fstui.state.workspace import RunDirectory, TargetDirectory
 from fstui.trace.child import FinalReport
 
 _NO_SERVER = "this scenario needs a database server, which a simulated disk does not have: run it on a real directory"
-_NO_PROGRAMS = InstalledPrograms(frozenset(), sysbench=False, oltp_refusal=_NO_SERVER)
+_NO_PROGRAMS = Programs(frozenset(), sysbench=False, oltp_refusal=_NO_SERVER)
 CHUNK_NS = 50e6
 """The simulated time between two frames of samples."""
 SECOND_NS = 1e9
@@ -69,7 +69,7 @@ class SimulatedMachine(Machine):
     async def inspect(self, directory: str) -> TargetDirectory:
         return TargetDirectory(directory, self.target(directory).space)
 
-    async def find_programs(self) -> InstalledPrograms:
+    async def find_programs(self) -> Programs:
         return _NO_PROGRAMS
 
     async def make_directory(self, directory: str, run_id: str) -> RunDirectory:
