@@ -8,7 +8,7 @@ from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, N
 from fstui.model.quantities import count, counted, seconds, size
 from fstui.report.sections import Cell, Report, Section, number, records, right
 from fstui.report.text import NONE
-from fstui.report.watch import MAX_ROWS, figures, more_rows, watched_programs
+from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
 
 FILES = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
 NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
@@ -21,10 +21,10 @@ _RECORDS = (
 def of_at_risk(report: AtRiskReport) -> Report:
     """Return the tables, and the sentences last, where a terminal shows them."""
     at_risk = report.last
-    files = tuple(figures(file_cells(row), last=True) for row in at_risk.files[:MAX_ROWS])
+    files = tuple(aligned_cells(file_cells(row), last_is_text=True) for row in at_risk.files[:MAX_ROWS])
     sections = (
         Section("", FILES, files, more_rows(len(at_risk.files))),
-        Section("", NAMES, tuple(map(_names, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
+        Section("", NAMES, tuple(map(_name_cells, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
         Section("", lines=caches(at_risk)),
         Section("", lines=report.limits),
         Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
@@ -52,7 +52,7 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
 
 
 def who(row: FileAtRisk) -> str:
-    """Return the program, with the others that also have the file open for writing."""
+    """Return the first program that has the file open for writing, and the others."""
     first, *others = row.programs or ("a program that has ended",)
     return f"{first} shared with {', '.join(others)}" if others else first
 
@@ -62,7 +62,7 @@ def age(row: BytesAtRisk) -> str:
 
 
 def note(program: ProgramAtRisk) -> str:
-    """Say how much is in the file that the program syncs most, and how much its writes with O_DIRECT may add."""
+    """Return how much is in the file that the program syncs most, and how much its O_DIRECT writes may add."""
     parts = []
     if program.log is not None and program.log_bytes != program.bytes:
         amount = size(program.log_bytes) if program.log_bytes else "nothing"
@@ -76,7 +76,7 @@ def _age(age_s: float, may_be_older: bool) -> str:
     return f"{'≥ ' if may_be_older else ''}{seconds(age_s)}"
 
 
-def _names(row: NamesAtRisk) -> tuple[Cell | str, ...]:
+def _name_cells(row: NamesAtRisk) -> tuple[Cell | str, ...]:
     return row.program, number(row.count, count), right(seconds(row.oldest_s)), row.directory_label
 
 
@@ -90,7 +90,7 @@ def caches(at_risk: AtRisk) -> tuple[str, ...]:
 
 
 def total(at_risk: AtRisk) -> str:
-    """Return what the listed files and names add up to. The kernel's trace may know of more files and names."""
+    """Return the totals of the listed files and names. There may be others that the trace did not record."""
     exposed = [file for file in at_risk.files if file.bytes]
     parts = []
     if exposed:

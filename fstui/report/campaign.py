@@ -24,10 +24,10 @@ _OUTCOMES: dict[Outcome, tuple[str, Verdict | None]] = {
     "no-cut": ("no cut", "cannot-tell"),
     "refused": ("not possible", None),
 }
-_KINDS = ("acknowledged", "checked", "present", "missing", "stale", "torn", "misplaced", "unreadable", "in_flight")
+_COUNTS = ("acknowledged", "checked", "present", "missing", "stale", "torn", "misplaced", "unreadable", "in_flight")
 _CSV = (
     "cut", "started_at", "pattern", "outcome", "wait_s", "silent_after_s", "back_after_s", "rebooted", "mounted",
-    *_KINDS, "reason",
+    *_COUNTS, "reason",
 )  # fmt: skip
 _CUTS = (
     "CUT", "STARTED", "PATTERN", "OUTCOME", "ACKNOWLEDGED", "CHECKED", "MISSING", "STALE", "TORN", "MISPLACED",
@@ -36,7 +36,7 @@ _CUTS = (
 
 
 def document(store: CampaignStore, stop_reason: str) -> CampaignDocument:
-    """Return the result. It contains no command of the user, because commands may contain passwords."""
+    """Return the result, without the commands of the user: they may contain passwords."""
     settings, cuts = store.settings, store.cuts
     header = next(filter(None, map(store.header, cuts)), None)
     conclusive = [cut for cut in cuts if cut.is_conclusive]
@@ -64,7 +64,7 @@ def document(store: CampaignStore, stop_reason: str) -> CampaignDocument:
             lost=outcomes["lost"],
             not_mounted=sum(cut.figures is not None and cut.figures.unmountable for cut in conclusive),
             no_cut=outcomes["no-cut"],
-            **{kind: sum(getattr(cut.figures, kind) for cut in conclusive if cut.figures) for kind in _KINDS},
+            **{kind: sum(getattr(cut.figures, kind) for cut in conclusive if cut.figures) for kind in _COUNTS},
         ),
         cuts=tuple(cuts),
     )
@@ -131,10 +131,10 @@ def report_of(campaign: CampaignDocument) -> Report:
 def _lines(campaign: CampaignDocument) -> Iterable[str]:
     totals, name = campaign.totals, CUT_NAMES[campaign.cut]
     yield CUT_LIMITS[campaign.cut]
-    missing_cuts = campaign.cuts_wanted - totals.cuts
-    if missing_cuts > 0 or campaign.stopped:
+    remaining_cuts = campaign.cuts_wanted - totals.cuts
+    if remaining_cuts > 0 or campaign.stopped:
         state = "is running" if campaign.running else f"stopped: {campaign.stopped or 'its process was killed'}"
-        yield f"{count(missing_cuts)} of {counted(campaign.cuts_wanted, name)} are left. The campaign {state}"
+        yield f"{count(remaining_cuts)} of {counted(campaign.cuts_wanted, name)} are left. The campaign {state}"
     yield (
         f"{campaign.host.hostname}, Linux {campaign.host.kernel}: {campaign.directory}, {stack_line(campaign.target)}"
         if campaign.target
@@ -162,9 +162,9 @@ def _lines(campaign: CampaignDocument) -> Iterable[str]:
         f"That the commands cause a {name} is your declaration (--cut {campaign.cut})."
     )
     yield f"The interval is exact ({campaign.bound.method}) and holds for {name}s like these." if totals.cuts else ""
-    if totals.cuts and not totals.lost:
-        n = totals.cuts
-        yield f"Without a loss in {counted(n, name)} it ends at 1 − 0.05^(1/{n}). The rule of three gives 3/{n}."
+    n = totals.cuts
+    if n and not totals.lost:
+        yield f"After {counted(n, name)} without a loss, it ends at 1 − 0.05^(1/{n}). The rule of three gives 3/{n}."
 
 
 def _by_pattern(campaign: CampaignDocument) -> Section:
@@ -179,15 +179,15 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
         losses = sum(cut.outcome == "lost" for cut in cuts)
         low, high = interval(losses, len(cuts))
         share = f"{bound(low, up=False)} to {bound(high, up=True)}"
-        kinds = ("acknowledged", "checked", "lost", "in_flight")
-        totals = (sum(getattr(cut_figures, kind) for cut_figures in figures) for kind in kinds)
+        count_names = ("acknowledged", "checked", "lost", "in_flight")
+        totals = (sum(getattr(cut_figures, kind) for cut_figures in figures) for kind in count_names)
         numbers = (number(total, count) for total in totals)
         rows.append((pattern, number(len(cuts), count), number(losses, count), share, *numbers))
-    torn = (
+    torn_note = (
         "Torn in flight: blocks being written at the cut that were never acknowledged. They are not a loss, but "
         "a program that overwrites such blocks needs a copy or a journal of its own."
     )
-    return Section("Patterns", header, tuple(rows), (torn,) if campaign.totals.in_flight else ())
+    return Section("Patterns", header, tuple(rows), (torn_note,) if campaign.totals.in_flight else ())
 
 
 def _cuts(title: str, campaign: CampaignDocument, *, hidden: str | None = None) -> Section:
@@ -203,15 +203,15 @@ def _outcome(cut: CampaignCut, kind: CutKind) -> tuple[str, Verdict | None]:
 
 
 def _row(cut: CampaignCut, kind: CutKind) -> tuple[Cell | str, ...]:
-    words, style = _outcome(cut, kind)
+    text, style = _outcome(cut, kind)
     figures = cut.figures
-    kinds = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
+    count_names = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
     return (
         number(cut.number, count),
         cut.started_at,
         cut.pattern,
-        Cell(words, cut.outcome, style or ""),
-        *(number(getattr(figures, kind) if figures else None, count) for kind in kinds),
+        Cell(text, cut.outcome, style or ""),
+        *(number(getattr(figures, kind) if figures else None, count) for kind in count_names),
         number(cut.wait_s, seconds),
         number(cut.back_after_s or None, seconds),
         _remark(cut),
@@ -236,7 +236,7 @@ def _record(cut: CampaignCut) -> tuple[Value, ...]:
         *(cut.number, cut.started_at, cut.pattern, cut.outcome, cut.wait_s, cut.silent_after_s, cut.back_after_s),
         cut.boot_after != cut.boot_before if cut.boot_after else None,
         not figures.unmountable if figures else None,
-        *(getattr(figures, kind) if figures else None for kind in _KINDS),
+        *(getattr(figures, kind) if figures else None for kind in _COUNTS),
         _remark(cut),
     )
 

@@ -1,7 +1,7 @@
 """Make text safe for terminals and for files that people open.
 
 Everything that is read from a system (a label, a model, a mount point, the output of a program) is data. It is escaped
-here, when it leaves fstui, and nowhere else, so that it cannot control a terminal or change the reading direction.
+in this module when it leaves fstui, so that it cannot control a terminal or change the reading direction.
 """
 
 from __future__ import annotations

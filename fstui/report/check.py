@@ -29,7 +29,7 @@ class Checked(NamedTuple):
 class Check(NamedTuple):
     rows: Sequence[Checked]
     left_out: Mapping[str, Sequence[str]]
-    """Reason → filesystems that were not checked for that reason."""
+    """The filesystems that were not checked, by the reason."""
     elapsed_s: float
 
     @property
@@ -62,10 +62,10 @@ def of_check(check: Check) -> Report:
 def line(row: Checked) -> str:
     if row.run is None:
         return f"{row.name}: not checked: {row.trouble}"
-    _, name, word, confidence, per_s, p99, slow, _ = map(text, _cells(row))
+    _, name, word, confidence, per_s, p99, speed_answer, _ = map(text, _cells(row))
     simulated = " · SIMULATED" if row.run.simulated else ""
     head = f"{name}: {GLYPHS[row.run.verdict]} {word}, {confidence} confidence"
-    return f"{head} · {per_s} commits/s, p99 {p99} · {slow}{simulated}"
+    return f"{head} · {per_s} commits/s, p99 {p99} · {speed_answer}{simulated}"
 
 
 def next_step(run: Run) -> str:

@@ -74,10 +74,10 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 def _facts(comparison: Comparison) -> dict[str, list[str]]:
     """Return, for each fact, its value on each side. Settings that are equal are left out."""
     facts = {title: [value(side) for side in comparison.sides] for title, value in _FACTS.items()}
-    chosen = [side.run.scenario.settings if side.run.scenario else {} for side in comparison.sides]
-    for key in dict.fromkeys(key for settings in chosen for key in settings):
-        values = [_words(settings.get(key, NONE)) for settings in chosen]
-        if len(set(values)) > 1 and all(key in settings for settings in chosen):
+    settings_of_sides = [side.run.scenario.settings if side.run.scenario else {} for side in comparison.sides]
+    for key in dict.fromkeys(key for settings in settings_of_sides for key in settings):
+        values = [_setting_text(settings.get(key, NONE)) for settings in settings_of_sides]
+        if len(set(values)) > 1 and all(key in settings for settings in settings_of_sides):
             facts[key] = values
     return facts
 
@@ -90,8 +90,8 @@ def _step(comparison: Comparison, name: str) -> Section:
     middle_rounds = {side.letter: middle for side in comparison.sides if (middle := side.step(name))}
     latencies = tuple(_latencies(comparison, name))
     if any(figures.figures_text(middle.step) for middle in middle_rounds.values()):
-        words = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
-        return Section(name, ("", "RESULT"), words, figures=latencies)
+        texts = tuple((letter, figures.figures_text(middle.step) or NONE) for letter, middle in middle_rounds.items())
+        return Section(name, ("", "RESULT"), texts, figures=latencies)
     ranking = comparison.ranking(name)
     ranks = {rank.side.letter: rank for rank in ranking}
     rows: list[tuple[Cell | str, ...]] = []
@@ -101,9 +101,9 @@ def _step(comparison: Comparison, name: str) -> Section:
         per_sync = figures.step_cells(middle.measured, counts)[5]  # as it was measured in the middle round
         rank = ranks.get(letter)
         share = middle.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
-        drawn = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
+        bar_cell = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
         ratio_text = rank.words if rank else NONE
-        rows.append((letter, right(per_s), drawn, *map(right, (ratio_text, p50, p99, per_sync))))
+        rows.append((letter, right(per_s), bar_cell, *map(right, (ratio_text, p50, p99, per_sync))))
     return Section(name, STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
@@ -127,22 +127,20 @@ def _side(side: Side) -> ComparedSide:
 def _steps(comparison: Comparison, name: str) -> Iterator[ComparisonRow]:
     ranks = {rank.side.letter: rank for rank in comparison.ranking(name)}
     for side in comparison.sides:
-        rates, measured, rank = side.rates(name).values(), side.step(name), ranks.get(side.letter)
-        if not rates or measured is None or rank is None:
+        rates, middle, rank = side.rates(name).values(), side.step(name), ranks.get(side.letter)
+        if not rates or middle is None or rank is None:
             continue
-        latency = measured.step.latency_ns
+        latency = middle.step.latency_ns
         yield ComparisonRow(
             step=name,
             side=side.letter,
             rounds=len(rates),
-            rate_per_s=measured.step.rate_per_s,
+            rate_per_s=middle.step.rate_per_s,
             lowest_rate_per_s=min(rates),
             highest_rate_per_s=max(rates),
             p50_ns=latency.p50 if latency else None,
             p99_ns=latency.p99 if latency else None,
-            flushes_per_sync=comparison.counts(measured.run).flushes_per_sync(
-                measured.measured, measured.step.settings
-            ),
+            flushes_per_sync=comparison.counts(middle.run).flushes_per_sync(middle.measured, middle.step.settings),
             times=rank.ratio.factor,
             times_low=rank.ratio.low,
             times_high=rank.ratio.high,
@@ -176,10 +174,10 @@ _OTHER_WRITERS = ("by others: ", "others write: ", "other processes write: ")
 
 
 def _other_writers(run: Run) -> str:
-    """Return the flushes per second of other processes on each device, without their writes."""
-    note = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
-    beginning = next((words for words in _OTHER_WRITERS if note.startswith(words)), "")
-    return re.sub("(flushes/s), [^;]*", r"\1", note.removeprefix(beginning).removesuffix(" while fstui was idle"))
+    """Return the flushes per second that other processes caused on each device. Their writes are left out."""
+    title = next((finding.title for finding in run.findings if finding.rule == "other-writers"), "")
+    beginning = next((text for text in _OTHER_WRITERS if title.startswith(text)), "")
+    return re.sub("(flushes/s), [^;]*", r"\1", title.removeprefix(beginning).removesuffix(" while fstui was idle"))
 
 
 def _media(target: Target | None) -> str:
@@ -199,12 +197,12 @@ _FACTS: dict[str, Callable[[Side], str]] = {
 }
 
 
-def _words(value: object) -> str:
+def _setting_text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
-    """Return what a unit of money buys: the operations of each step, and how many of the operations are durable."""
+    """Return how many operations of each step one unit of money pays for, and how many of them are durable."""
     if not per_hour:
         return Section()
     rows: list[tuple[Cell | str, ...]] = []
@@ -212,23 +210,23 @@ def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
     for name in dict.fromkeys(step.name for run in runs for step in run.steps):
         steps = [next((step for step in run.steps if step.name == name), None) for run in runs]
         if any(step and step.rate_per_s and step.settings.uniform for step in steps):
-            rows += _bought(name, runs, steps, per_hour)
+            rows += _operations_for_price(name, runs, steps, per_hour)
     return Section("", ("per 1.00 spent", *(run.id for run in runs)), tuple(rows), labelled=True)
 
 
-def _bought(
+def _operations_for_price(
     name: str, runs: Sequence[Run], steps: Sequence[Step | None], per_hour: Mapping[str, float]
 ) -> Iterator[tuple[str, ...]]:
     word = next((step.settings.operations for step in steps if step and step.settings.operations), "writes")
-    bought: list[str] = []
-    durable: list[str] = []
+    all_operations: list[str] = []
+    durable_operations: list[str] = []
     for run, step in zip(runs, steps, strict=True):
         price = per_hour.get(run.id)
-        words = count(round(step.rate_per_s * _HOUR_S / price)) if step and step.ops and price else NONE
-        bought.append(words)
+        text = count(round(step.rate_per_s * _HOUR_S / price)) if step and step.ops and price else NONE
+        all_operations.append(text)
         # each operation was synced, on storage that is not known to drop syncs
         synced = step is not None and 0 < step.ops <= step.syncs and run.verdict not in NOT_DURABLE
-        durable.append(words if synced else NONE)
-    yield f"{name}: {word}", *bought
-    if any(words != NONE for words in durable):
-        yield "  of which durable", *durable
+        durable_operations.append(text if synced else NONE)
+    yield f"{name}: {word}", *all_operations
+    if any(text != NONE for text in durable_operations):
+        yield "  of which durable", *durable_operations

@@ -1,11 +1,11 @@
-"""Compare runs: which run is faster, by how much, and whether the difference can be trusted.
+"""Compare runs: which run is faster, by how much, and whether the difference may be chance.
 
 A side is a run, or the interleaved rounds of a run. The rate of a side in a step is the median of its rounds. The
-other figures come from the middle round (the slower of two).
+other figures come from the middle round (of two rounds, from the slower one).
 
 Rounds with the same number form a pair. The interval of a ratio is the range of the ratios of all pairs. With n pairs,
-it misses the true median 1 time in 2^(n-1), for any distribution: with 5 pairs, 1 time in 16 (David and Nagaraja, Order
-Statistics, 2003, 7.1).
+it misses the true median 1 time in 2^(n-1): with 5 pairs, 1 time in 16. This holds for any distribution (David and
+Nagaraja, Order Statistics, 2003, 7.1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
 NOT_DURABLE_WORDS = "not durable"
-_PARTS = " ▏▎▍▌▋▊▉"
+_EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
 """Rates that differ by less than this factor count as equal."""
 _MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
@@ -125,7 +125,7 @@ def _digits(factor: float) -> str:
     return f"{factor:.2f}" if factor >= _MIN_WITH_TWO_DECIMALS else f"{factor:.2g}"
 
 
-class Ranked(NamedTuple):
+class Rank(NamedTuple):
     side: Side
     step: Step
     ratio: Ratio
@@ -141,7 +141,7 @@ class Trust(NamedTuple):
     """How far the ratios can be trusted."""
 
     condition: str
-    """The beginning of the answer, if it holds only under a condition."""
+    """The words before an answer that holds only under a condition: ``In one run each,``."""
     note: str
 
 
@@ -175,8 +175,8 @@ class Comparison:
             return Trust("In one run each, ", note)
         if not all(interval.paired for interval in intervals):
             note = (
-                "(low–high): the ratios of the rounds, which did not alternate (use --rounds with several "
-                "directories). A change of the machine between the runs also shows as a difference."
+                "(low–high): the ratios of the rounds. They did not alternate (use --rounds with several directories), "
+                "so a change of the machine between the runs also appears as a difference."
             )
             return Trust("In rounds that did not alternate, ", note)
         rounds = min(interval.rounds for interval in intervals)
@@ -215,18 +215,18 @@ class Comparison:
         unclear = len(rankings) - sum(map(len, wins.values()))
         return self.trust.condition + ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
-    def ranking(self, name: str) -> list[Ranked]:
+    def ranking(self, name: str) -> list[Rank]:
         """Return the sides in a step, the fastest first; empty for a single side with a single round."""
         measured = [(side, middle.step) for side in self.sides if (middle := side.step(name)) and side.rates(name)]
         if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
             return []
         first = measured[0][0]
-        slowest = min((step.rate_per_s for side, step in measured if side.durable), default=None)
+        lowest_durable = min((step.rate_per_s for side, step in measured if side.durable), default=None)
         ranked = []
         for side, step in measured:
             ratio_to_first = ratio_of(first, side, name)
-            not_durable = bool(slowest and step.syncs and not side.durable and step.rate_per_s > slowest)
-            ranked += [Ranked(side, step, ratio_to_first, not_durable)] if ratio_to_first else []
+            not_durable = bool(lowest_durable and step.syncs and not side.durable and step.rate_per_s > lowest_durable)
+            ranked += [Rank(side, step, ratio_to_first, not_durable)] if ratio_to_first else []
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
 
 
@@ -237,8 +237,8 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
     first_rates, rates = first.rates(name), other.rates(name)
     if not first_rates or not rates:
         return None
-    numbers = first_rates.keys() & rates.keys() if _alternated(first, other) else set[int]()
-    pairs = [(first_rates[number], rates[number]) for number in numbers]
+    common_rounds = first_rates.keys() & rates.keys() if _alternated(first, other) else set[int]()
+    pairs = [(first_rates[number], rates[number]) for number in common_rounds]
     ratios = [b / a for a, b in pairs or product(first_rates.values(), rates.values())]
     factor = median(rates.values()) / median(first_rates.values())
     rounds = len(pairs) or min(len(first_rates), len(rates))
@@ -248,20 +248,20 @@ def ratio_of(first: Side, other: Side, name: str) -> Ratio | None:
 def bar(share: float, width: int) -> str:
     """Return a bar in eighths of a cell. It is never empty."""
     eighths = max(round(share * width * 8), 1)
-    return "█" * (eighths // 8) + _PARTS[eighths % 8].strip()
+    return "█" * (eighths // 8) + _EIGHTHS_OF_CELL[eighths % 8].strip()
 
 
 def headline(before: Run, now: Run) -> str:
-    """Return in one sentence how the verdict and the rates changed since an earlier run."""
-    same = before.verdict == now.verdict
-    verdict = f"{now.verdict} as before" if same else f"{before.verdict} before, {now.verdict} now"
-    times = [step.rate_per_s / earlier.rate_per_s for earlier, step in _pairs(before, now)]
-    if not times:
+    """Return one sentence on how the verdict and the rates changed since an earlier run."""
+    same_verdict = before.verdict == now.verdict
+    verdict = f"{now.verdict} as before" if same_verdict else f"{before.verdict} before, {now.verdict} now"
+    ratios = [step.rate_per_s / earlier.rate_per_s for earlier, step in _pairs(before, now)]
+    if not ratios:
         return f"since run {before.id}: {verdict}"
-    low, high = min(times), max(times)
-    is_same = low > 1 / _NOISE and high < _NOISE
-    moved = "rates as before" if is_same else f"rates {low:.2f} to {high:.2f} × the earlier ones"
-    return f"since run {before.id}: {verdict}; {moved}"
+    low, high = min(ratios), max(ratios)
+    same_rates = low > 1 / _NOISE and high < _NOISE
+    rates = "rates as before" if same_rates else f"rates {low:.2f} to {high:.2f} × the earlier ones"
+    return f"since run {before.id}: {verdict}; {rates}"
 
 
 def changes_section(before: Run, now: Run) -> Section:
@@ -278,16 +278,16 @@ def _alternated(first: Side, other: Side) -> bool:
     return a is not None and b is not None and a.series == b.series
 
 
-def remarks(ranked: Sequence[Ranked]) -> Iterator[str]:
+def remarks(ranked: Sequence[Rank]) -> Iterator[str]:
     """Yield remarks about sides: the range of the rounds, a side that is not durable, or no clear difference."""
     for rank in sorted(ranked, key=lambda rank: rank.side.letter):
         if spread := rank.side.spread(rank.step.name):
             yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"
         if rank.not_durable:
-            faster = "the fastest," if rank is ranked[0] else "faster than some,"
+            position = "the fastest," if rank is ranked[0] else "faster than some,"
             durable = next(other for other in reversed(ranked) if other.side.durable)
-            times = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
-            yield f"! {rank.side.letter}, {faster} is not durable: it does not wait for syncs ({times})"
+            factor = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
+            yield f"! {rank.side.letter}, {position} is not durable: it does not wait for syncs ({factor})"
         elif rank.ratio.undecided:
             yield f"= {rank.side.letter}: no clear difference in {rank.ratio.rounds} rounds: the interval contains 1"
 

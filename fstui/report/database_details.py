@@ -1,4 +1,4 @@
-"""Explain the rates of databases: the syncs of a transaction, the settings of servers, and what limited them."""
+"""Explain the rates of databases: the syncs of a transaction, the settings of servers, and the load of the CPU."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def _about_syncs(run: Run) -> Iterator[str]:
 
 
 def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
-    counted = _file_io(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
-    by_file = {io.file: io for io in counted}
+    counts = _file_io(step.figures) if isinstance(step.figures, SysbenchFigures) else ()
+    by_file = {io.file: io for io in counts}
     for file in ("redo log", "binary log", "doublewrite", "WAL", "data"):
         name = file.lower().replace(" ", "_")
         yield f"{name}_writes", by_file[file].writes if file in by_file else None
@@ -56,8 +56,8 @@ def _steps_with_writes(run: Run) -> list[DatabaseStep]:
 
 def _file_io(figures: SysbenchFigures) -> tuple[FileIO, ...]:
     """Return the server's counts, with each write to a file that is opened with O_DSYNC also counted as a sync."""
-    opened = figures.server.dsync_files if figures.server else frozenset()
-    return tuple(_with_writes_as_syncs(io) if io.file in opened else io for io in figures.waits)
+    dsync_files = figures.server.dsync_files if figures.server else frozenset()
+    return tuple(_with_writes_as_syncs(io) if io.file in dsync_files else io for io in figures.waits)
 
 
 def _with_writes_as_syncs(io: FileIO) -> FileIO:
@@ -69,17 +69,17 @@ def _with_writes_as_syncs(io: FileIO) -> FileIO:
 
 def _rows(number: str, database: DatabaseStep, counts: figures.Counts) -> Iterator[tuple[str, ...]]:
     ops = database.step.ops
-    counted = _file_io(database.figures)
-    for io in counted:
+    file_counts = _file_io(database.figures)
+    for io in file_counts:
         if io.writes or io.syncs:
-            took = duration_ns(io.sync_ns / io.syncs) if io.sync_ns and io.syncs else NONE
+            mean_sync = duration_ns(io.sync_ns / io.syncs) if io.sync_ns and io.syncs else NONE
             size = NONE if io.bytes is None else short_size(round(io.bytes / ops))
             per_transaction = (_per_transaction(io.writes, ops), size, _per_transaction(io.syncs, ops))
-            yield f"{number} {io.file}", *per_transaction, took
-    syncs = [io.syncs for io in counted if io.syncs is not None]
+            yield f"{number} {io.file}", *per_transaction, mean_sync
+    syncs = [io.syncs for io in file_counts if io.syncs is not None]
     yield f"{number} all syncs", "", "", ratio(sum(syncs) / ops), ""
-    arrived = counts.written_bytes(database.step) if database.server.on_target else None
-    size = NONE if arrived is None else short_size(round(arrived / ops))
+    device_bytes = counts.written_bytes(database.step) if database.server.on_target else None
+    size = NONE if device_bytes is None else short_size(round(device_bytes / ops))
     yield f"{number} device flushes", "", size, flushes(counts, database), ""
 
 
@@ -111,10 +111,10 @@ def _about_servers(servers: dict[str, Server]) -> Iterator[str]:
             yield f"{title}: its binary log is enabled. The log and every replica received everything written here."
     for title, server in servers.items():
         if not server.on_target:
-            yield f"{title}: {_elsewhere(server)}"
+            yield f"{title}: {_why_not_attributed(server)}"
 
 
-def _elsewhere(server: Server) -> str:
+def _why_not_attributed(server: Server) -> str:
     if not server.located:
         return (
             "its process was not found on this host, so it is not known whether its data is on the measured "
@@ -131,9 +131,9 @@ def _about_flushes(run: Run, databases: Sequence[DatabaseStep]) -> Iterator[str]
 
 
 def _about_processors(databases: Sequence[DatabaseStep]) -> Iterator[str]:
-    """Yield the steps that the processors limited: those limited by their own load, then by that of other processes."""
-    by_itself = (database for database in databases if not database.figures.others_load_processor)
-    limited = [database for database in by_itself if database.figures.limited_by_processor]
+    """Yield the steps that the processors limited, first by the load of the step, then by that of other processes."""
+    not_crowded = (database for database in databases if not database.figures.others_load_processor)
+    limited = [database for database in not_crowded if database.figures.limited_by_processor]
     if limited:
         shares = ", ".join(f"{database.step.name} ({percent(database.figures.cpu_share or 0)})" for database in limited)
         yield f"The processor, not the storage, limited {shares}."

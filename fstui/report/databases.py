@@ -1,4 +1,4 @@
-"""The results of database steps: workloads by configuration, rates by clients, and durable against not durable."""
+"""The results of database steps by configuration and by number of clients, and durable compared with not durable."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fstui.report.text import NONE, sparkline
 from fstui.storage.layers.zfs.datasets import PROPERTIES
 
 AT_MOST = "≤ "
-"""The mark before a count that contains flushes of other processes."""
+"""This stands before a count that includes flushes of other processes."""
 PREFIX = "oltp_"
 _ROWS = {
     "queries read": "queries_read",
@@ -33,7 +33,7 @@ _ROWS = {
     "max ms": "latency_ms_max",
     "p95 ms": "latency_ms_p95",
 }
-"""Rows of the table, with the names of their columns in a spreadsheet."""
+"""Rows of the table, with the names of their columns in CSV."""
 
 
 class DatabaseStep(NamedTuple):
@@ -56,12 +56,12 @@ class DatabaseStep(NamedTuple):
         if self.server.existing:
             return self.server.commit_settings
         reported = self.server.variables
-        return tuple(f"{name} {reported.get(name) or _word(value)}" for name, value in self.settings.options.items())
+        return tuple(f"{name} {reported.get(name) or _on_off(value)}" for name, value in self.settings.options.items())
 
 
 class _Column(NamedTuple):
     name: str
-    """The run, if there are several."""
+    """The name of the run if there are several."""
     run: Run
     counts: figures.Counts
     database: DatabaseStep
@@ -132,7 +132,7 @@ def by_clients(run: Run) -> Section:
     rows = tuple(
         (
             f"#{number} {workload}" if legend else workload,
-            *(_text(curve.get(threads)) for threads in clients),
+            *(_number_text(curve.get(threads)) for threads in clients),
             sparkline([curve.get(threads) for threads in clients]),
         )
         for number, by_workload in enumerate(curves.values(), 1)
@@ -160,11 +160,11 @@ def csv_cells(step: Step) -> Iterator[tuple[str, str | int | float | None]]:
 
 def flushes(counts: figures.Counts, database: DatabaseStep) -> str:
     """Return the flushes per transaction, with ``≤`` if other processes also flushed."""
-    flushed = counts.flushes_at_most(database.step) if database.server.on_target else None
-    if flushed is None or not database.step.ops:
+    most_flushes = counts.flushes_at_most(database.step) if database.server.on_target else None
+    if most_flushes is None or not database.step.ops:
         return NONE
-    mark = AT_MOST if counts.shared_with_others(database.step) else ""
-    return f"{mark}{ratio(flushed / database.step.ops)}"
+    sign = AT_MOST if counts.shared_with_others(database.step) else ""
+    return f"{sign}{ratio(most_flushes / database.step.ops)}"
 
 
 def _figures(database: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
@@ -172,9 +172,9 @@ def _figures(database: DatabaseStep, counts: figures.Counts) -> dict[str, str]:
     numbers = _numbers(database.figures)
     p99 = database.step.latency_ns.p99 if database.step.latency_ns else None
     return {
-        **{label: _text(numbers[name]) for label, name in _ROWS.items()},
+        **{label: _number_text(numbers[name]) for label, name in _ROWS.items()},
         "p99": NONE if p99 is None else duration_ns(p99),
-        "errors": _text(database.figures.ignored_errors),
+        "errors": _number_text(database.figures.ignored_errors),
         "flushes/trx": flushes(counts, database),
     }
 
@@ -240,9 +240,9 @@ def _pair(counts: figures.Counts, durable: DatabaseStep, lossy: DatabaseStep) ->
     )
 
 
-def _word(value: object) -> str:
+def _on_off(value: object) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
-def _text(value: int | float | None) -> str:
+def _number_text(value: int | float | None) -> str:
     return NONE if value is None else count(value) if isinstance(value, int) else f"{value:.2f}"

@@ -31,7 +31,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class JsonDocument(Base, frozen=True, kw_only=True, tag_field="schema"):
-    """What a command prints as JSON."""
+    """The base of all documents that a command prints as JSON."""
 
 
 class Unchecked(Base, frozen=True, kw_only=True):
@@ -122,7 +122,7 @@ class TrendDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.trend/1"
 
 
 class ComparedSide(Base, frozen=True, kw_only=True):
-    """One run, or the rounds of one. The verdict is the worst of its rounds."""
+    """One run, or all rounds of one run. The verdict is the worst of the rounds."""
 
     letter: str
     runs: tuple[str, ...]
@@ -180,7 +180,7 @@ class DiskDocument(JsonDocument, frozen=True, kw_only=True, tag="fstui.disk/1"):
     title: str
     parameters: dict[str, str]
     truth: str | None = None
-    """Whether it is durable; None unless it was requested."""
+    """Whether the disk is durable; None unless the user requested it (--truth)."""
 
 
 class LabStorage(Base, frozen=True, kw_only=True):
@@ -215,7 +215,7 @@ class CampaignTotals(Base, frozen=True, kw_only=True):
     not_mounted: Count
     """Cuts with a loss, because the filesystem did not mount."""
     no_cut: Count
-    """Attempts that are not among the cuts, because they prove nothing."""
+    """Attempts that caused no cut and prove nothing. They are not included in ``cuts``."""
     acknowledged: Count
     checked: Count
     """Acknowledged records that had to exist, because no newer record was written in their place."""

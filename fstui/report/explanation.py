@@ -1,4 +1,4 @@
-"""The pages of ``fstui explain``: of rules, of ``fstui/docs``, of log messages, and of the words of the glossary."""
+"""The pages of ``fstui explain``: rules, documentation (``fstui/docs``), log messages and terms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fstui.report.text import WIDTH, wrap, wrapped_columns
 
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
 _NO_BREAK = "\ue000"
-"""Replaces a non-breaking space, because Rich breaks lines there."""
+"""Replaces a non-breaking space, because Rich would break a line at it."""
 _FIRST_PLACEHOLDER = 0xE100
 """The first of the private-use characters that replace text that must not be wrapped."""
 _INDENT = 8
@@ -72,7 +72,7 @@ def word_markdown(name: str) -> str:
 
 
 def overview(width: int | None) -> str:
-    """List the rules by question, the pages and the words. Without a width, return Markdown."""
+    """List the rules by question, the pages and the terms. Without a width, return Markdown."""
     sections = questions() | {
         "Documentation": [(name, text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()],
         "Log messages and settings": [(symptom.product, symptom.name) for symptom in symptoms.symptoms().page],
@@ -95,25 +95,25 @@ def documentation() -> dict[str, str]:
 
 
 def markdown(rule_name: str) -> str:
-    """Return the page as Markdown, with the words used in it. Raises KeyError."""
+    """Return the page of a rule as Markdown, with the terms used in it. Raises KeyError for an unknown rule."""
     text, words = of_rule(rule_name)
     return text + (f"\n*words: {', '.join(map(glossary.titled, words))}*\n" if words else "")
 
 
 def of_rule(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the page as Markdown, and the words used in it. Raises KeyError."""
+    """Return the page of a rule as Markdown, and the terms used in it. Raises KeyError for an unknown rule."""
     text = explain(name)
     return text, glossary.terms_in(_CODE.sub("", text.partition("\n")[2]))
 
 
 def document(markdown: str, width: int) -> str:
     """Return Markdown as lines of text. Lines of code, paths and addresses stay whole, so that they can be copied."""
-    room = max(width - _INDENT, 1)
-    unwrapped: list[str] = []
+    text_width = max(width - _INDENT, 1)
+    long_parts: list[str] = []
 
     def placeholder(long: re.Match[str]) -> str:
-        unwrapped.append(long[0])
-        return chr(_FIRST_PLACEHOLDER + len(unwrapped) - 1) * room  # as wide as a line, so that it is alone on its line
+        long_parts.append(long[0])
+        return chr(_FIRST_PLACEHOLDER + len(long_parts) - 1) * text_width  # it fills a line, so no other text is on it
 
     rows: list[str] = []
     in_code = False
@@ -121,14 +121,14 @@ def document(markdown: str, width: int) -> str:
         fence = row.lstrip().startswith("```")
         in_code ^= fence
         if in_code and not fence:
-            rows.append(re.sub(rf"\S.{{{room},}}", placeholder, row))
+            rows.append(re.sub(rf"\S.{{{text_width},}}", placeholder, row))
         elif fence or row.startswith("|"):
             rows.append(row)
         else:
-            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{room},}}", placeholder, row))
+            rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{text_width},}}", placeholder, row))
     text = page(line.plain.rstrip() for line in markdown_lines(_CODE.sub(_quote, "\n".join(rows)), width))
-    for index, part in enumerate(unwrapped):
-        text = text.replace(chr(_FIRST_PLACEHOLDER + index) * room, part)
+    for index, part in enumerate(long_parts):
+        text = text.replace(chr(_FIRST_PLACEHOLDER + index) * text_width, part)
     return text
 
 

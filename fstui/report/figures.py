@@ -20,7 +20,7 @@ from fstui.report.text import NONE
 
 
 def figures_text(step: Step | Snapshot) -> str:
-    """Return what this kind of step reports instead of a rate, or an empty string."""
+    """Return the figures that this kind of step reports instead of a rate, or an empty string."""
     return step.figures.text if step.figures else ""
 
 
@@ -50,18 +50,18 @@ STEP_HEADER = ("STEP", "RATE/S", "P50", "P99", "MAX", "FLUSH/SYNC", "W-AMP")
 
 
 def step_cells(step: Step, counts: Counts) -> tuple[str, ...]:
-    rated = step.settings.uniform
-    latency = step.latency_ns if rated else None
+    has_rate = step.settings.uniform
+    latency = step.latency_ns if has_rate else None
     per_sync = counts.flushes_per_sync(step, step.settings)
-    arrived = counts.bytes_ratio(step)
+    bytes_ratio = counts.bytes_ratio(step)
     return (
         step.name,
-        rate(step.rate_per_s) if step.ops and rated else NONE,
+        rate(step.rate_per_s) if step.ops and has_rate else NONE,
         duration_ns(latency.p50) if latency else NONE,
         duration_ns(latency.p99) if latency and latency.p99 is not None else NONE,
         duration_ns(latency.max) if latency else NONE,
         NONE if per_sync is None else ratio(per_sync),
-        NONE if arrived is None else ratio(arrived),
+        NONE if bytes_ratio is None else ratio(bytes_ratio),
     )
 
 
@@ -72,9 +72,9 @@ def step_line(step: Step, counts: Counts) -> str:
     status = "" if step.status == "finished" else f" · {step.status} {failure(step)}".rstrip()
     if not step.settings.uniform:
         return f"{step.name}: {figures_text(step) or 'too short to tell'}{status}"
-    _, per_s, p50, p99, longest, per_sync, _ = step_cells(step, counts)
+    _, per_s, p50, p99, maximum, per_sync, _ = step_cells(step, counts)
     flushed = "" if per_sync == NONE else f" · {per_sync} flushes per sync"
-    return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {longest}{flushed}{status}"
+    return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {maximum}{flushed}{status}"
 
 
 def names_of(writers: Iterable[OtherWriter]) -> str:

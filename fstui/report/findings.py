@@ -22,7 +22,7 @@ _NEARLY_FULL_SHARE, _NEARLY_FULL_BYTES = 0.05, 10 << 30
 
 
 def leading_finding(judged: Run | Judgement) -> Finding | None:
-    """Return the finding that the verdict is based on, or a note with the reason why there is none, or None."""
+    """Return the finding that the verdict is based on, otherwise a note that says why there is none, or None."""
     from fstui.judge import leading_finding  # noqa: PLC0415  the first screen appears without the rules
 
     return leading_finding(judged.findings)
@@ -42,7 +42,7 @@ def ordered(run: Run) -> tuple[Finding, ...]:
 
 
 def next_steps(run: Run) -> tuple[str, ...]:
-    """Return what to do next, about the speed if that is the only problem, otherwise about the verdict."""
+    """Return what to do next: about the speed if the storage is only slow, otherwise about the verdict."""
     finding = leading_finding(run)
     about_verdict, about_speed = finding.next if finding else (), run.speed.next
     slow = run.speed.answer in TOO_SLOW and run.verdict in FREE_OF_DEFECTS
@@ -61,7 +61,7 @@ def worst_finding(judgement: Judgement | None) -> Finding | None:
 
 
 def verdict(target: Target, judgement: Judgement | None) -> Verdict | None:
-    """Return the verdict on the configuration; None without a defect, and for a tmpfs, which cannot have one."""
+    """Return the verdict on the configuration; None if it has no defect, or if the filesystem is in memory."""
     if target.silent_s is not None:
         return "cannot-tell"
     if in_memory(target):
@@ -73,7 +73,7 @@ def trouble(target: Target) -> str:
     """Return "full", "97 % full" or "read-only"; empty if data can be written and enough space is free."""
     if kind(target.fstype).read_only:
         return ""
-    if "ro" in target.mount_options and not in_memory(target):  # a tmpfs is read-only only on purpose
+    if "ro" in target.mount_options and not in_memory(target):  # a read-only tmpfs is no fault
         return "read-only"
     space = target.space
     if space and space.free_bytes < min(_FULL_SHARE * space.total_bytes, _FULL_BYTES):

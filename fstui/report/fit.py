@@ -25,7 +25,7 @@ _ONE_CLIENT = "Commits per second of one client, without group commit (these pro
 
 
 def find_products(names: Iterable[str]) -> tuple[str, ...]:
-    """Return products by prefixes of names. Raises Refused if a name matches none with a published threshold."""
+    """Return the products whose names start with a name of ``names``. Raises Refused if none publishes a threshold."""
     product_names = []
     for name in names:
         matches = [product for product in products() if product.name.lower().startswith(name.lower())]
@@ -35,13 +35,13 @@ def find_products(names: Iterable[str]) -> tuple[str, ...]:
             raise Refused(f"no product is called '{name}'.{hint} Choose one of: {'; '.join(choices)}.")
         with_threshold = [product.name for product in matches if product.has_threshold]
         if not with_threshold:
-            raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only the rate")
+            raise Refused(f"{matches[0].name} publishes no threshold, so 'fstui fit DIR' shows only the measured rate")
         product_names += with_threshold
     return tuple(dict.fromkeys(product_names))
 
 
 def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Section]:
-    """Return the table of these products, by default of all, and the list of products without a published threshold."""
+    """Return a table of these products (by default all), and a list of those that publish no threshold."""
     fits = [fit for fit in run.fit if not product_names or fit.product in product_names]
     trusted = run.verdict not in NOT_TRUSTED
     answered = (fit for fit in fits if fit.answer in ANSWERS)
@@ -56,7 +56,7 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
 
 
 def of_check(check: Check, product_names: Sequence[str] = ()) -> Report:
-    of_rows = tuple(section for row in check.rows for section in _of_row(row, product_names))
+    row_sections = tuple(section for row in check.rows for section in _row_sections(row, product_names))
     left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
     document = FitDocument(
         elapsed_s=check.elapsed_s,
@@ -83,10 +83,10 @@ def of_check(check: Check, product_names: Sequence[str] = ()) -> Report:
         ),
     )
     head = f"{counted(len(runs), 'filesystem')} measured in {seconds(check.elapsed_s)}"
-    return Report(head, (*of_rows, Section("Not measured", lines=left_out)), document, values, runs)
+    return Report(head, (*row_sections, Section("Not measured", lines=left_out)), document, values, runs)
 
 
-def _of_row(row: Checked, product_names: Sequence[str]) -> Iterator[Section]:
+def _row_sections(row: Checked, product_names: Sequence[str]) -> Iterator[Section]:
     if row.run is None:
         yield Section(f"? {row.name}", lines=(f"not measured: {row.trouble}",))
         return
@@ -105,7 +105,7 @@ def _why_unanswered(run: Run) -> str:
 
 
 def is_unmet(run: Run, product_names: Sequence[str]) -> bool:
-    """Return whether the storage is too slow for a wanted product, or its acknowledgements are not trusted."""
+    """Return whether the storage is too slow for one of the products, or its acknowledgements are not trusted."""
     return (bool(product_names) and run.verdict in NOT_TRUSTED) or any(
         fit.product in product_names and fit.answer == "does-not-fit" for fit in run.fit
     )

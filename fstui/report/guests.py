@@ -1,4 +1,4 @@
-"""The virtual machines of a host: what becomes of a guest's flush on each disk, and where the image is stored."""
+"""The virtual machines of a host: what happens to a guest's flush on each disk, and where the image is stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TITLES: Mapping[Hypervisor, str] = {
 }  # fmt: skip
 _HEADER = ("", "VM", "DISK", "CACHE", "A GUEST'S FLUSH", "IMAGE", "STORED ON")
 _CONSEQUENCE = "Data that the guest has synced is lost if this host crashes or loses power."
-_DISCARDED = "QEMU writes to a temporary file, which it removes when it ends."
+_TEMPORARY_FILE = "QEMU writes to a temporary file, which it removes when it ends."
 _RESTART = "Then shut the guest down and start it again: a reboot inside it changes nothing."
 
 
@@ -38,10 +38,10 @@ def sections(guests: Sequence[Guest], inventory: Inventory) -> Iterator[Section]
             evidence = tuple(f"{disk.name}: {disk.reason}" for disk in guest.lossy_disks)
             yield Section(
                 f"{GLYPHS['not-durable']} {guest.title}: flushes of {names} are ignored",
-                lines=(_CONSEQUENCE, *([_DISCARDED] if discarded else [])),
+                lines=(_CONSEQUENCE, *([_TEMPORARY_FILE] if discarded else [])),
                 points=(
                     ("because", (*evidence, f"read from: {guest.read_from}")),
-                    ("next", (_next(guest, discarded),)),
+                    ("next", (_next_step(guest, discarded),)),
                 ),
                 style="not-durable",
             )
@@ -69,7 +69,7 @@ def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]
         yield sign, guest.label, NONE, NONE, "unknown" if guest.trouble else "no disk that it can write to", NONE, NONE
 
 
-def _next(guest: Guest, discarded: bool) -> str:
+def _next_step(guest: Guest, discarded: bool) -> str:
     if discarded:
         return "Start the guest without -snapshot if its data must last."
     if guest.hypervisor == "proxmox":

@@ -1,4 +1,4 @@
-"""The saved runs: a list, the newest first, and the trend of each scenario on each filesystem."""
+"""The saved runs: a list, newest first, and the trend of each scenario on each filesystem."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RECORDS = (
 _TREND_RECORDS = ("target", "scenario", "step", "run", "started_at", "rate_per_s", "verdict")
 NO_TREND = "A trend needs two finished runs of one scenario on one filesystem, without --max-rate or --idle."
 _MAX_TREND_RUNS = 40
-_SURVIVED: dict[ReplicaCutResult, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
+_RESULT_STYLES: dict[ReplicaCutResult, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:
@@ -45,11 +45,11 @@ def remarks(summary: Summary) -> list[str]:
 
 
 def answer(summary: Summary) -> tuple[str, Verdict]:
-    """Return the answer of a run and its style: the verdict, or for a replica test what survived."""
+    """Return the verdict of a run, or the result of a replica test, and the verdict in whose style it is shown."""
     word = summary.verdict or "cannot-tell"
     if summary.survived is None or word in NOT_TRUSTED:
         return word, word
-    return summary.survived, _SURVIVED[summary.survived]
+    return summary.survived, _RESULT_STYLES[summary.survived]
 
 
 def _row(summary: Summary) -> tuple[Cell | str, ...]:
@@ -86,7 +86,7 @@ def of_trends(summaries: Sequence[Summary]) -> Report:
 
 
 def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
-    """Return lists of the runs of one scenario on one target, the oldest run first, the newest list first."""
+    """Group finished runs by scenario and target, each group oldest first. The group of the newest run comes first."""
     lists: dict[tuple[str | None, ...], list[Summary]] = {}
     for run in summaries:
         if run.rate_per_s and run.status == "finished" and not run.limited:
@@ -96,7 +96,7 @@ def series(summaries: Sequence[Summary]) -> list[list[Summary]]:
 
 def storage_key(run: Summary) -> tuple[str | None, ...]:
     """Return a key that is equal for runs on the same target of the same host."""
-    # disks without serial numbers, such as loop devices, may have the same identity
+    # the identity alone is not enough: disks without serial numbers, such as loop devices, may have the same one
     return run.hostname, run.identity, run.target, run.simulated
 
 
@@ -108,12 +108,12 @@ def trend(runs: Sequence[Summary]) -> Section:
     first, last, recent = runs[0], runs[-1], runs[-_MAX_TREND_RUNS:]
     simulated = " · SIMULATED" if last.simulated else ""
     rates = [run.rate_per_s for run in runs]
-    words = (
+    line = (
         f"{counted(len(runs), 'finished run')} since {moment(first.started_at)}: first {rate(rates[0])}/s, last "
         f"{rate(rates[-1])}/s ({rates[-1] / rates[0]:.2f} ×)"
     )
     if {min(rates), max(rates)} != {rates[0], rates[-1]}:
-        words += f"; lowest {rate(min(rates))}/s, highest {rate(max(rates))}/s"
+        line += f"; lowest {rate(min(rates))}/s, highest {rate(max(rates))}/s"
     verdicts = "".join(GLYPHS[run.verdict or "cannot-tell"] for run in recent)
     title = f"{last.target} · {last.scenario} · {last.rate_of}{simulated}"
-    return Section(title, lines=(words,), drawn=(bars(recent), verdicts))
+    return Section(title, lines=(line,), drawn=(bars(recent), verdicts))

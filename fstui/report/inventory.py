@@ -32,7 +32,7 @@ def of_host(inventory: Inventory, judgements: Judgements) -> Report:
     hidden = len(inventory.filesystems) - len(filesystems)
     sections = (
         Section("", _HEADER, tuple(_row(target, judgements) for target in filesystems)),
-        *(_flag(*reason) for reason in _reasons(filesystems, judgements)),
+        *(_defect_section(*defect) for defect in _defects(filesystems, judgements)),
         *guests.sections(inventory.guests, inventory),
         _health(inventory),
         _unused(inventory.unused),
@@ -98,18 +98,18 @@ def _unknown(node: Node) -> str:
     return f"unknown ({node.link})" if node.link else node.layer
 
 
-def _reasons(filesystems: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
-    reasons: dict[tuple[str, str], tuple[list[str], Finding]] = {}
+def _defects(filesystems: Sequence[Target], judgements: Judgements) -> list[tuple[list[str], Finding]]:
+    defects: dict[tuple[str, str], tuple[list[str], Finding]] = {}
     for target in filesystems:
         if verdict(target, judgements.get(target.mount_point)) is None:
             continue
         for finding in flags(judgements.get(target.mount_point)):
-            mount_points, _ = reasons.setdefault((finding.rule, finding.sentence or finding.title), ([], finding))
+            mount_points, _ = defects.setdefault((finding.rule, finding.sentence or finding.title), ([], finding))
             mount_points.append(target.mount_point)
-    return list(reasons.values())
+    return list(defects.values())
 
 
-def _flag(mount_points: Sequence[str], finding: Finding) -> Section:
+def _defect_section(mount_points: Sequence[str], finding: Finding) -> Section:
     sign = GLYPHS[finding.verdict] if finding.verdict else " "
     title = f"{sign} {', '.join(mount_points)}: {finding.verdict}, {finding.confidence} confidence ({finding.rule})"
     points = (("because", finding.evidence), ("next", finding.next))

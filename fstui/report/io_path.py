@@ -1,6 +1,6 @@
-"""Draw the stack: what fstui requested at the top, and below it what reached each layer.
+"""Draw the stack: at the top what fstui requested, and below it what reached each layer.
 
-The judge draws the conclusions.
+This module only shows the conclusions of the judge.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def title(step: Step) -> str:
 
 
 def section(run: Run) -> Section:
-    measured = tuple(step for step in run.steps if step.settings.in_scenarios)  # A power cut requests nothing.
+    measured = tuple(step for step in run.steps if step.settings.in_scenarios)  # not a power-cut test
     step = deciding_step(replace(run, steps=measured or run.steps))
     drawn = lines(run, step) if step else ()
     return Section(title(step), drawn=tuple(drawn)) if step and drawn else Section()
@@ -72,38 +72,38 @@ class _Drawing:
         yield Cell(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
         yield from self._layer(self._target.stack[0], "", stopped=False)
 
-    def _layer(self, node: Node, lead: str, *, stopped: bool) -> Iterator[Cell]:
+    def _layer(self, node: Node, indent: str, *, stopped: bool) -> Iterator[Cell]:
         """Draw a layer and all layers below it. ``stopped``: a layer above drops the flushes."""
         self._drawn.add(node.id)
-        yield self._edge(node, lead, stopped=stopped)
+        yield self._edge(node, indent, stopped=stopped)
         stops = node.sync == "stops"
-        words = self._expectation(node, stopped=stopped)
+        text = self._expectation(node, stopped=stopped)
         state: State = "dropped" if stops and not stopped else ""
-        yield Cell(f"{lead}{_name(node)}{'   ' if words else ''}{words}", style=state)
+        yield Cell(f"{indent}{_name(node)}{'   ' if text else ''}{text}", style=state)
         layers = {layer.id: layer for layer in self._target.stack}  # a damaged document may name missing layers
         children = [layers[name] for name in node.below if name in layers and name not in self._drawn]
         for child in children:
             if child.id not in self._drawn:
-                indent = "  " if len(children) > 1 else ""
-                yield from self._layer(child, lead + indent, stopped=stopped or stops)
+                child_indent = "  " if len(children) > 1 else ""
+                yield from self._layer(child, indent + child_indent, stopped=stopped or stops)
 
-    def _edge(self, node: Node, lead: str, *, stopped: bool) -> Cell:
+    def _edge(self, node: Node, indent: str, *, stopped: bool) -> Cell:
         counters = self._step.device(node.id)
         if node is self._target.stack[0] and self._stubbed:
             return Cell(f"╳ ✗ {self._libraries or 'a library or a filter'} intercepts the syncs here", style="dropped")
         if node is self._target.stack[0] or counters is None:
-            return Cell(f"{lead}{'╳' if stopped else '│'}")
+            return Cell(f"{indent}{'╳' if stopped else '│'}")
         account = self._accounts_by_device.get(node.id)
         reached = account is not None and node in account.reached_devices
         state, conclusion = _conclusion(account) if account and reached and not self._stubbed else ("", "")
         traced_account, traced = self._traced.get(node.id, (None, None))
         if traced_account and traced and (other_requests := other_requesters([traced])):
-            words = f"{_own_words(traced_account, traced, conclusion)}; {other_requests}"
+            text = f"{_own_flushes_text(traced_account, traced, conclusion)}; {other_requests}"
         elif self._others_wrote:
-            words = ", ".join([*self._arrivals(counters, shares=False), conclusion or "of all processes"])
+            text = ", ".join([*self._arrivals(counters, shares=False), conclusion or "of all processes"])
         else:
-            words = ", ".join(filter(None, [*self._arrivals(counters), conclusion]))
-        return Cell(f"{lead}{'╳' if state == 'dropped' else '│'} {words}", style=state)
+            text = ", ".join(filter(None, [*self._arrivals(counters), conclusion]))
+        return Cell(f"{indent}{'╳' if state == 'dropped' else '│'} {text}", style=state)
 
     def _arrivals(self, counters: DeviceCounters, *, shares: bool = True) -> Iterator[str]:
         """Yield the bytes and flushes that reached a device. ``shares``: also as shares of what fstui requested."""
@@ -123,11 +123,11 @@ class _Drawing:
         account = self._accounts_by_filesystem.get(node.id)
         if account is None or account.expected is None or self._stubbed:
             return ""
-        flushes = words.expected_text(account.expected)
-        return f"expects {flushes} per sync" if account.expected.high else "expects no flush here"
+        flushes_text = words.expected_text(account.expected)
+        return f"expects {flushes_text} per sync" if account.expected.high else "expects no flush here"
 
 
-def _own_words(account: FlushAccount, traced: TracedFlushes, conclusion: str) -> str:
+def _own_flushes_text(account: FlushAccount, traced: TracedFlushes, conclusion: str) -> str:
     """Return fstui's own flushes according to the trace: ``✓ 500 of 500 flushes arrived``."""
     low, high = traced.expected
     expected = low * account.syncs

@@ -23,7 +23,7 @@ QUARTER_OCTAVE = 2**0.25
 _MIN_PUBLISHED = 3
 """Fewer published results have no useful median."""
 _MAX_DISTANCE = 30
-"""A reference value extends the axis only if it is within this factor of the measured values."""
+"""The axis includes a reference value only if it is within this factor of the measured values."""
 _LEFT, _RIGHT, _TOP, _WIDTH, _HEIGHT = 62, 150, 8, 620, 220
 _LINE_HEIGHT = 13
 """Sizes of the SVG drawing in pixels."""
@@ -76,7 +76,7 @@ class Slice(NamedTuple):
 
 
 def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator[Slice]:
-    """Yield the periods in which operations ended. Old documents contain only their median and maximum."""
+    """Yield the periods in which operations ended. Old documents contain only the median and maximum of a period."""
     for point, end_s in with_ends(timeline, single_s):
         if point.ops and (cells := point.spread or _outline(point)):
             total = sum(count for _, count in cells)
@@ -87,11 +87,11 @@ def slices(timeline: Sequence[TimelinePoint], single_s: float = 1.0) -> Iterator
 def with_ends(timeline: Sequence[TimelinePoint], single_s: float) -> Iterator[tuple[TimelinePoint, float]]:
     """Yield each point with its end, normally the start of the next one. ``single_s``: the length of a single point."""
     distances_s = [later.t_s - point.t_s for point, later in pairwise(timeline) if later.t_s > point.t_s]
-    stretch_s = min(distances_s, default=single_s)
+    period_s = min(distances_s, default=single_s)
     for point, next_point in zip_longest(timeline, timeline[1:]):
         # Times are rounded to milliseconds, so periods of equal length differ slightly.
-        adjacent = next_point is not None and next_point.t_s - point.t_s < 1.5 * stretch_s
-        yield point, next_point.t_s if adjacent else point.t_s + stretch_s
+        adjacent = next_point is not None and next_point.t_s - point.t_s < 1.5 * period_s
+        yield point, next_point.t_s if adjacent else point.t_s + period_s
 
 
 def axis(timeline: Sequence[TimelinePoint], marks: Sequence[Mark] = (), stall_ns: float = 0) -> LogScale:
@@ -196,8 +196,8 @@ def _cells(step: Step, scale: LogScale, whole_s: float) -> Iterator[str]:
 
 
 def _names(step: Step, references: Sequence[Mark], scale: LogScale) -> Iterator[str]:
-    """Draw lines for the reference values, and at the right their names and those of percentiles without overlap."""
-    from html import escape  # noqa: PLC0415  half a MiB of entities; the screens only need the scale
+    """Draw a line for each reference value, and at the right the names of reference values and percentiles."""
+    from html import escape  # noqa: PLC0415  it loads half a MiB, and the screens need only the scale
 
     visible = [mark for mark in references if scale.contains(mark.ns)]
     for mark in visible:

@@ -26,29 +26,29 @@ BY_HAND = "by hand"
 def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
     rows = [(scenario.name, scenario.question, _time(plan), write_volume_text(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
-    by_hand = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
-    smaller = "The plan for a directory omits programs that are not installed: see 'fstui run SCENARIO DIR --plan'."
+    power_cut_hint = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
+    plan_hint = "The plan for a directory omits programs that are not installed: see 'fstui run SCENARIO DIR --plan'."
     cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
     listed = tuple(
         ScenarioRow(name=scenario.name, question=scenario.question, seconds=plan.seconds, max_bytes=plan.max_bytes)
         for scenario, plan in planned
     )
     values = records(ScenarioRow.__struct_fields__, map(astuple, listed))
-    sections = (Section("", _SCENARIOS, cells), Section("", lines=(by_hand, smaller)))
+    sections = (Section("", _SCENARIOS, cells), Section("", lines=(power_cut_hint, plan_hint)))
     return Report("", sections, ScenariosDocument(scenarios=listed), values)
 
 
 def of_scenario(scenario: Scenario, plan: Plan) -> Report:
-    lasts = "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
-    summary = f"{counted(len(plan.steps), 'step')}, {lasts}, writes {write_volume_text(plan)}"
-    return _of_form(scenario, summary, [step.name for step in plan.steps], plan.command)
+    duration = "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
+    summary = f"{counted(len(plan.steps), 'step')}, {duration}, writes {write_volume_text(plan)}"
+    return _form_report(scenario, summary, [step.name for step in plan.steps], plan.command)
 
 
 def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
-    lasts = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
+    duration = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
     writes = power_cut_writes(cut)
-    summary = f"{counted(len(cut.combinations), 'combination')} at the same time, {lasts}, writes {writes}"
-    return _of_form(power_cut.FORM, summary, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
+    summary = f"{counted(len(cut.combinations), 'combination')} at the same time, {duration}, writes {writes}"
+    return _form_report(power_cut.FORM, summary, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
 
 
 def of_plan(plan: Plan, target: Target) -> Report:
@@ -60,12 +60,12 @@ def of_plan(plan: Plan, target: Target) -> Report:
     for number, step in enumerate(plan.steps, 1):
         if not step.skip and step.settings.server_options:
             options.setdefault(", ".join(step.settings.server_options), []).append(number)
-    started = tuple(f"step {', '.join(map(str, steps))}: {words}" for words, steps in options.items())
+    option_lines = tuple(f"step {', '.join(map(str, steps))}: {words}" for words, steps in options.items())
     head = plan_head(plan, target)
     sections = (
         head._replace(title=""),
         Section("", ("#", "STEP", "PROBE"), rows),
-        Section("The servers that fstui starts get these options", lines=started),
+        Section("The servers that fstui starts get these options", lines=option_lines),
     )
     return Report(head.title, sections, plan)
 
@@ -81,8 +81,8 @@ def _amounts(plan: Plan, target: Target) -> Iterator[tuple[str, tuple[str, ...]]
     media = {node.medium.reason for node in target.lowest if node.medium and node.medium.declared}
     yield "which is", tuple(sorted(media))
     yield "takes", ("until it is stopped" if plan.seconds is None else f"about {seconds(plan.seconds)}",)
-    room = short_size(plan.peak_bytes)
-    yield "writes", (f"{write_volume_text(plan)}, uses at most {room} at any time; everything is removed at the end",)
+    peak = short_size(plan.peak_bytes)
+    yield "writes", (f"{write_volume_text(plan)}, uses at most {peak} at any time; everything is removed at the end",)
     limit = plan.rate_limit
     limits = []
     if limit.bytes_per_s:
@@ -109,7 +109,7 @@ def _server(plan: Plan) -> Iterator[str]:
     yield "the server's replicas, if there are any, receive all of it"
 
 
-def _of_form(form: Form, summary: str, steps: Sequence[str], command: str) -> Report:
+def _form_report(form: Form, summary: str, steps: Sequence[str], command: str) -> Report:
     settings = {key: _setting(setting) for key, setting in form.settings.items()}
     document = ScenarioDocument(
         name=form.name,
@@ -137,14 +137,14 @@ def _setting(setting: Setting) -> tuple[str, str]:
     values = setting.value if isinstance(setting.value, list) else [setting.value]
     allowed = ""
     if setting.choices:
-        allowed = f" ({', '.join(_typed(setting, choice) for choice in setting.choices)})"
+        allowed = f" ({', '.join(_as_typed(setting, choice) for choice in setting.choices)})"
     elif setting.min is not None and setting.max is not None:
-        allowed = f" ({_typed(setting, setting.min)} to {_typed(setting, setting.max)})"
+        allowed = f" ({_as_typed(setting, setting.min)} to {_as_typed(setting, setting.max)})"
     unit = "" if setting.unit == "bytes" else setting.unit
-    return f"{','.join(_typed(setting, value) for value in values)} {unit}".rstrip(), setting.help + allowed
+    return f"{','.join(_as_typed(setting, value) for value in values)} {unit}".rstrip(), setting.help + allowed
 
 
-def _typed(setting: Setting, value: Scalar) -> str:
+def _as_typed(setting: Setting, value: Scalar) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

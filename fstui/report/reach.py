@@ -17,7 +17,7 @@ from fstui.storage.layers.devices.caches import outlives_power_cut
 class DataPlace(NamedTuple):
     name: str
     kept: bool | None
-    """Whether data there survives a power cut; None: unknown."""
+    """Whether data in this place survives a power cut; None: unknown."""
 
 
 class Reach(NamedTuple):
@@ -29,10 +29,11 @@ class Reach(NamedTuple):
     past_memory: bool = False
     """Whether the data bypasses the page cache."""
     stopped: bool = False
+    """Whether a layer does not pass the sync on."""
 
 
 def places(target: Target) -> tuple[DataPlace, ...]:
-    """Return the places below a program. A sync should bring the data to the last one."""
+    """Return the places that data passes on its way to the medium. A sync should bring it to the last place."""
     lowest = target.lowest
     if lowest and all(node.layer == "memory" for node in lowest):
         return (DataPlace("memory", kept=False),)
@@ -46,7 +47,7 @@ def places(target: Target) -> tuple[DataPlace, ...]:
 
 
 def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Reach | None:
-    """Return where the data of a step is when its call returns; None if the place depends on the program."""
+    """Return where the data of a step is when its call returns; None if the settings do not tell."""
     as_writes = settings.as_sync_writes() if isinstance(settings, StepSettings) else None
     if as_writes is None:
         commits = settings.commit_settings(UnknownFigures())
@@ -54,18 +55,18 @@ def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Re
             return None
         if not commits.durable:
             return Reach(0, ", ".join(commits.lossy)) if commits.lossy else None
-        return _synced(target, places, "each commit")
+        return _reach_of_sync(target, places, "each commit")
     flags = set(as_writes.open_flags)
     direct = "direct" in flags
     if as_writes.sync_every > 1 or (as_writes.sync == "none" and not flags & {"dsync", "sync"}):
         note = f"one sync per {as_writes.sync_every} writes" if as_writes.sync_every > 1 else ""
         return Reach(min(1, len(places) - 1) if direct else 0, note, past_memory=direct)
     note = f"{as_writes.writers} at once" if as_writes.writers > 1 else ""
-    return _synced(target, places, note, direct=direct)
+    return _reach_of_sync(target, places, note, direct=direct)
 
 
-def _synced(target: Target, places: Sequence[DataPlace], note: str, *, direct: bool = False) -> Reach:
-    """Return how far a sync brings the data: to the last place, unless a layer passes no sync on."""
+def _reach_of_sync(target: Target, places: Sequence[DataPlace], note: str, *, direct: bool = False) -> Reach:
+    """Return the place to which a sync brings the data. It is the last place unless a layer stops the sync."""
     stop = next((node for node in target.stack if node.sync == "stops"), None)
     if stop is None:
         return Reach(len(places) - 1, note, past_memory=direct)

@@ -1,4 +1,4 @@
-"""Tables of published rates and of the user's own references: next to a run's rate, or all references."""
+"""Tables of published rates and of the user's own references: those near the rate of a run, or all."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def of_own(references: Sequence[OwnReference]) -> Report:
 
 
 def _own_row(reference: OwnReference) -> tuple[Cell | str, ...]:
-    where = ", ".join(reference.models or reference.media) or "any medium"
-    which = f"{size(reference.block_bytes)}, {counted(reference.runs, 'run')}, {where}"
-    return f"{OWN} {reference.name}", reference.operation, number(reference.per_s, rate), which
+    media = ", ".join(reference.models or reference.media) or "any medium"
+    source = f"{size(reference.block_bytes)}, {counted(reference.runs, 'run')}, {media}"
+    return f"{OWN} {reference.name}", reference.operation, number(reference.per_s, rate), source
 
 
 def _numbers(references: Iterable[Reference]) -> dict[str, str]:

@@ -18,19 +18,19 @@ _HEADER = ("", "acked", "lost: primary", "replica", "both", "diverged", "GTID pr
 _LEGEND = (
     "cut: a power cut of the primary, or of both servers; relay: sync_relay_log",
     "acked: transactions acknowledged to the clients, as the clients recorded them",
-    "lost: acknowledged transactions that are missing after recovery. A replica that was not cut first applied "
-    "everything it had received. One that was cut applied nothing more, not even its relay log.",
+    "lost: acknowledged transactions that are missing after recovery. Before the comparison, a replica that was not "
+    "cut applied everything that it had received. A replica that was cut did not even apply its relay log.",
     "diverged: transactions that the replica has and its primary lost",
 )
 _FIGURES = (
     "acknowledged", "on_primary", "on_replica", "lost_on_primary", "lost_on_replica", "lost_everywhere",
     "on_replica_alone", "gtid_primary", "gtid_replica",
 )  # fmt: skip
-_SERVER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_SERVER_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Headline(NamedTuple):
-    """The main answer of a replica test: what survived. The verdict is only about the filesystem below the servers."""
+    """The main answer of a replica test: what survived. Its verdict covers only the filesystem below the servers."""
 
     words: str
     sentence: str
@@ -87,10 +87,10 @@ def _row(step: ReplicaStep) -> tuple[str, ...]:
     numbers = (
         cut.acknowledged, cut.lost_on_primary, cut.lost_on_replica, cut.lost_everywhere, cut.on_replica_alone,
     )  # fmt: skip
-    return _name(step.settings), *map(count, numbers), _short(cut.gtid_primary), _short(cut.gtid_replica)
+    return _row_name(step.settings), *map(count, numbers), _short_gtid(cut.gtid_primary), _short_gtid(cut.gtid_replica)
 
 
-def _name(settings: ReplicaCut) -> str:
+def _row_name(settings: ReplicaCut) -> str:
     """Return ``semi-sync high, cut``; with other settings ``semi-sync high/low, relay 1, cut of both``."""
     durability: str = settings.durability
     if settings.effective_replica_durability != settings.durability:
@@ -100,6 +100,6 @@ def _name(settings: ReplicaCut) -> str:
     return f"{mode} {durability}{relay}, {settings.cut.removeprefix('power ')}"
 
 
-def _short(gtid: str) -> str:
+def _short_gtid(gtid: str) -> str:
     """Return a GTID without the identifier of the server, which is the same in all rows."""
-    return _SERVER.sub("…", gtid) or NONE
+    return _SERVER_ID.sub("…", gtid) or NONE

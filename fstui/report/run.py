@@ -1,4 +1,4 @@
-"""The report of one run: both answers, then findings, steps, and explanations."""
+"""The report of one run: whether the storage is durable and fast, then findings, steps, and explanations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fstui.report.stack import medium, stack_line
 from fstui.report.text import NONE, moment, simulated_words, speed_line, verdict_line
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
-BELOW = "The filesystem below: "
+FILESYSTEM_PREFIX = "The filesystem below: "
 _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
 
@@ -30,7 +30,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
     counts = figures.Counts(run)
     answers = tuple(_answers(run))
     maps = ((step.name, latency_map.svg(run, step)) for step in run.steps if step.settings.uniform)
-    drawn = tuple((name, shapes) for name, shapes in maps if shapes)
+    latency_maps = tuple((name, shapes) for name, shapes in maps if shapes)
     sections = (
         Section("", lines=tuple(_head(run))),
         *answers,
@@ -38,7 +38,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
         _findings(run),
         _steps(run, counts),
         io_path.section(run),
-        Section("Latencies", figures=drawn),
+        Section("Latencies", figures=latency_maps),
         *(section for section in tables(run) if section not in answers),
         Section("", lines=notes(run)),
         references.of_run(run),
@@ -64,16 +64,16 @@ def _head(run: Run) -> Iterator[str]:
 
 
 def _answers(run: Run) -> Iterator[Section]:
-    """Yield both answers: durability and speed. In a run with replicas, what survived comes first."""
-    loss = replicas.headline(run)
-    if loss:
-        yield Section(loss.words, lines=(loss.sentence,), style=loss.style)
+    """Yield the sections on durability and speed. In a test of replicas, a section on lost transactions comes first."""
+    replica_answer = replicas.headline(run)
+    if replica_answer:
+        yield Section(replica_answer.words, lines=(replica_answer.sentence,), style=replica_answer.style)
         yield from replicas.tables(run)
     finding = leading_finding(run)
     points = (("because", finding.evidence), ("next", finding.next)) if finding else ()
     lines = tuple(filter(None, (speed_line(run.speed), run.sentence)))
-    head = f"{BELOW if loss else ''}{verdict_line(run.verdict, run.confidence)}"
-    yield Section(head, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
+    title = f"{FILESYSTEM_PREFIX if replica_answer else ''}{verdict_line(run.verdict, run.confidence)}"
+    yield Section(title, lines=lines or ("No step was judged.",), points=points, style=run.verdict)
     speed = run.speed
     if speed.sentence:
         points = (("because", speed.evidence), ("next", speed.next))
@@ -101,26 +101,27 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         if set(numbers) != {NONE} or not figures.figures_text(step):
             rows.append((name, *map(right, numbers)))
     notes = [
-        f"{step.name}: {words}{' (MiB of unsynced data)' * ('/MiB' in words)}"
+        f"{step.name}: {text}{' (MiB of unsynced data)' * ('/MiB' in text)}"
         for step in run.steps
-        if (words := figures.figures_text(step))
+        if (text := figures.figures_text(step))
     ]
     notes += [
         f"{step.name}: ended after {count(step.ops)} operations in {duration_ns(step.elapsed_s * 1e9)}, as planned"
         for step in run.steps
         if step.status == "finished" and step.settings.ends_early(step.ops)
     ]
-    alike: dict[str, list[str]] = {}
+    steps_by_failure: dict[str, list[str]] = {}
     for step in run.steps:
         if reason := figures.failure(step):
             status = "" if step.status == "finished" else f" {step.status}"
-            alike.setdefault(f"{status}: {reason}", []).append(step.name)
-    for reason, names in alike.items():
+            steps_by_failure.setdefault(f"{status}: {reason}", []).append(step.name)
+    for reason, names in steps_by_failure.items():
         common = len(names) == len(run.steps) > 1
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
         who = "other processes, or a layer between filesystem and disk"
-        notes.append(f"FLUSH/SYNC, W-AMP {NONE}: no syncs, or not known because {who}, also wrote to {listed(shared)}")
+        reason = f"there were no syncs, or {who}, also wrote to {listed(shared)}"
+        notes.append(f"{NONE} in FLUSH/SYNC and W-AMP: {reason}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 
 
@@ -168,10 +169,10 @@ def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str,
         latency: Latency | None = getattr(step, field)
         for figure in msgspec.structs.fields(Latency):
             yield f"{prefix}_{figure.name}_ns", getattr(latency, figure.name) if latency else None
-    yield "flushes", _rounded(counts.flushes(step, step.settings))
-    yield "flushes_per_sync", _rounded(counts.flushes_per_sync(step, step.settings), 4)
-    yield "device_bytes", _rounded(counts.written_bytes(step))
-    yield "bytes_ratio", _rounded(counts.bytes_ratio(step), 4)
+    yield "flushes", _round(counts.flushes(step, step.settings))
+    yield "flushes_per_sync", _round(counts.flushes_per_sync(step, step.settings), 4)
+    yield "device_bytes", _round(counts.written_bytes(step))
+    yield "bytes_ratio", _round(counts.bytes_ratio(step), 4)
     yield "stalls", step.stalls.count
     yield "stalled_s", step.stalls.lost_s
     if databases.measured(run):
@@ -184,5 +185,5 @@ def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str,
     yield "speed", run.speed.answer
 
 
-def _rounded(value: float | None, digits: int | None = None) -> float | None:
+def _round(value: float | None, digits: int | None = None) -> float | None:
     return None if value is None else round(value, digits)

@@ -21,6 +21,7 @@ Value = str | int | float | bool | None
 class Cell(NamedTuple):
     text: str
     value: Value = None
+    """What programs read in CSV."""
     style: str = ""
     """The class in HTML: a verdict, or an answer to "is it slow?"."""
     numeric: bool = False
@@ -41,10 +42,10 @@ class Section(NamedTuple):
     style: str = ""
     """The class of the title: a verdict or an answer."""
     labelled: bool = False
-    """Whether the first column names the row, and all others are numbers, aligned to the right. On a narrow terminal,
-    the columns that do not fit follow below, with the names repeated."""
+    """Whether the first column names the row, and the others are aligned to the right. On a narrow terminal, columns
+    that do not fit follow in another table, with the names repeated."""
     only_in_documents: bool = False
-    """Whether the section is too long for a terminal, and shown in Markdown and HTML only."""
+    """Whether the section is shown in Markdown and HTML only, because it is too long for a terminal."""
 
     @property
     def empty(self) -> bool:
@@ -79,17 +80,17 @@ def records(header: tuple[str, ...], rows: Iterable[Iterable[Value]]) -> Section
     return Section("", header, tuple(tuple(Cell("", value) for value in row) for row in rows))
 
 
-def number(value: float | None, words: Callable[[float], str]) -> Cell:
-    """Return a number, formatted by ``words`` (``fstui.model.quantities``), or a dash if it is missing."""
-    return Cell(NONE if value is None else words(value), value, numeric=True)
+def number(value: float | None, format_number: Callable[[float], str]) -> Cell:
+    """Return a formatted number (see ``fstui.model.quantities``), or a dash if it is missing."""
+    return Cell(NONE if value is None else format_number(value), value, numeric=True)
 
 
-def right(words: str) -> Cell:
-    return Cell(words, words, numeric=True)
+def right(text: str) -> Cell:
+    return Cell(text, text, numeric=True)
 
 
 def glyph(verdict: Verdict | None) -> Cell:
-    """Return the sign of a verdict. It has no value: programs read the verdict from the column with its word."""
+    """Return the sign of a verdict, without a value: programs read the verdict from another column."""
     return Cell(GLYPHS[verdict] if verdict else "", style=verdict or "")
 
 

@@ -11,9 +11,9 @@ from fstui.storage.layers.devices.health import backup_failed
 _HEALTH = {
     "percent_used": "{}\u00a0% used", "unsafe_shutdowns": "unsafe shutdowns: {}", "media_errors": "media errors: {}",
     "pending_sectors": "unreadable sectors: {}", "reallocated_sectors": "reallocated sectors: {}",
-    "grown_defects": "grown defects: {}", "backup": "capacitor {}", "smart_status": "own test {}",
+    "grown_defects": "grown defects: {}", "backup": "capacitor {}", "smart_status": "SMART self-assessment {}",
 }  # fmt: skip
-"""What a drive reports about its health, with the words for it."""
+"""What a drive reports about its health, with its text in the report."""
 
 
 def kind_label(node: Node) -> str:
@@ -23,9 +23,9 @@ def kind_label(node: Node) -> str:
 
 
 def link(node: Node) -> str:
-    """Return how a disk is attached, unless its name says so, and how fast: ``sata 6.0 Gbps``."""
-    named = "" if node.link and node.id.startswith(node.link) else node.link
-    return " ".join(filter(None, [named, node.value("link_rate")]))
+    """Return the link of a disk and its rate: ``sata 6.0 Gbps``. Omit the link if the disk's name says it (nvme0n1)."""
+    link_name = "" if node.link and node.id.startswith(node.link) else node.link
+    return " ".join(filter(None, [link_name, node.value("link_rate")]))
 
 
 def medium(node: Node) -> str:
@@ -37,20 +37,20 @@ def medium(node: Node) -> str:
 
 
 def unread(node: Node) -> tuple[str, ...]:
-    """Return what could not be read about the layer, with the reasons."""
+    """Return the properties of a layer that could not be read, each with the reason."""
     return tuple(reading.value for reading in node.readings if reading.what == "missing")
 
 
 def health(node: Node) -> str:
     """Return what the drive reports about its health: ``3 % used, unsafe shutdowns: 40``; empty if nothing was read."""
-    words = [form.format(value) for what, form in _HEALTH.items() if (value := node.value(what)) is not None]
+    texts = [pattern.format(value) for what, pattern in _HEALTH.items() if (value := node.value(what)) is not None]
     # NVMe reports a failed capacitor as a bit of critical_warning, not as a value
-    words += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []
-    return ", ".join(words)
+    texts += ["capacitor failed"] if backup_failed(node) and node.reading("backup") is None else []
+    return ", ".join(texts)
 
 
 def in_memory(target: Target) -> bool:
-    """Return whether this type of filesystem always loses its data when the power fails, as a tmpfs does."""
+    """Return whether the filesystem keeps its data only in memory, like a tmpfs, so that a power cut loses it."""
     return kind(target.fstype).in_memory
 
 

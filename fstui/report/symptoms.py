@@ -12,8 +12,8 @@ from fstui.model import shipped
 from fstui.model.base import Base
 
 WATCH = "sudo fstui watch --seconds 30"
-_MIN_LIKENESS = 0.75
-"""The minimum likeness of a text that is accepted as a match: see ``_likeness``."""
+_MIN_COVERAGE = 0.75
+"""A page matches a text that contains at least this share of a message: see ``_coverage``."""
 _MIN_WORD_SIMILARITY, _MAX_EXACT_LETTERS = 0.8, 4
 """Minimum similarity of a mistyped word (difflib). Words of at most _MAX_EXACT_LETTERS letters must be equal."""
 _MAX_WORDS = 1000
@@ -62,16 +62,16 @@ def find(text: str) -> Symptom | None:
     """Return the page of a message, or of a log line that contains it, even if its words differ a little."""
     words = _words(text)[:_MAX_WORDS]
     joined = f" {' '.join(words)} "
-    every = [(says, page) for page in symptoms().page for says in page.says]
-    contained = [(len(says), page) for says, page in every if _pattern(says).search(joined)]
+    messages = [(says, page) for page in symptoms().page for says in page.says]
+    contained = [(len(says), page) for says, page in messages if _pattern(says).search(joined)]
     if contained:
         return max(contained, key=lambda one: one[0])[1]
     # the text may also be a part of a message; a single word must occur on one page only
-    partly = [page for says, page in every if joined in f" {' '.join(_words(says))} "]
-    if (len(words) > 1 and partly) or len({page.name for page in partly}) == 1:
-        return partly[0]
-    share, alike = max(((_likeness(_words(says), words), page) for says, page in every), key=lambda one: one[0])
-    return alike if share >= _MIN_LIKENESS else None
+    pages_with_text = [page for says, page in messages if joined in f" {' '.join(_words(says))} "]
+    if (len(words) > 1 and pages_with_text) or len({page.name for page in pages_with_text}) == 1:
+        return pages_with_text[0]
+    coverage, closest = max(((_coverage(_words(says), words), page) for says, page in messages), key=lambda one: one[0])
+    return closest if coverage >= _MIN_COVERAGE else None
 
 
 def markdown(text: str) -> str | None:
@@ -97,7 +97,7 @@ def _pattern(says: str) -> re.Pattern[str]:
     return re.compile(r"(?: \w+)*?".join(f" {' '.join(_words(part))}" for part in says.split("…")) + "(?= )")
 
 
-def _likeness(says: Iterable[str], words: Iterable[str]) -> float:
+def _coverage(says: Iterable[str], words: Iterable[str]) -> float:
     """Return how much of a message a text contains: the share of the message's words, or the share weighted by
     rarity, whichever is lower.
 

@@ -24,33 +24,33 @@ from fstui.simulate.parameters import (
 if TYPE_CHECKING:
     from fstui.simulate.lab.laboratory import Lab, LabVolume
 
-_GIVES_AWAY = (".cache.flush", ".cache.fua", ".syncs_stubbed")
-"""Parameters that reveal whether a disk is durable."""
+_REVEALING_SUFFIXES = (".cache.flush", ".cache.fua", ".syncs_stubbed")
+"""The ends of the names of parameters that reveal whether a disk is durable."""
 _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
-"""Parameters with a value that has a visible effect. The example for a disk is the first one that it has."""
+"""Values of parameters that visibly change a run. The example for a disk is the first parameter that it has."""
 
 
 def of_disks(disks: Sequence[Simulated]) -> Report:
     rows = tuple((disk.name, disk.title) for disk in disks)
     document = DisksDocument(disks=tuple(DiskRow(name=disk.name, title=disk.title) for disk in disks))
-    starting = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
-    return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), starting), document)
+    hint = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
+    return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), hint), document)
 
 
 def of_disk(disk: Simulated, *, truth: bool) -> Report:
     """Return the disk's parameters. Only with ``truth`` do they show whether it is durable."""
-    parameters = {key: value for key, value in _parameters(disk, "") if truth or not key.endswith(_GIVES_AWAY)}
-    words = disk.truth if truth else "Whether it is durable: --truth"
-    starting = f"fstui --simulate {disk.name} starts the app on it."
+    parameters = {key: value for key, value in _parameters(disk, "") if truth or not key.endswith(_REVEALING_SUFFIXES)}
+    text = disk.truth if truth else "Whether it is durable: --truth"
+    start_hint = f"fstui --simulate {disk.name} starts the app on it."
     key, value = next(item for item in _EXAMPLES.items() if item[0] in parameters)
-    changing = f"KEY=VALUE after a comma changes a parameter: {disk.name},{key}={value}"
-    document = DiskDocument(name=disk.name, title=disk.title, parameters=parameters, truth=words if truth else None)
+    change_hint = f"KEY=VALUE after a comma changes a parameter: {disk.name},{key}={value}"
+    document = DiskDocument(name=disk.name, title=disk.title, parameters=parameters, truth=text if truth else None)
     table = Section("", ("PARAMETER", "VALUE"), tuple(parameters.items()))
-    return Report(f"{disk.name}: {disk.title}", (table, Section("", lines=(words, starting, changing))), document)
+    return Report(f"{disk.name}: {disk.title}", (table, Section("", lines=(text, start_hint, change_hint))), document)
 
 
 def of_lab(lab: Lab) -> Report:
-    """Return the filesystems of the laboratory, with the truth about each whose envelope is open."""
+    """Return the filesystems of the laboratory, with the truth about those whose envelope is open."""
     storages = tuple(
         LabStorage(name=entry.name, directory=lab.mount_point(entry), truth=entry.truth.title if entry.opened else None)
         for entry in lab.volumes
@@ -73,15 +73,15 @@ def actual_reach(disk: Simulated, expected: Reach, places: Sequence[DataPlace]) 
     if disk.host.syncs_stubbed:
         index = int(expected.past_memory)
         return expected._replace(reached=index, note="the sync never left the process", stopped=True)
-    if any(each and each.cache and each.cache.flush == "ignored" for each in disk.disks):
-        return expected._replace(reached=max(len(places) - 2, 0), note="answered by the cache", stopped=True)
-    if failing := disk.disk.fails_write:
-        return expected._replace(note=f"except write {failing}")
+    if any(device and device.cache and device.cache.flush == "ignored" for device in disk.disks):
+        return expected._replace(reached=max(len(places) - 2, 0), note="acknowledged by the cache", stopped=True)
+    if failing_write := disk.disk.fails_write:
+        return expected._replace(note=f"except write {failing_write}")
     return expected
 
 
 def speed(disk: DiskParameters) -> str:
-    """Say what determines the rate of a simulated disk: ``90 µs per command, seek 8.5 ms, cache 64.0 MiB``."""
+    """Return what determines the rate of a simulated disk: ``90 µs per command, seek 8.5 ms, cache 64.0 MiB``."""
     medium = disk.medium_parameters
     words = [f"{duration_ns(disk.command_us * 1e3)} per command"]
     match medium:

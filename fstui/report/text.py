@@ -20,6 +20,7 @@ SPEEDS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "norm
 WIDTH = 80
 GAP = 2
 _MARGIN = 11
+"""Width of the column of labels, such as ``because``."""
 NARROWEST = 24
 """Minimum width of a wrapped column in cells."""
 NONE = "–"
@@ -46,7 +47,7 @@ def speed_line(speed: Speed) -> str:
 
 
 def origin(simulated: str | None) -> str:
-    """Return where figures come from if they are not measured now: ``SIMULATED hdd-7200`` or ``REPLAY of k3f9a1``."""
+    """Return ``SIMULATED hdd-7200`` or ``REPLAY of k3f9a1``; empty if real storage was measured."""
     if not simulated:
         return ""
     return simulated.replace("replay", "REPLAY", 1) if simulated.startswith("replay of ") else f"SIMULATED {simulated}"
@@ -72,7 +73,7 @@ def columns(rows: Sequence[Sequence[str]], align: str) -> list[str]:
     """Return rows as lines of aligned cells. ``align`` contains ``<`` or ``>`` for each column."""
     safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) for cells in zip(*safe, strict=True)]
-    return [(" " * GAP).join(_padded(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
+    return [(" " * GAP).join(_pad(*cell) for cell in zip(row, widths, align, strict=True)).rstrip() for row in safe]
 
 
 def wrapped_columns(rows: Sequence[Sequence[str]], width: int = WIDTH, align: str = "", column: int = -1) -> list[str]:
@@ -83,10 +84,10 @@ def wrapped_columns(rows: Sequence[Sequence[str]], width: int = WIDTH, align: st
     column %= count
     safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) + GAP for cells in zip(*safe, strict=True)]
-    room = max(width - sum(widths) + widths[column], NARROWEST)
+    column_width = max(width - sum(widths) + widths[column], NARROWEST)
     wrapped = []
     for row in safe:
-        first_line, *more_lines = wrap(row[column], room) or [""]
+        first_line, *more_lines = wrap(row[column], column_width) or [""]
         wrapped.append((*row[:column], first_line, *row[column + 1 :]))
         wrapped += [(*[""] * column, line, *[""] * (count - column - 1)) for line in more_lines]
     return columns(wrapped, align or "<" * count)
@@ -110,17 +111,17 @@ def _in_margin(label: str, lines: Sequence[str]) -> list[str]:
 
 def wrap(text: str, width: int) -> list[str]:
     """Escape text and break it at spaces. A longer word stays whole, so that a path can be copied."""
-    return _broken(text, width, break_long_words=False)
+    return _break_lines(text, width, break_long_words=False)
 
 
 def fold(text: str, width: int, first: str = "", indent: str = "") -> list[str]:
-    """Escape text and break it, longer words too. ``first`` starts the first line, ``indent`` the others."""
-    return _broken(text, width, first, indent, break_long_words=True)
+    """Escape text and break it into lines, also within a long word. Start the first line with ``first``."""
+    return _break_lines(text, width, first, indent, break_long_words=True)
 
 
-def _broken(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
-    # A command in quotes is one word, so that it can be copied, and so is a number with its unit. Escaped text contains
-    # no NUL.
+def _break_lines(text: str, width: int, first: str = "", indent: str = "", *, break_long_words: bool) -> list[str]:
+    # Do not break a command in quotes, so that it can be copied, or a number and its unit. NUL can replace the spaces
+    # in them, because escaped text contains no NUL.
     unbroken = re.sub(f"{_COMMAND}|{_BEFORE_UNIT}", lambda word: word[0].replace(" ", "\0"), escape_controls(text))
     lines = textwrap.wrap(
         unbroken,
@@ -154,7 +155,7 @@ def moment(started_at: str, form: str = "%d %b %Y %H:%M") -> str:
         return started_at
 
 
-def _padded(text: str, width: int, align: str) -> str:
+def _pad(text: str, width: int, align: str) -> str:
     if text.isascii():
         return text.ljust(width) if align == "<" else text.rjust(width)
     fill = " " * (width - cell_len(text))

@@ -24,9 +24,10 @@ DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50
 def of_watch(report: WatchReport) -> Report:
     """Return the tables, and the conclusion last, where a terminal shows it."""
     total = report.total
-    waits = tuple(figures(waiting_cells(row, total.elapsed_s), last=True) for row in total.waits[:MAX_ROWS])
+    shown = total.waits[:MAX_ROWS]
+    waits = tuple(aligned_cells(waiting_cells(row, total.elapsed_s), last_is_text=True) for row in shown)
     writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / total.elapsed_s)}")) for w in total.writers)
-    devices = tuple(figures(device_cells(device, total.elapsed_s)) for device in total.devices)
+    devices = tuple(aligned_cells(device_cells(device, total.elapsed_s)) for device in total.devices)
     journals = (journal(commits, total.elapsed_s) for commits in total.commits)
     notes = (*journals, *_notes(total), *map(_lost_write, report.errors))
     sections = (
@@ -54,14 +55,14 @@ def more_rows(rows: int) -> tuple[str, ...]:
     return (f"… and {counted(hidden, 'row')} more: --format json lists all",) if hidden > 0 else ()
 
 
-def figures(words: tuple[str, ...], *, last: bool = False) -> tuple[Cell | str, ...]:
-    """Align all cells but the first to the right. ``last``: except for the last cell as well, which contains text."""
-    first, *cells = words
-    return (first, *map(right, cells[:-1]), cells[-1]) if last else (first, *map(right, cells))
+def aligned_cells(texts: tuple[str, ...], *, last_is_text: bool = False) -> tuple[Cell | str, ...]:
+    """Align all cells except the first to the right, and except the last if it is text."""
+    first, *cells = texts
+    return (first, *map(right, cells[:-1]), cells[-1]) if last_is_text else (first, *map(right, cells))
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:
-    """Yield whether the storage is durable, and whether it is slow; nothing for older documents."""
+    """Yield whether the storage is durable and whether it is slow. Documents of older versions contain neither."""
     if report.durability:
         yield report.durability
         yield f"Is it slow? {_ANSWERS[report.speed.answer]}: {report.speed.title}. {report.speed.sentence}"
@@ -82,9 +83,9 @@ def line(second: WatchCounts) -> str:
 
 
 def _head(report: WatchReport) -> str:
-    mark = f"SIMULATED {report.simulated}: " if report.simulated else ""
+    simulated = f"SIMULATED {report.simulated}: " if report.simulated else ""
     untraced = f"; not traced by the kernel: {report.untraced}" if report.untraced else ""
-    return f"{mark}watched {watched_programs(report)} for {seconds(report.total.elapsed_s)}{untraced}"
+    return f"{simulated}watched {watched_programs(report)} for {seconds(report.total.elapsed_s)}{untraced}"
 
 
 def watched_programs(report: WatchReport | AtRiskReport) -> str:

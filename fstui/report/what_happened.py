@@ -1,4 +1,4 @@
-"""The report of ``fstui what-happened``: the answer in words, a timeline, and the table of the figures."""
+"""The report of ``fstui what-happened``: the answer in sentences, a timeline, and a table of figures."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from fstui.report.text import NONE, sparkline
 
 TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU PSI", "I/O PSI", "MEM PSI", "LONGEST WAIT", "WHO WAITED")
 MAX_ROWS = 10
-"""A terminal shows no table with more rows, because it would scroll the answer away."""
+"""A longer table is not shown on a terminal, because the answer would scroll out of view."""
 _LEFT, _WIDTH, _HEIGHT, _AXIS_HEIGHT = 70, 780, 80, 22
 
 
 class Chart(NamedTuple):
-    """A figure over time. ``value`` returns None where it was not recorded."""
+    """A figure over time. ``value`` returns the figure of a bucket, or None if it was not recorded."""
 
     name: str
     value: Callable[[Bucket], float | None]
-    words: Callable[[float], str]
+    format_value: Callable[[float], str]
     logarithmic: bool = False
     full_scale: float | None = None
     """None: the highest value."""
@@ -40,11 +40,11 @@ class Chart(NamedTuple):
         return [value and (scale.position(value) if scale else min(value / top, 1.0)) for value in values]
 
 
-def _ms(value: float) -> str:
+def _format_ms(value: float) -> str:
     return duration_ns(value * 1e6)
 
 
-def _per_s(value: float) -> str:
+def _format_bytes_per_s(value: float) -> str:
     return f"{size(value)}/s"
 
 
@@ -53,9 +53,9 @@ def _written_per_s(bucket: Bucket) -> float:
 
 
 CHARTS = (
-    Chart("longest wait", lambda bucket: bucket.longest_ms, _ms, logarithmic=True),
-    Chart("a write takes", lambda bucket: bucket.latency_ms, _ms, logarithmic=True),
-    Chart("written", _written_per_s, _per_s),
+    Chart("longest wait", lambda bucket: bucket.longest_ms, _format_ms, logarithmic=True),
+    Chart("a write takes", lambda bucket: bucket.latency_ms, _format_ms, logarithmic=True),
+    Chart("written", _written_per_s, _format_bytes_per_s),
     Chart("dirty memory", lambda bucket: bucket.dirty_bytes, size),
     Chart("CPU pressure", lambda bucket: bucket.cpu, percent, full_scale=1.0),
     Chart("I/O pressure", lambda bucket: bucket.io, percent, full_scale=1.0),
@@ -102,17 +102,17 @@ def _gap_lines(answer: WhatHappened) -> Iterator[str]:
 
 
 def timeline(buckets: Sequence[Bucket]) -> Iterator[str]:
-    """Yield one line per figure with a block per row of the table, and the times below."""
+    """Yield a line for each figure, with one block for each row of the table, and the times below."""
     if not buckets:
         return
     for chart in CHARTS:
         values = [chart.value(bucket) for bucket in buckets]
         highest = max((value for value in values if value is not None), default=0.0)
         if highest:
-            yield f"{chart.name:>15} {sparkline(values, chart.full_scale)} peak {chart.words(highest)}"
+            yield f"{chart.name:>15} {sparkline(values, chart.full_scale)} peak {chart.format_value(highest)}"
     first, last = (f"{datetime.fromtimestamp(time):%H:%M:%S}" for time in (buckets[0].start, buckets[-1].end))
-    room = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
-    yield f"{'':>15} {first}{last:>{room}}"
+    width = max(len(buckets) - len(first), len(last) + 1)  # the last time ends below the last column
+    yield f"{'':>15} {first}{last:>{width}}"
 
 
 def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
@@ -120,10 +120,10 @@ def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
     return (
         f"{datetime.fromtimestamp(bucket.start):%H:%M:%S}",
         bucket.device or NONE,
-        number(bucket.latency_ms, _ms),
+        number(bucket.latency_ms, _format_ms),
         right(size(_written_per_s(bucket))),
         *(number(share, percent) for share in (bucket.cpu, bucket.io, bucket.memory)),
-        number(bucket.longest_ms, _ms),
+        number(bucket.longest_ms, _format_ms),
         who,
     )
 
@@ -145,7 +145,7 @@ def svg(chart: Chart, buckets: Sequence[Bucket], start: float, end: float) -> st
         box = f'x="{x:.1f}" y="{_HEIGHT - bar_height:.1f}" width="{width:.1f}" height="{max(bar_height, 1):.1f}"'
         shapes.append(f'<rect {box} class="cell"/>')
     shapes.append(f'<line x1="{_LEFT}" x2="{_LEFT + _WIDTH}" y1="{_HEIGHT}" y2="{_HEIGHT}" class="grid"/>')
-    shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.words(highest))}</text>')
+    shapes.append(f'<text x="{_LEFT - 6}" y="10" text-anchor="end">{escape(chart.format_value(highest))}</text>')
     times = (f"{datetime.fromtimestamp(start + width_s * part / 4):%H:%M:%S}" for part in range(5))
     shapes += ticks(times, _LEFT, _WIDTH, _HEIGHT + 16)
     view = f"0 0 {_LEFT + _WIDTH + 10} {_HEIGHT + _AXIS_HEIGHT}"

@@ -77,7 +77,7 @@ def test_only_a_power_cut_is_kept(settings: CampaignSettings) -> None:
 def test_bound_names_its_method_and_the_rule_of_three(settings: CampaignSettings) -> None:
     shown = printed(report_of(settings, cut(1, "intact"), cut(2, "intact")), "markdown")
     assert "The interval is exact (Clopper-Pearson)" in shown
-    assert "Without a loss in 2 cuts it ends at 1 − 0.05^(1/2). The rule of three gives 3/2." in shown
+    assert "After 2 cuts without a loss, it ends at 1 − 0.05^(1/2). The rule of three gives 3/2." in shown
 
 
 def test_interim_verdict_has_its_bound(settings: CampaignSettings) -> None:

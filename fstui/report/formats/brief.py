@@ -1,4 +1,4 @@
-"""A run in six to nine lines, for a chat: verdict, speed, reason, next step, and the command that shows all of it."""
+"""A run in six to nine lines, for a chat: verdict, speed, reason, next step, and the command that shows all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fstui.model.run import Run
 from fstui.report import figures, replicas
 from fstui.report.characters import page
 from fstui.report.findings import deciding_step, leading_finding, next_steps
-from fstui.report.run import BELOW
+from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.sections import Report
 from fstui.report.stack import stack_line
 from fstui.report.text import moment, speed_line, verdict_line
@@ -24,11 +24,11 @@ def render(report: Report, width: int | None = None) -> str:
 def _lines(run: Run) -> Iterator[str]:
     scenario, path = run.scenario.name if run.scenario else "no scenario", run.target.path if run.target else ""
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
-    loss = replicas.headline(run)
-    if loss:
-        yield f"{loss.words}: {loss.sentence}"
+    replica_answer = replicas.headline(run)
+    if replica_answer:
+        yield f"{replica_answer.words}: {replica_answer.sentence}"
     head = verdict_line(run.verdict, run.confidence)
-    yield f"{BELOW if loss else ''}{head} · {scenario} on {path}{simulated}"
+    yield f"{FILESYSTEM_PREFIX if replica_answer else ''}{head} · {scenario} on {path}{simulated}"
     if speed := speed_line(run.speed):
         yield speed
     if run.sentence:

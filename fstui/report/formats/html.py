@@ -1,7 +1,7 @@
-"""One HTML page, also for print, without scripts or external files.
+"""One HTML page, for screens and print, without scripts or external files.
 
-The document of each run can be read back from the page, because it is in a data block (HTML standard, 4.12.1: a script
-element whose type is not JavaScript), in which ``<`` is written as ``\\u003c``.
+fstui can read the document of each run back from the page. The document is in a data block (HTML standard, 4.12.1: a
+script element whose type is not JavaScript), in which ``<`` is written as ``\\u003c``.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def _section(section: Section) -> Iterator[list[str]]:
 def _table(section: Section) -> list[str]:
     if not section.rows:
         return []
-    rule = ["---:" if side == ">" else "---" for side in alignment(section)]
-    cells = [[_escape(name) for name in section.header], rule]
+    delimiters = ["---:" if side == ">" else "---" for side in alignment(section)]
+    cells = [[_escape(name) for name in section.header], delimiters]
     cells += [[_escape(cell_text(cell)) for cell in row] for row in section.rows]
     return [f"| {' | '.join(row)} |" for row in cells]
 

@@ -69,30 +69,30 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
 
 
 def _narrow(rows: list[tuple[str, ...]], align: str, width: int) -> list[str]:
-    """Return rows with the columns that fit, each row followed by its other cells as text. Nothing is cut.
+    """Return rows with the columns that fit. Below each row, its other cells follow as text. Nothing is cut.
 
-    The first column with a title contains the names of the rows. A long name gets a line of its own.
+    The first column with a title is the key of the rows. A long key gets a line of its own.
     """
-    name = next((index for index, head in enumerate(rows[0]) if head), 0)
-    max_name = max(width // 3, _MIN_COLUMN_WIDTH)
-    short_rows = [(*row[:name], row[name] if cell_len(row[name]) <= max_name else "", *row[name + 1 :]) for row in rows]
+    key = next((index for index, head in enumerate(rows[0]) if head), 0)
+    max_key = max(width // 3, _MIN_COLUMN_WIDTH)
+    short_rows = [(*row[:key], row[key] if cell_len(row[key]) <= max_key else "", *row[key + 1 :]) for row in rows]
     widths = [_widest(cells) + GAP for cells in zip(*short_rows, strict=True)]
     fitting: list[int] = []
     for index in range(len(align)):
-        if index <= name or sum(widths[column] for column in (*fitting, index)) - GAP <= width:
+        if index <= key or sum(widths[column] for column in (*fitting, index)) - GAP <= width:
             fitting.append(index)
     lines = columns(
         [[row[index] for index in fitting] for row in short_rows], "".join(align[index] for index in fitting)
     )
-    margin = sum(widths[:name])
-    drawn = [lines[0]]
+    margin = sum(widths[:key])
+    result = [lines[0]]
     for line, row, short in zip(lines[1:], rows[1:], short_rows[1:], strict=True):
-        long = row[name] != short[name]
-        drawn += [f"{line[:margin]:<{margin}}{row[name]}", " " * margin + line[margin:]] if long else [line]
+        is_long = row[key] != short[key]
+        result += [f"{line[:margin]:<{margin}}{row[key]}", " " * margin + line[margin:]] if is_long else [line]
         hidden = [(index, cell) for index, cell in enumerate(row) if index not in fitting and cell not in ("", NONE)]
-        words = " · ".join(f"{rows[0][index]} {cell}" if align[index] == ">" else cell for index, cell in hidden)
-        drawn += (f"     {part}" for part in wrap(words, width - 5))
-    return drawn
+        hidden_text = " · ".join(f"{rows[0][index]} {cell}" if align[index] == ">" else cell for index, cell in hidden)
+        result += (f"     {part}" for part in wrap(hidden_text, width - 5))
+    return result
 
 
 def _split_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
@@ -108,21 +108,21 @@ def _split_table(rows: Sequence[tuple[str, ...]], width: int) -> Iterator[str]:
         ends = accumulate(width_ + GAP for width_ in widths[start:])
         end = max(start + sum(column_end <= width - margin for column_end in ends), start + 1)
         for label, *cells in zip(labels, *columns_[start:end], strict=True):
-            yield from _folded_row(label, margin, cells, widths[start:end])
+            yield from _fold_row(label, margin, cells, widths[start:end])
         start = end
 
 
-def _folded_row(label: str, margin: int, cells: Sequence[str], widths: Sequence[int]) -> list[str]:
+def _fold_row(label: str, margin: int, cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     """Return the lines of a row. A cell that is longer than its column continues below."""
-    folded = [_folded(label, margin), *(_folded(*cell) for cell in zip(cells, widths, strict=True))]
+    folded = [_fold(label, margin), *(_fold(*cell) for cell in zip(cells, widths, strict=True))]
     aligned = [
-        (f"{lead:<{margin}}", *(f"{part:>{room}}" for part, room in zip(parts, widths, strict=True)))
-        for lead, *parts in zip_longest(*folded, fillvalue="")
+        (f"{label_part:<{margin}}", *(f"{part:>{cell_width}}" for part, cell_width in zip(parts, widths, strict=True)))
+        for label_part, *parts in zip_longest(*folded, fillvalue="")
     ]
     return columns(aligned, "<" + ">" * len(cells)) or [""]
 
 
-def _folded(text: str, width: int) -> list[str]:
+def _fold(text: str, width: int) -> list[str]:
     indent = text[: len(text) - len(text.lstrip())]
     return [f"{indent}{part}" for part in fold(text.strip(), width - len(indent))] or [""]
 

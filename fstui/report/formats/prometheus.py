@@ -27,17 +27,17 @@ Labels = dict[str, str]
 class Value(NamedTuple):
     value: float
     labels: Labels = {}  # noqa: RUF012  it is never changed
-    part: str = ""
-    """The suffix of a value of a summary: ``_sum``, ``_count``."""
+    suffix: str = ""
+    """Of a summary: ``_sum`` or ``_count``."""
 
 
 def render(report: Report, width: int | None = None) -> str:
     metrics: dict[str, list[str]] = {}
     for run in report.runs:
-        for name, kind, words, values in _metrics(run):
-            lines = [_line(f"{name}{value.part}", value, _of_run(run)) for value in values]
+        for name, kind, help_text, values in _metrics(run):
+            lines = [_line(f"{name}{value.suffix}", value, _run_labels(run)) for value in values]
             if lines:
-                metrics.setdefault(name, [f"# HELP {name} {words}", f"# TYPE {name} {kind}"]).extend(lines)
+                metrics.setdefault(name, [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]).extend(lines)
     return page(line for lines in metrics.values() for line in lines)
 
 
@@ -56,7 +56,7 @@ def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
     rates = [Value(step.rate_per_s, {"step": step.name}) for step in uniform]
     yield "fstui_step_operations_per_second", "gauge", "Operations per second, syncs included.", rates
     latencies = [value for step in uniform for value in _latency(step)]
-    yield "fstui_step_latency_seconds", "summary", "Of an operation; quantile 1 is the maximum.", latencies
+    yield "fstui_step_latency_seconds", "summary", "Latency of an operation; quantile 1 is the maximum.", latencies
     yield "fstui_step_flushes_per_sync", "gauge", "Flushes that reached the device for each sync.", _flushes(run)
 
 
@@ -70,12 +70,12 @@ def _started(run: Run) -> Iterator[Value]:
 def _latency(step: Step) -> Iterator[Value]:
     if (latency := step.latency_ns) is None:
         return
-    of_step = {"step": step.name}
+    step_label = {"step": step.name}
     for quantile, field in _QUANTILES:
         if (ns := getattr(latency, field)) is not None:
-            yield Value(ns / 1e9, of_step | {"quantile": quantile})
-    yield Value(latency.mean * step.ops / 1e9, of_step, "_sum")
-    yield Value(step.ops, of_step, "_count")
+            yield Value(ns / 1e9, step_label | {"quantile": quantile})
+    yield Value(latency.mean * step.ops / 1e9, step_label, "_sum")
+    yield Value(step.ops, step_label, "_count")
 
 
 def _flushes(run: Run) -> Iterator[Value]:
@@ -85,14 +85,14 @@ def _flushes(run: Run) -> Iterator[Value]:
             yield Value(per_sync, {"step": step.name})
 
 
-def _of_run(run: Run) -> Labels:
+def _run_labels(run: Run) -> Labels:
     """Return the labels of all values. The values of a simulated run have one more label."""
     scenario, target = run.scenario.name if run.scenario else "", run.target.path if run.target else ""
     return {"scenario": scenario, "target": target} | ({"simulated": run.simulated} if run.simulated else {})
 
 
-def _line(name: str, value: Value, of_run: Labels) -> str:
-    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (of_run | value.labels).items())
+def _line(name: str, value: Value, run_labels: Labels) -> str:
+    pairs = ",".join(f'{label}="{_escaped(text)}"' for label, text in (run_labels | value.labels).items())
     return f"{name}{{{pairs}}} {float(value.value)!r}"
 
 
