@@ -36,13 +36,13 @@ WRITER_END_TIMEOUT_S = 2.0
 MAX_LOG_BYTES = 200 << 20
 MAX_INCONCLUSIVE_CUTS = 3
 """After this many cuts in a row that prove nothing, the campaign stops: the commands seem to be wrong."""
-MAX_REASON, MAX_PRINTED = 500, 200
+MAX_REASON_CHARS, MAX_PRINTED_CHARS = 500, 200
 VERIFIED_STATUSES = (0, 1)
 """The exit statuses of ``powercut verify`` with a complete document; 1 if HOST could not save the document."""
 MAX_KEPT_LOSSES = 3
 """HOST keeps only the records of the first cuts with a loss, at most this many."""
 NO_DEVICE_TEXT = "does not exist"
-"""Text that mount(8) prints if there is no such device. The data is then unknown, not lost."""
+"""Text that mount(8) prints if there is no such device. Then it is not known whether data is lost."""
 _BOOT_ID = re.compile(rb"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.MULTILINE)
 _READ_BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 _NO_TIMEOUT_S = 1e9
@@ -72,7 +72,7 @@ class CutCampaign:
         self._is_stopping = False
         self._last_boot_id = ""
         """The boot id of HOST after the previous cut; empty if unknown."""
-        self._off: ShellCommand | None = None
+        self._off_command: ShellCommand | None = None
         self._off_end: tuple[CommandResult, float] | None = None
         """Result of the off command, and when the command ended."""
 
@@ -125,7 +125,7 @@ class CutCampaign:
         if outcome == "no-cut" and self.cut.off_printed:
             reason += f". The off command printed: {self.cut.off_printed}"
         self._last_boot_id = self.cut.boot_after or self.cut.boot_before
-        self._show_cut(self._save("done", outcome=outcome, reason=reason[:MAX_REASON], **changes))
+        self._show_cut(self._save("done", outcome=outcome, reason=reason[:MAX_REASON_CHARS], **changes))
 
     def _ssh_command(self, script: str) -> list[str]:
         return [*ssh.command_line(self.settings.ssh, CONNECT_TIMEOUT_S), "--", self.settings.host, script]
@@ -144,39 +144,39 @@ class CutCampaign:
 
     def _prepare_host(self) -> None:
         settings = self.settings
-        boot = self._wait_until_reachable("it does not answer")
-        if boot == proc.boot_id():
+        boot_id = self._wait_until_reachable("it does not answer")
+        if boot_id == proc.boot_id():
             raise CampaignStop(f"{settings.host} is this machine, which would lose its power, too")
-        if self._last_boot_id and boot != self._last_boot_id:
+        if self._last_boot_id and boot_id != self._last_boot_id:
             raise CampaignStop(
                 f"{settings.host} has restarted between two cuts. Another campaign or a person switches it, or the off "
                 "command takes effect late"
             )
         if directory := self._directory_to_remove():
-            remove = f"rm -rf -- {shlex.quote(directory)}"
-            self._run_on_host(remove, "the records of the cut before could not be removed")
+            script = f"rm -rf -- {shlex.quote(directory)}"
+            self._run_on_host(script, "the records of the cut before could not be removed")
         if settings.remake and self.store.cuts and self.store.cuts[-1].outcome == "lost":
-            self._show("making the filesystem anew")
+            self._show("creating the filesystem again")
             self._run_on_host(settings.remake, "the --remake command failed")
         if settings.mount:
             self._run_on_host(settings.mount, "the --mount command failed")
-        self._save("start", boot_before=boot)
+        self._save("start", boot_before=boot_id)
 
     def _wait_until_reachable(self, failure: str) -> str:
-        """Wait until HOST can be reached. Return its boot id. ``failure``: words for the message of CampaignStop."""
+        """Wait until HOST can be reached. Return its boot id. ``failure``: a clause for the message of CampaignStop."""
         began_s = time.monotonic()
         while True:
             waited_s = time.monotonic() - began_s
             self._show(f"waiting for {self.settings.host}: {seconds(waited_s)}")
-            boot, reason = self._boot_id()
-            if boot:
-                return boot
+            boot_id, reason = self._boot_id()
+            if boot_id:
+                return boot_id
             if waited_s > self.settings.back_s:
                 raise CampaignStop(f"{self.settings.host}: {failure} within {seconds(waited_s)}: {reason}")
             time.sleep(RETRY_INTERVAL_S)
 
     def _run_on_host(self, script: str, failure: str) -> None:
-        """Run a shell command on HOST. ``failure``: words for the message of CampaignStop."""
+        """Run a shell command on HOST. ``failure``: a clause for the message of CampaignStop."""
         result = self._run_ssh(script, self.settings.command_s)
         if result.code != 0:
             raise CampaignStop(f"{self.settings.host}: {failure}: {_failure(result)}")
@@ -203,7 +203,7 @@ class CutCampaign:
         self._save("write")
         witness = Witness(path)
         writer = ShellCommand(self._ssh_command(self._fstui_command(*arguments)), _NO_TIMEOUT_S, is_piped=True)
-        self._off, self._off_end = None, None
+        self._off_command, self._off_end = None, None
         spoiled = ""
         try:
             try:
@@ -211,11 +211,11 @@ class CutCampaign:
             except BadLog as bad:
                 spoiled = f"the acknowledgements of {self.settings.host} cannot be read: {bad}"
             finally:
-                writer_end = writer.kill(after_s=0.0 if self._off else WRITER_END_TIMEOUT_S)
+                writer_end = writer.kill(after_s=0.0 if self._off_command else WRITER_END_TIMEOUT_S)
                 witness.close()
         except LogNotWritten as error:
             raise CampaignStop(f"the acknowledgements cannot be saved: {error}") from None
-        if self._off is None:
+        if self._off_command is None:
             self._finish_without_cut(witness, writer_end, spoiled)
             return False
         while (off_result := self._off_result()) is None:  # the connection broke while the off command ran
@@ -224,7 +224,7 @@ class CutCampaign:
         self._save(
             "wait",
             off_took_s=result.elapsed_s,
-            off_printed=result.printed[-MAX_PRINTED:],
+            off_printed=result.printed[-MAX_PRINTED_CHARS:],
             silent_after_s=witness.acknowledged_at - ended_at,
             spoiled=spoiled,
         )
@@ -251,22 +251,22 @@ class CutCampaign:
                 self._show(f"writing: {count(state.ack_count)} acknowledged, power off in {remaining}")
                 continue
             is_silent = state.since_line_s >= SILENCE_TIMEOUT_S
-            if self._off is None:
+            if self._off_command is None:
                 if is_silent:
                     return f"HOST had been silent for {seconds(state.since_line_s)} when its power was to be cut"
                 self._show("power off")
                 self._save("off")
-                self._off = self._start_command(self.settings.off)
+                self._off_command = self._start_command(self.settings.off)
             if off_result := self._off_result():
                 if is_silent:
                     break
-                _, ended_at_s = off_result
-                if now_s - ended_at_s > MAX_ALIVE_S:
-                    return f"HOST was still writing {seconds(now_s - ended_at_s)} after the off command returned"
+                _, off_end_s = off_result
+                if now_s - off_end_s > MAX_ALIVE_S:
+                    return f"HOST was still writing {seconds(now_s - off_end_s)} after the off command returned"
         return ""
 
     def _wrong_filesystem(self, witness: Witness) -> str:
-        """Return a clause if DIR is not mounted, so that the records go to another filesystem than in earlier cuts."""
+        """Return a clause if the records go to another filesystem than in earlier cuts, because DIR is not mounted."""
         assert witness.header is not None
         mount_point = witness.header.target.mount_point
         expected = next((cut.mount_point for cut in self.store.conclusive_cuts), mount_point)
@@ -276,7 +276,7 @@ class CutCampaign:
 
     def _off_result(self) -> tuple[CommandResult, float] | None:
         """Return the result of the off command and when it ended; None while it runs. Raises CampaignStop."""
-        if self._off_end is None and self._off and (result := self._off.poll()) is not None:
+        if self._off_end is None and self._off_command and (result := self._off_command.poll()) is not None:
             self._check_result("off", result)
             self._off_end = result, time.monotonic()
         return self._off_end
@@ -319,8 +319,8 @@ class CutCampaign:
     def _wait_for_host(self) -> None:
         began = time.monotonic()
         failure = f"it has not come back after cut {self.cut.number}, and nothing was removed. It did not answer"
-        boot = self._wait_until_reachable(failure)
-        self._save("verify", boot_after=boot, back_after_s=time.monotonic() - began)
+        boot_id = self._wait_until_reachable(failure)
+        self._save("verify", boot_after=boot_id, back_after_s=time.monotonic() - began)
 
     def _verify(self) -> None:
         result, mount_error = self._read_back()
@@ -344,7 +344,7 @@ class CutCampaign:
         if figures.any_lost and figures.unmountable and not self.settings.remake:
             raise CampaignStop(
                 f"the filesystem of {self.settings.directory} could not be mounted after cut {self.cut.number}. "
-                "Make it anew before the same command continues, or let --remake do that"
+                "Create it again before you run the same command, or use --remake"
             )
 
     def _why_inconclusive(self, figures: PowerCutFigures) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from fstui.measure import kinds as measures
+from fstui.measure import kinds
 from fstui.model.base import Base
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
@@ -42,7 +42,7 @@ class PowerCutHeader(Base, frozen=True, kw_only=True):
     @property
     def settings(self) -> Settings:
         """The settings of the writers. Raises msgspec.ValidationError."""
-        return measures.settings_from({**self.scenario.settings, measures.TAG: "powercut"})
+        return kinds.settings_from({**self.scenario.settings, kinds.TAG: "powercut"})
 
 
 def decode_header(fields: dict[str, Any]) -> PowerCutHeader:

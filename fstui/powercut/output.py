@@ -37,54 +37,56 @@ def prepare(directory: str, run_id: str, streams: list[Stream], servers: dict[st
     directory_fd = checked_call("mkdir", create, directory)
     os.fchdir(directory_fd)
     for stream in streams:
-        home = f"w{stream.writer}"
-        checked_call("mkdir", os.mkdir, home, 0o700)
+        writer_directory = f"w{stream.writer}"
+        checked_call("mkdir", os.mkdir, writer_directory, 0o700)
         if stream.uses_server:
-            RecordServer(servers[stream.writes], home, run_id, stream).create_data()
+            RecordServer(servers[stream.write_method], writer_directory, run_id, stream).create_data()
         else:
-            (fill_database if stream.writes == "sqlite" else fill_file)(stream, home, run_id)
-        sync_directory(home)
+            (fill_database if stream.write_method == "sqlite" else fill_file)(stream, writer_directory, run_id)
+        sync_directory(writer_directory)
     sync_directory(".")
     sync_directory("..")
     status = os.fstat(directory_fd)
     return status.st_dev, status.st_ino
 
 
-def fill_file(stream: Stream, home: str, run_id: str) -> None:
+def fill_file(stream: Stream, directory: str, run_id: str) -> None:
     """Write the records that will be overwritten. For other write methods, check that a file can be opened."""
-    fd = checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
+    fd = checked_call("open", os.open, f"{directory}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         if stream.overwrites:
             for sequence in range(stream.records_per_file):
                 checked_call("pwrite", write_whole, fd, stream.pack(run_id, sequence), stream.position(sequence)[1])
             checked_call("fsync", os.fsync, fd)
-        os.close(checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | FLAGS[stream.sync]))
+        os.close(checked_call("open", os.open, f"{directory}/0", _BASE_FLAGS | FLAGS[stream.sync]))
         if not stream.overwrites:
-            checked_call("unlink", os.unlink, f"{home}/0")
+            checked_call("unlink", os.unlink, f"{directory}/0")
     finally:
         os.close(fd)
 
 
 class WriterFiles:
+    """The files of one writer, unless a database stores its records."""
+
     def __init__(self, run_id: str, stream: Stream) -> None:
         self.run_id = run_id
         self.stream = stream
-        self.home = f"w{stream.writer}"
-        self.home_fd = checked_call("open", os.open, self.home, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.directory = f"w{stream.writer}"
+        self.directory_fd = checked_call("open", os.open, self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self.flags = _BASE_FLAGS | FLAGS[stream.sync]
-        if stream.writes == "append":
+        if stream.write_method == "append":
             self.flags |= os.O_APPEND
-        self.suffix = ".new" if stream.writes == "rename" else ""
+        self.suffix = ".new" if stream.write_method == "rename" else ""
         self.sync = SYNCS.get(stream.sync)
         self.buffer = mmap.mmap(-1, stream.block_bytes)  # page-aligned, as O_DIRECT requires
-        self.number = -1
+        self.file_number = -1
         self.fd = -1
 
     def put(self, sequence: int) -> None:
         """Write and sync a record. The previous record must have been acknowledged. Raises CallError."""
         self.remove_old(sequence - 1)
         number, offset = self.stream.position(sequence)
-        starts_file = number != self.number
+        starts_file = number != self.file_number
         if starts_file:
             self.open(number)
         self.buffer[:] = self.stream.pack(self.run_id, sequence)
@@ -92,30 +94,30 @@ class WriterFiles:
         if self.sync:
             checked_call(self.stream.sync, self.sync, self.fd)
         if self.suffix:
-            checked_call("rename", os.rename, f"{self.home}/{number}{self.suffix}", f"{self.home}/{number}")
+            checked_call("rename", os.rename, f"{self.directory}/{number}{self.suffix}", f"{self.directory}/{number}")
         if starts_file and not self.stream.overwrites and self.stream.syncs_directory:
-            checked_call("fsync of the directory", os.fsync, self.home_fd)
+            checked_call("fsync of the directory", os.fsync, self.directory_fd)
 
     def open(self, number: int) -> None:
         if self.fd >= 0:
             os.close(self.fd)
         creation = 0 if self.stream.overwrites else os.O_CREAT | os.O_EXCL
-        self.fd = checked_call("open", os.open, f"{self.home}/{number}{self.suffix}", self.flags | creation, 0o600)
-        self.number = number
+        self.fd = checked_call("open", os.open, f"{self.directory}/{number}{self.suffix}", self.flags | creation, 0o600)
+        self.file_number = number
 
     def remove_old(self, sequence: int) -> None:
-        """Remove the file that is no longer needed after this record was acknowledged."""
+        """Remove the file that is no longer needed now that this record was acknowledged."""
         number, offset = self.stream.position(sequence)
         old = number - self.stream.kept_files
         is_first_of_file = offset == 0
         if is_first_of_file and old >= 0 and not self.stream.overwrites:
-            checked_call("unlink", os.unlink, f"{self.home}/{old}")
+            checked_call("unlink", os.unlink, f"{self.directory}/{old}")
 
 
-def fill_database(stream: Stream, home: str, run_id: str) -> None:
-    os.close(checked_call("open", os.open, f"{home}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
+def fill_database(stream: Stream, directory: str, run_id: str) -> None:
+    os.close(checked_call("open", os.open, f"{directory}/0", _BASE_FLAGS | os.O_CREAT | os.O_EXCL, 0o600))
     with sqlite_module() as sqlite3:
-        database = sqlite3.connect(f"{home}/0", isolation_level=None)
+        database = sqlite3.connect(f"{directory}/0", isolation_level=None)
         database.execute("CREATE TABLE records (place INTEGER PRIMARY KEY, block BLOB)")
         database.execute("BEGIN")
         rows = (stream.row(run_id, sequence) for sequence in range(stream.records_per_file))

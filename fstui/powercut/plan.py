@@ -13,7 +13,7 @@ from fstui.measure.kinds.powercut import PowerCut
 from fstui.model.base import Base
 from fstui.model.forms import Form, Setting, chosen_values
 from fstui.model.run import ScenarioRef
-from fstui.powercut.records import BY_DATABASE, MAX_FILE_BYTES, Stream, Sync, Writes
+from fstui.powercut.records import DATABASE_METHODS, MAX_FILE_BYTES, Stream, Sync, WriteMethod
 
 NAME = "power-cut"
 FORM = Form(
@@ -33,7 +33,7 @@ the other methods.
         ),
         "writes": Setting(
             value=["overwrite", "append", "create"],
-            choices=list(get_args(Writes)),
+            choices=list(get_args(WriteMethod)),
             help="where records are written; create, rename: a new file for each; sqlite, mariadb, mysql, postgresql: "
             "a row of a database, whose server is started in DIR",
         ),
@@ -63,7 +63,7 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
     @property
     def combinations(self) -> tuple[str, ...]:
         """The combinations of sync and write method: ``fdatasync append`` …"""
-        return tuple(dict.fromkeys(f"{stream.sync} {stream.writes}" for stream in self.streams))
+        return tuple(dict.fromkeys(f"{stream.sync} {stream.write_method}" for stream in self.streams))
 
     @property
     def peak_bytes(self) -> int:
@@ -83,17 +83,17 @@ class PowerCutPlan(Base, frozen=True, kw_only=True):
 def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
     values = chosen_values(FORM, settings)
-    typed = msgspec.convert(values, PowerCut)
-    chosen = product(msgspec.convert(typed.sync, tuple[Sync, ...]), msgspec.convert(typed.writes, tuple[Writes, ...]))
+    cut = msgspec.convert(values, PowerCut)
+    selected = product(msgspec.convert(cut.sync, tuple[Sync, ...]), msgspec.convert(cut.writes, tuple[WriteMethod, ...]))
     # a database chooses the sync method itself, so its records get only one combination
-    combinations: list[tuple[Sync, Writes]] = [
-        ("fdatasync", writes) if writes in BY_DATABASE else (sync, writes) for sync, writes in chosen
+    combinations: list[tuple[Sync, WriteMethod]] = [
+        ("fdatasync", writes) if writes in DATABASE_METHODS else (sync, writes) for sync, writes in selected
     ]
-    by_writer = [combination for combination in dict.fromkeys(combinations) for _ in range(typed.writers)]
+    pairs = [pair for pair in dict.fromkeys(combinations) for _ in range(cut.writers)]
     return PowerCutPlan(
         scenario=ScenarioRef(name=NAME, title=FORM.title, settings=values),
-        settings=typed,
-        streams=tuple(Stream.make(number, *each, typed.block, typed.file) for number, each in enumerate(by_writer)),
+        settings=cut,
+        streams=tuple(Stream.make(number, *pair, cut.block, cut.file) for number, pair in enumerate(pairs)),
     )
 
 

@@ -85,7 +85,7 @@ def unverified_cuts() -> list[LedgerEntry]:
 
 
 def leftovers() -> list[LedgerEntry]:
-    """Return the entries of runs that were killed and of cuts that are verified. They need no confirmation."""
+    """Return the entries of runs that were killed and of cuts that are verified. They may be removed."""
     stale = ledger.stale_entries()
     unverified = _entries_of_unverified_cuts(stale)
     return [entry for entry in stale if entry not in unverified]

@@ -44,7 +44,7 @@ SERVER_LOCKS = frozenset({"postmaster.pid", "socket.lock"})
 WHOLE_FILE = -1
 """The offset that ``StoredRecords.read_file`` yields if the file could not be read."""
 COPY_BYTES = 1 << 20
-MAX_ENDED_BYTES = 1000
+MAX_REASON_BYTES = 1000
 
 
 def open_to_read(path: str) -> int:
@@ -61,8 +61,8 @@ def open_to_read(path: str) -> int:
 class StoredRecords:
     """Reads the files of one writer block by block."""
 
-    def __init__(self, home: str, run_id: str, stream: Stream) -> None:
-        self.home = home
+    def __init__(self, directory: str, run_id: str, stream: Stream) -> None:
+        self.directory = directory
         self.run_id = run_id
         self.stream = stream
         self.buffer = mmap.mmap(-1, stream.block_bytes)
@@ -73,7 +73,7 @@ class StoredRecords:
 
     def file_numbers(self) -> list[int]:
         try:
-            return sorted(int(name) for name in os.listdir(self.home) if name.isdecimal())
+            return sorted(int(name) for name in os.listdir(self.directory) if name.isdecimal())
         except OSError:
             return []
 
@@ -101,7 +101,7 @@ class StoredRecords:
     def read_file(self, number: int) -> Iterator[tuple[int, Record]]:
         """Yield the offset and the record of each block, or only one record with the offset WHOLE_FILE."""
         try:
-            fd = open_to_read(f"{self.home}/{number}")
+            fd = open_to_read(f"{self.directory}/{number}")
         except FileNotFoundError:
             yield WHOLE_FILE, Record("no file")
             return
@@ -160,9 +160,9 @@ class RecoveredDatabase(RecoveredRows):
     def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
         import sqlite3  # noqa: PLC0415  some Pythons lack it
 
-        copy_file(f"{self.home}/{number}", "copy", self.stream.max_stored_bytes)
-        if os.path.exists(f"{self.home}/{number}-wal"):
-            copy_file(f"{self.home}/{number}-wal", "copy-wal", self.stream.max_stored_bytes)
+        copy_file(f"{self.directory}/{number}", "copy", self.stream.max_stored_bytes)
+        if os.path.exists(f"{self.directory}/{number}-wal"):
+            copy_file(f"{self.directory}/{number}-wal", "copy-wal", self.stream.max_stored_bytes)
         with closing(sqlite3.connect("copy")) as database:
             try:
                 return database.execute("SELECT place, block FROM records").fetchall()
@@ -173,15 +173,15 @@ class RecoveredDatabase(RecoveredRows):
 
 
 class RecoveredServer(RecoveredRows):
-    def __init__(self, home: str, run_id: str, stream: Stream, settings: dict[str, Any]) -> None:
-        super().__init__(home, run_id, stream)
+    def __init__(self, directory: str, run_id: str, stream: Stream, settings: dict[str, Any]) -> None:
+        super().__init__(directory, run_id, stream)
         self.settings = settings
 
     def file_numbers(self) -> list[int]:
         return [0]
 
     def read_rows(self, number: int) -> list[tuple[Any, Any]] | None:
-        copy_tree(self.home, "copy")
+        copy_tree(self.directory, "copy")
         server = RecordServer(self.settings, "copy", self.run_id, self.stream)
         try:
             server.start()
@@ -224,14 +224,14 @@ def copy_tree(source: str, target: str) -> None:
     for path, _, names in os.walk(source, onerror=_raise):
         copy = target + path[len(source) :]
         os.mkdir(copy, 0o700)
-        keep_owner(path, copy)
+        copy_owner(path, copy)
         for name in names:
             if name not in SERVER_LOCKS and stat.S_ISREG(os.lstat(f"{path}/{name}").st_mode):
                 copy_file(f"{path}/{name}", f"{copy}/{name}")
-                keep_owner(f"{path}/{name}", f"{copy}/{name}")
+                copy_owner(f"{path}/{name}", f"{copy}/{name}")
 
 
-def keep_owner(source: str, copy: str) -> None:
+def copy_owner(source: str, copy: str) -> None:
     if os.geteuid() == 0:
         status = os.lstat(source)
         os.chown(copy, status.st_uid, status.st_gid)
@@ -266,11 +266,11 @@ class WriterComparison:
         self.run_id = run_id
         self.stream = stream
         self.last_ack = last_ack
-        home = f"{directory}/w{stream.writer}"
+        own_directory = f"{directory}/w{stream.writer}"
         self.records = (
-            RecoveredServer(home, run_id, stream, servers[stream.writes])
+            RecoveredServer(own_directory, run_id, stream, servers[stream.write_method])
             if stream.uses_server
-            else (RecoveredDatabase if stream.writes == "sqlite" else StoredRecords)(home, run_id, stream)
+            else (RecoveredDatabase if stream.write_method == "sqlite" else StoredRecords)(own_directory, run_id, stream)
         )
         self.newest_sequence = max(self.records.intact_sequences(), default=-1)
         self.present: set[int] = set()
@@ -332,14 +332,14 @@ class WriterComparison:
         )
 
 
-def reason_of_end(directory: str) -> str | None:
+def read_end_reason(directory: str) -> str | None:
     """Return why the writer stopped by itself; None if it did not, or if the reason cannot be read."""
     try:
         fd = os.open(f"{directory}/{END_REASON_FILE}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
     try:
-        return os.read(fd, MAX_ENDED_BYTES).decode(errors="backslashreplace") or "unknown"
+        return os.read(fd, MAX_REASON_BYTES).decode(errors="backslashreplace") or "unknown"
     except OSError:
         return None
     finally:
@@ -352,15 +352,15 @@ def main() -> None:
     directory: str = request["directory"]
     if request["copies"]:
         enter_run_directory(request["copies"])
-    home, own_name = os.path.split(directory)
+    parent, name = os.path.split(directory)
     try:
-        exists = own_name in os.listdir(home)
+        exists = name in os.listdir(parent)
         if exists:
             os.listdir(directory)
     except OSError as error:
         say(error=error.strerror)
         return
-    say(found=exists, ended=reason_of_end(directory) if exists else None)
+    say(found=exists, ended=read_end_reason(directory) if exists else None)
     for fields in request["streams"] if exists else ():
         stream = Stream(*fields)
         last_ack = request["last"].get(str(stream.writer))

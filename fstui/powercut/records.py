@@ -1,4 +1,4 @@
-"""The records of the power-cut test: their format, their place, and what a block contains that was read back.
+"""The records of the power-cut test: their format, their place, and the content of a block that was read back.
 
 Format 1. A record fills one block; numbers are little-endian.
 
@@ -10,7 +10,7 @@ offset bytes meaning
 16     4     writer, from 0
 20     4     length of the record in bytes, this header included
 24     8     sequence number of this writer, from 0
-32     8     generation: how often its place was overwritten (overwrite, databases), or the number of its file
+32     8     generation: how many times its place was overwritten (overwrite, databases), or the number of its file
 40     4     CRC-32 (zlib) of all other bytes of the record
 44     …     SHAKE-128 of the first 40 bytes, so that no two records have equal sectors
 ====== ===== ==========================================================================================
@@ -41,20 +41,20 @@ BLOCK_BYTES = range(4096, (1 << 20) + 1, 4096)
 MAX_FILE_BYTES = 64 << 20
 MAX_WRITERS = 256
 MAX_WAL_BYTES = 16 << 20
-"""Maximum size of SQLite's write-ahead log: it is reset after 1000 pages, and the transaction that fills the table
-precedes it."""
+"""Maximum size of SQLite's write-ahead log, which is reset after 1000 pages. The table is filled before this log is
+used."""
 
 MAX_SERVER_BYTES = 192 << 20
 """Maximum size of a database server's own files: system tables, logs, and old rows until they are removed."""
 
 Sync = Literal["fsync", "fdatasync", "O_DSYNC", "O_DIRECT+O_DSYNC"]
 ServerName = Literal["mariadb", "mysql", "postgresql"]
-Writes = Literal["overwrite", "append", "create", "create-no-dirsync", "rename", "sqlite", ServerName]
+WriteMethod = Literal["overwrite", "append", "create", "create-no-dirsync", "rename", "sqlite", ServerName]
 """``create``: one new file per record, with an fsync of the directory. ``create-no-dirsync``: without that fsync.
 ``rename``: like create, but the file is written under another name and renamed. ``sqlite`` and the database servers:
 one row per record, overwritten like the places of *overwrite*; the database syncs it."""
 SERVERS = get_args(ServerName)
-BY_DATABASE = ("sqlite", *SERVERS)
+DATABASE_METHODS = ("sqlite", *SERVERS)
 """Write methods whose records a database syncs."""
 LOSS_KINDS = ("missing", "stale", "torn", "misplaced", "unreadable")
 RecordKind = Literal["intact", "empty", "torn", "missing", "no file", "unreadable"]
@@ -62,7 +62,7 @@ RecordKind = Literal["intact", "empty", "torn", "missing", "no file", "unreadabl
 
 
 class Record(NamedTuple):
-    """The record that was found at a place. The other fields are valid only if it is intact."""
+    """The record that was found at a place. The other fields are valid only if ``kind`` is intact."""
 
     kind: RecordKind
     run_id: str = ""
@@ -75,24 +75,24 @@ class Stream(NamedTuple):
 
     writer: int
     sync: Sync
-    writes: Writes
+    write_method: WriteMethod
     block_bytes: int
     records_per_file: int
     kept_files: int
     """How many of the newest files are never removed. One more file exists for a short time."""
 
     @classmethod
-    def make(cls, writer: int, sync: Sync, writes: Writes, block_bytes: int, file_bytes: int) -> Stream:
+    def make(cls, writer: int, sync: Sync, write_method: WriteMethod, block_bytes: int, file_bytes: int) -> Stream:
         """``file_bytes``: the size of the overwritten file, of an appended file, or of all new files together."""
         records = max(2, file_bytes // block_bytes)
-        is_file_per_record = writes.startswith("create") or writes == "rename"
+        is_file_per_record = write_method.startswith("create") or write_method == "rename"
         return cls(
             writer=writer,
             sync=sync,
-            writes=writes,
+            write_method=write_method,
             block_bytes=block_bytes,
             records_per_file=1 if is_file_per_record else records,
-            kept_files=records if is_file_per_record else 2 if writes == "append" else 1,
+            kept_files=records if is_file_per_record else 2 if write_method == "append" else 1,
         )
 
     @property
@@ -108,16 +108,16 @@ class Stream(NamedTuple):
 
     @property
     def uses_server(self) -> bool:
-        return self.writes in SERVERS
+        return self.write_method in SERVERS
 
     @property
     def overwrites(self) -> bool:
-        return self.writes == "overwrite" or self.writes in BY_DATABASE
+        return self.write_method == "overwrite" or self.write_method in DATABASE_METHODS
 
     @property
     def syncs_directory(self) -> bool:
         """Whether the directory is synced before the first record of a new file is acknowledged."""
-        return self.writes != "create-no-dirsync"
+        return self.write_method != "create-no-dirsync"
 
     @property
     def first_sequence(self) -> int:
@@ -128,8 +128,8 @@ class Stream(NamedTuple):
     def max_stored_bytes(self) -> int:
         # one more file, because a new file is started before the oldest is removed
         files = self.kept_files if self.overwrites else self.kept_files + 1
-        # the log twice, because the pages of the table are larger than its rows
-        database = 2 * MAX_WAL_BYTES if self.writes == "sqlite" else MAX_SERVER_BYTES if self.uses_server else 0
+        # the second time for the table, because its pages are larger than its rows
+        database = 2 * MAX_WAL_BYTES if self.write_method == "sqlite" else MAX_SERVER_BYTES if self.uses_server else 0
         return files * self.records_per_file * self.block_bytes + database
 
     def position(self, sequence: int) -> tuple[int, int]:

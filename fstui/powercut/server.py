@@ -28,7 +28,7 @@ MAX_LOG_LINES, MAX_LOG_CHARS = 6, 800
 
 
 class ServerTimeoutError(ProgramError):
-    """The server did not answer in time, or waits for space. Nothing is known about its data."""
+    """The server did not respond in time, or waits for space. Nothing is known about its data."""
 
 
 class RecordServer:

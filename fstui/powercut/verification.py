@@ -30,7 +30,7 @@ from fstui.model.storage import Target
 from fstui.powercut.header import PowerCutHeader, decode_header
 from fstui.powercut.log import BadLog, Log, parse
 from fstui.powercut.power_cuts import EarlierCuts
-from fstui.powercut.records import BY_DATABASE, LOSS_KINDS, PREFIX
+from fstui.powercut.records import DATABASE_METHODS, LOSS_KINDS, PREFIX
 from fstui.state.workspace import NotInspected, TargetDirectory, Workspace
 from fstui.storage.survey import target_of
 
@@ -215,8 +215,8 @@ def _check_filesystem(header: PowerCutHeader, current: Target, inspected: Target
         )
     raise Refused(
         f"the log is from {original.fstype} {original.source} on {original.mount_point}, but {inspected.path} is on "
-        f"{current.fstype} {current.source}. Mount the former, and give the directory that was written to. If it "
-        "cannot be mounted any more since the cut, add --mount-fails."
+        f"{current.fstype} {current.source}. Mount the filesystem of the log, and give the directory that was "
+        "written to. If it cannot be mounted any more since the cut, add --mount-fails."
     )
 
 
@@ -244,7 +244,8 @@ async def _read_back(
 ) -> Readback:
     """Read the records in a child, which is killed on cancellation. ``last_acks``: the last record of each writer."""
     readback = Readback()
-    has_database = any(stream.writes in BY_DATABASE and stream.writer in last_acks for stream in header.streams)
+    with_acks = [stream for stream in header.streams if stream.writer in last_acks]
+    has_database = any(stream.write_method in DATABASE_METHODS for stream in with_acks)
     # a database writes to its files when it recovers, so it recovers a copy
     copies = await Workspace.create_temporary() if has_database else None
     try:
@@ -300,7 +301,7 @@ def _by_claim(log: Log, header: PowerCutHeader, readback: Readback) -> dict[str,
     """Return the counts of each combination of sync and write method."""
     claims: dict[str, Counter[str]] = {}
     for stream in header.streams:
-        sums = claims.setdefault(f"{stream.sync}, {stream.writes}", Counter())
+        sums = claims.setdefault(f"{stream.sync}, {stream.write_method}", Counter())
         writer = log.writers.get(stream.writer)
         sums["acknowledged"] += len(writer.at_ms) if writer else 0
         if counts := readback.writers.get(stream.writer):
@@ -309,7 +310,7 @@ def _by_claim(log: Log, header: PowerCutHeader, readback: Readback) -> dict[str,
     return {claim: dict(sums) for claim, sums in claims.items()}
 
 
-def _power_cut_step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
+def _power_cut_step(witness_log: WitnessLog, figures: PowerCutFigures) -> Step:
     log, header, _ = witness_log
     elapsed_s = log.last_ms / 1e3
     return Step(
@@ -321,7 +322,7 @@ def _power_cut_step(witness_log: WitnessLog, measured: PowerCutFigures) -> Step:
         writers=len(header.streams),
         elapsed_s=elapsed_s,
         rate_per_s=log.ack_count / elapsed_s if elapsed_s else 0.0,
-        figures=measured,
+        figures=figures,
     )
 
 

@@ -43,15 +43,15 @@ def report(**fields: Any) -> None:
         os.write(2, json.dumps(fields).encode() + b"\n")
 
 
-def write_records(output: Output, began_ns: int, pause_ns: int, must_stop: Callable[[], bool]) -> None:
+def write_records(output: Output, began_ns: int, interval_ns: int, must_stop: Callable[[], bool]) -> None:
     """Write records until stopped. Raises CallError; BrokenPipeError if nothing reads the acknowledgements."""
     writer, sequence = output.stream.writer, output.stream.first_sequence
     due_ns = clock()
     while not must_stop():
-        if pause_ns and (early_ns := due_ns - clock()) > 0:
+        if interval_ns and (early_ns := due_ns - clock()) > 0:
             time.sleep(min(early_ns / 1e9, POLL_INTERVAL_S))
             continue
-        due_ns = max(due_ns + pause_ns, clock() - pause_ns)  # no burst after a stall
+        due_ns = max(due_ns + interval_ns, clock() - interval_ns)  # no burst after a stall
         output.put(sequence)
         os.write(1, b"ack %d %d %d\n" % (writer, sequence, (clock() - began_ns) // 1_000_000))
         sequence += 1
@@ -69,7 +69,7 @@ class Coordinator:
         self.servers: dict[str, Any] = settings["servers"]
         self.identity: list[int] = []
         self.duration_ns = int(settings["seconds"] * 1e9)
-        self.pause_ns = int(1e9 / settings["pace"]) if settings["pace"] else 0
+        self.interval_ns = int(1e9 / settings["pace"]) if settings["pace"] else 0
         self.stop_flag = mmap.mmap(-1, 8)
         self.pid = os.getpid()
         self.began_ns = 0
@@ -124,24 +124,24 @@ class Coordinator:
     def write_stream(self, stream: Stream, failures_in: int) -> int:
         try:
             self.enter()
-            write_records(self.open_output(stream), self.began_ns, self.pause_ns, self.must_stop)
+            write_records(self.open_output(stream), self.began_ns, self.interval_ns, self.must_stop)
         except BrokenPipeError:
             os.write(failures_in, READER_GONE.encode() + b"\n")
         except (CallError, ProgramError, OSError) as failure:
-            message = f"writer {stream.writer} ({stream.sync}, {stream.writes}): {failure_text(failure)}"
+            message = f"writer {stream.writer} ({stream.sync}, {stream.write_method}): {failure_text(failure)}"
             os.write(failures_in, message.encode() + b"\n")
             return 1
         return 0
 
     def open_output(self, stream: Stream) -> Output:
         if stream.uses_server:
-            server = RecordServer(self.servers[stream.writes], f"w{stream.writer}", self.run_id, stream)
+            server = RecordServer(self.servers[stream.write_method], f"w{stream.writer}", self.run_id, stream)
             server.start()
             return server
-        return (RecordDatabase if stream.writes == "sqlite" else WriterFiles)(self.run_id, stream)
+        return (RecordDatabase if stream.write_method == "sqlite" else WriterFiles)(self.run_id, stream)
 
     def must_stop(self) -> bool:
-        """Return, in a writer, whether the flag is set or the first process has died."""
+        """Return whether the stop flag is set or the first process has died. Writers call this."""
         return bool(self.stop_flag[0]) or os.getppid() != self.pid
 
     def wait_for_end(self, failures: int) -> Ending:
@@ -158,7 +158,7 @@ class Coordinator:
             if (reason := self.read_stop_reason()) is not None:
                 return Ending(reason)
             if self.duration_ns and clock() - self.began_ns >= self.duration_ns:
-                return Ending("its time was over")
+                return Ending("its time limit expired")
 
     def print_line(self, line: bytes) -> bool:
         """Print the line, unless the reader has stalled. Return False if stdout is closed."""
@@ -183,10 +183,10 @@ class Coordinator:
     def finish(self, ending: Ending) -> int:
         """Stop the writers, record that no power was cut, and report the end."""
         self.stop_flag[0] = 1
-        until_ns = clock() + STOP_TIMEOUT_NS
-        stuck = [child for child in self.children if not reap(child, until_ns)]
+        deadline_ns = clock() + STOP_TIMEOUT_NS
+        stuck = [child for child in self.children if not reap(child, deadline_ns)]
         if not stuck:  # otherwise the storage hangs, and writing the reason would hang, too
-            reap(fork(lambda: self.save_end_reason(ending.reason)), until_ns + STOP_TIMEOUT_NS)
+            reap(fork(lambda: self.save_end_reason(ending.reason)), deadline_ns + STOP_TIMEOUT_NS)
         reason = (FAILURE_PREFIX if ending.has_failed else "") + ending.reason.replace("\n", " ")
         self.print_line(b"end %d %s\n" % (self.elapsed_ms(), reason.encode()))
         report(ended=ending.reason, failed=ending.has_failed)
@@ -230,10 +230,10 @@ def fork(work: Callable[[], int]) -> int:
         os._exit(status)
 
 
-def reap(child: int, until_ns: int) -> bool:
+def reap(child: int, deadline_ns: int) -> bool:
     """Reap the child. If it does not end in time, kill it and return False. It may be stuck in the kernel."""
     while os.waitpid(child, os.WNOHANG)[0] == 0:
-        if clock() > until_ns:
+        if clock() > deadline_ns:
             os.kill(child, signal.SIGKILL)
             return False
         time.sleep(POLL_INTERVAL_S)

@@ -220,7 +220,7 @@ def _row(cut: CampaignCut, kind: CutKind) -> tuple[Cell | str, ...]:
 
 def _remark(cut: CampaignCut) -> str:
     if not cut.outcome:
-        return f"at its step '{cut.step}'"
+        return f"in step '{cut.step}'"
     if cut.reason or cut.figures is None:
         return cut.reason
     if cut.figures.not_recovered:

@@ -111,7 +111,7 @@ def test_unfinished_campaign_can_be_shown(host: MadeUpHost, started: Started, fs
     state = tmp_path / "into/00001.json"
     assert eventually(lambda: state.exists() and '"step":"write"' in state.read_text())
     shown = fstui("show", str(tmp_path / "into")).stdout.decode()
-    assert "2 of 2 cuts are left. The campaign is running" in shown and "at its step 'write'" in shown
+    assert "2 of 2 cuts are left. The campaign is running" in shown and "in step 'write'" in shown
     process.kill()
     process.communicate()
     page = fstui("show", str(tmp_path / "into"), "--format", "html").stdout.decode()

@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from fstui.model.documents import encode
-from fstui.powercut.records import PREFIX, Stream, Sync, Writes
+from fstui.powercut.records import PREFIX, Stream, Sync, WriteMethod
 from fstui.powercut.writing import PreparedCut
 
 RUN = "00112233445566ff"
 BLOCK = 4096
 
 
-def stream(writes: Writes = "overwrite", *, writer: int = 0, sync: Sync = "fdatasync", records: int = 8) -> Stream:
+def stream(writes: WriteMethod = "overwrite", *, writer: int = 0, sync: Sync = "fdatasync", records: int = 8) -> Stream:
     """Return a small stream. ``records`` is the number of records per file, or of new files that are kept."""
     return Stream.make(writer, sync, writes, BLOCK, records * BLOCK)
 

@@ -48,4 +48,4 @@ def test_short_write_is_never_acknowledged(tmp_path: Path, monkeypatch: pytest.M
         output.put(1)
     assert (failed.value.call, failed.value.errno) == ("pwrite", errno.EFBIG)
     os.close(output.fd)
-    os.close(output.home_fd)
+    os.close(output.directory_fd)

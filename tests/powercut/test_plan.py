@@ -20,7 +20,7 @@ def test_default_settings_write_in_three_ways() -> None:
 def test_plan_has_every_combination_for_each_writer() -> None:
     plan = make_plan({"sync": "fsync,O_DSYNC", "writes": "append,create", "writers": "2", "block": "16K"})
     assert plan.combinations == ("fsync append", "fsync create", "O_DSYNC append", "O_DSYNC create")
-    assert [(stream.sync, stream.writes) for stream in plan.streams[:3]] == [("fsync", "append")] * 2 + [
+    assert [(stream.sync, stream.write_method) for stream in plan.streams[:3]] == [("fsync", "append")] * 2 + [
         ("fsync", "create")
     ]
     assert {stream.block_bytes for stream in plan.streams} == {16 * KIB}

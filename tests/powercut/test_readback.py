@@ -13,7 +13,7 @@ import pytest
 from fstui.measure.children import command
 from fstui.powercut.output import RecordDatabase, fill_database
 from fstui.powercut.readback import WriterComparison
-from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, PREFIX, Stream, Writes
+from fstui.powercut.records import END_REASON_FILE, LOSS_KINDS, PREFIX, Stream, WriteMethod
 from fstui.state.workspace import HeldDirectory
 from tests.powercut.honest import BLOCK, RUN, at, lay_down, put, stream
 
@@ -53,7 +53,7 @@ WAYS = ["overwrite", "append", "create", "create-no-dirsync", "rename"]
 
 @pytest.mark.parametrize("writes", WAYS)
 @pytest.mark.parametrize("last", [8, 9, 15, 16, 17, 40])
-def test_durable_disk_has_every_record(directory: Path, writes: Writes, last: int) -> None:
+def test_durable_disk_has_every_record(directory: Path, writes: WriteMethod, last: int) -> None:
     of = stream(writes)
     lay_down(directory, of, last)
     sums, lost = compared(directory, of, last)
@@ -64,7 +64,7 @@ def test_durable_disk_has_every_record(directory: Path, writes: Writes, last: in
 
 @pytest.mark.parametrize("writes", WAYS)
 @pytest.mark.parametrize("ahead", [1, 5, 30])
-def test_unacknowledged_newer_record_is_no_loss(directory: Path, writes: Writes, ahead: int) -> None:
+def test_unacknowledged_newer_record_is_no_loss(directory: Path, writes: WriteMethod, ahead: int) -> None:
     of = stream(writes)
     lay_down(directory, of, 20 + ahead)
     sums, lost = compared(directory, of, 20)
@@ -93,7 +93,7 @@ def test_losing_the_newest_records_is_not_reordering(directory: Path) -> None:
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
 @pytest.mark.parametrize(("intact_bytes", "kind"), [(512, "torn"), (0, "missing")])
-def test_damaged_record_is_a_loss(directory: Path, writes: Writes, intact_bytes: int, kind: str) -> None:
+def test_damaged_record_is_a_loss(directory: Path, writes: WriteMethod, intact_bytes: int, kind: str) -> None:
     of = stream(writes)
     home = lay_down(directory, of, 20)
     old = of.pack(RUN, 10) if intact_bytes else bytes(BLOCK)
@@ -163,7 +163,7 @@ def test_place_in_flight_may_not_be_stale_or_empty(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("writes", ["overwrite", "append", "create"])
-def test_missing_writer_directory_loses_everything(directory: Path, writes: Writes) -> None:
+def test_missing_writer_directory_loses_everything(directory: Path, writes: WriteMethod) -> None:
     of = stream(writes)
     directory.mkdir()
     sums, lost = compared(directory, of, 20)

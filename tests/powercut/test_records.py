@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fstui.powercut.records import MAX_FILE_BYTES, Stream, Writes, unpack
+from fstui.powercut.records import MAX_FILE_BYTES, Stream, WriteMethod, unpack
 from fstui.powercut.server import decode_block
 from tests.powercut.honest import BLOCK, RUN, stream
 
@@ -58,10 +58,10 @@ def test_unwritten_block_is_empty_foreign_block_is_torn() -> None:
     assert unpack(b"").kind == "empty"
 
 
-@pytest.mark.parametrize("writes", get_args(Writes))
+@pytest.mark.parametrize("writes", get_args(WriteMethod))
 @pytest.mark.parametrize("block", [4096, 65536])
 @pytest.mark.parametrize("file", [131_072, MAX_FILE_BYTES])
-def test_every_setting_gives_a_possible_stream(writes: Writes, block: int, file: int) -> None:
+def test_every_setting_gives_a_possible_stream(writes: WriteMethod, block: int, file: int) -> None:
     assert Stream.make(0, "fsync", writes, block, file).is_possible
 
 
@@ -72,14 +72,14 @@ def test_overwrite_reuses_one_filled_file() -> None:
 
 
 @pytest.mark.parametrize(("writes", "records_per_file", "kept"), [("append", 8, 2), ("create", 1, 8)])
-def test_append_continues_in_new_files(writes: Writes, records_per_file: int, kept: int) -> None:
+def test_append_continues_in_new_files(writes: WriteMethod, records_per_file: int, kept: int) -> None:
     of = stream(writes, records=8)
     assert (of.first_sequence, of.records_per_file, of.kept_files) == (0, records_per_file, kept)
     assert of.position(9) == (9 // records_per_file, 9 % records_per_file * BLOCK)
 
 
 def test_only_create_no_dirsync_skips_the_directory() -> None:
-    assert [writes for writes in get_args(Writes) if not stream(writes).syncs_directory] == ["create-no-dirsync"]
+    assert [writes for writes in get_args(WriteMethod) if not stream(writes).syncs_directory] == ["create-no-dirsync"]
 
 
 def test_stream_survives_the_header() -> None:

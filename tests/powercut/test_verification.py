@@ -271,7 +271,7 @@ async def test_log_of_another_host_is_refused(box: Box) -> None:
 async def test_log_of_another_filesystem_is_refused(tmp_path: Path) -> None:
     box = await a_box(tmp_path / "target")
     log = changed(box, target__identity="0", fsid=1, target__source="/dev/sdz9", target__mount_point="/data")
-    with pytest.raises(Refused, match=r"the log is from \S+ /dev/sdz9 on /data.*Mount the former"):
+    with pytest.raises(Refused, match=r"the log is from \S+ /dev/sdz9 on /data.*Mount the filesystem of the log"):
         await box.check(log)
 
 

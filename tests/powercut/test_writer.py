@@ -163,7 +163,7 @@ def test_writer_ends_after_its_seconds(write: Write) -> None:
     writer = write("--set", "seconds=0.2")
     out, _ = writer.communicate()
     assert writer.returncode == 0
-    assert lines.parse(out).end_reason == "its time was over"
+    assert lines.parse(out).end_reason == "its time limit expired"
 
 
 def test_writer_ends_when_its_reader_goes_away(write: Write) -> None:

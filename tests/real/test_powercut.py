@@ -176,7 +176,7 @@ def test_unmounted_filesystem_is_not_taken_for_an_empty_one(workshop: Path) -> N
         beyond = verify(storage, log, "--mount-fails")
         sh("mount", f"/dev/{storage.device}", storage.directory)
     assert done.returncode == 2
-    assert b"Mount the former" in done.stderr and b"--mount-fails" in done.stderr
+    assert b"Mount the filesystem of the log" in done.stderr and b"--mount-fails" in done.stderr
     run = json.loads(beyond.stdout)
     assert run["verdict"] == "lost"
 

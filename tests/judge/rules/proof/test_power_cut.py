@@ -62,7 +62,7 @@ def test_more_cuts_raise_confidence_and_a_guest_lowers_it(host: Host, cuts_befor
     ("figures", "word"),
     [
         ({"rebooted": False}, "not rebooted since"),
-        ({"ended": "its time was over"}, "its time was over"),
+        ({"ended": "its time limit expired"}, "its time limit expired"),
         ({"checked": 0, "present": 0}, "nothing is proven"),
         ({"rebooted": False, "gone": True}, "directory was removed"),
         ({"acknowledged": 0, "checked": 0, "present": 0, "gone": True}, ""),
