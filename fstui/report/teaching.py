@@ -75,7 +75,7 @@ def actual_reach(disk: Simulated, expected: Reach, places: Sequence[DataPlace]) 
         return expected._replace(reached=index, note="the sync never left the process", stopped=True)
     if any(device and device.cache and device.cache.flush == "ignored" for device in disk.disks):
         return expected._replace(reached=max(len(places) - 2, 0), note="acknowledged by the cache", stopped=True)
-    if failing_write := disk.disk.fails_write:
+    if failing_write := disk.disk.failing_write:
         return expected._replace(note=f"except write {failing_write}")
     return expected
 
@@ -102,6 +102,6 @@ def _parameters(part: ParameterTable, prefix: str) -> Iterator[tuple[str, str]]:
     for field in msgspec.structs.fields(part):
         value = getattr(part, field.name)
         if isinstance(value, ParameterTable):
-            yield from _parameters(value, f"{prefix}{field.name}.")
+            yield from _parameters(value, f"{prefix}{field.encode_name}.")
         elif prefix and value not in (None, ""):
-            yield f"{prefix}{field.name}", str(value).lower() if isinstance(value, bool) else str(value)
+            yield f"{prefix}{field.encode_name}", str(value).lower() if isinstance(value, bool) else str(value)

@@ -34,7 +34,7 @@ class Disk:
         self._cache: dict[Extent, tuple[float, Stamps]] = {}
         """The write cache, oldest entry first: extent → time of arrival, and stamps."""
         self._cache_used_bytes = 0
-        self._on_medium: dict[int, _MediumWrite] = {}
+        self._newest_writes: dict[int, _MediumWrite] = {}
         self._medium_free_ns = 0.0
         """When the medium has finished its writes."""
         self._flush_end_ns = 0.0
@@ -90,7 +90,7 @@ class Disk:
             for arrival_ns, stamps in reversed(self._cache.values()):
                 if offset in stamps and arrival_ns <= time_ns:
                     return stamps[offset]
-        write = self._on_medium.get(offset)
+        write = self._newest_writes.get(offset)
         if write is None:
             return None
         return write.stamp if is_protected or write.time_ns <= time_ns else write.previous_stamp
@@ -146,8 +146,8 @@ class Disk:
 
     def _record(self, stamps: Stamps, end_ns: float) -> None:
         for offset, stamp in stamps.items():
-            previous = self._on_medium.get(offset)
-            self._on_medium[offset] = _MediumWrite(end_ns, stamp, previous.stamp if previous else None)
+            previous = self._newest_writes.get(offset)
+            self._newest_writes[offset] = _MediumWrite(end_ns, stamp, previous.stamp if previous else None)
 
     def _command_us(self) -> float:
         random_share = self._rng.random()

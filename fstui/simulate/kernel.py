@@ -40,7 +40,7 @@ class SyncError(Exception):
 
 
 class CachedDisk:
-    """A disk behind a cache device. Every write goes to the cache device; its map is written before a flush."""
+    """A disk behind a cache device, which receives every write. Before a flush, the map of cached blocks is written."""
 
     def __init__(self, parameters: CacheDevice, cache_device: Disk) -> None:
         self._parameters, self._cache_device = parameters, cache_device
@@ -77,10 +77,10 @@ class SimulatedFile:
     def change(self, parameters: Simulated) -> None:
         self._host, self._parameters = parameters.host, parameters.filesystem
         self.syncs_stubbed = parameters.host.syncs_stubbed
-        device = parameters.log or parameters.front or parameters.disk
+        device = parameters.log or parameters.cache_device or parameters.disk
         self._sends_flushes = parameters.filesystem.barrier and device.write_cache == "write back"
         self._sends_fua = self._sends_flushes and device.fua
-        self._failing_stamp = parameters.disk.fails_write
+        self._failing_stamp = parameters.disk.failing_write
 
     def write(self, time_ns: float, file_write: FileWrite) -> float:
         self._dirty[file_write.offset] = (file_write.size, file_write.stamp)
@@ -103,7 +103,7 @@ class SimulatedFile:
         return self._commit_or_flush(end_ns, data_only=data_only)
 
     def sync(self, time_ns: float, *, data_only: bool) -> float:
-        """Run fsync or fdatasync. Raises SyncError if a write fails. The page is then clean: the next call succeeds."""
+        """Run fsync or fdatasync. Raises SyncError if a write fails. The page is clean then, so the next call succeeds."""
         time_ns += self._host.syscall_us * US
         if self.syncs_stubbed:
             return time_ns

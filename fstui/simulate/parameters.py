@@ -1,4 +1,4 @@
-"""The parameters of a simulated disk, which its TOML file contains, and functions that load and change them."""
+"""The parameters of a simulated disk, and functions that load them from its TOML file and change them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class PlatterParameters(ParameterTable, frozen=True, kw_only=True):
     verify: bool = False
     """A flush takes one more revolution, because the drive verifies the data."""
     mirrors: int = 1
-    """Number of disks in a mirror. They rotate independently, and the slowest disk decides."""
+    """Number of disks in a mirror. They rotate independently. A write takes as long as on the slowest disk."""
 
 
 class NandParameters(ParameterTable, frozen=True, kw_only=True):
@@ -91,7 +91,7 @@ class DiskParameters(ParameterTable, frozen=True, kw_only=True):
     """The speed of the link."""
     flush_us: float = 0.0
     """Additional time for a flush."""
-    fails_write: int = 0
+    failing_write: int = msgspec.field(default=0, name="fails_write")
     """Which write of the program fails with an I/O error (1: the first; 0: none). Only buffered writes on ext4 fail."""
     platter: PlatterParameters | None = None
     nand: NandParameters | None = None
@@ -157,13 +157,13 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
     disk: DiskParameters
     log: DiskParameters | None = None
     """ZFS only: a separate device for the intent log."""
-    front: CacheDevice | None = None
+    cache_device: CacheDevice | None = msgspec.field(default=None, name="front")
     filesystem: FilesystemParameters = FilesystemParameters()
     host: HostParameters = HostParameters()
 
     @property
     def disks(self) -> tuple[DiskParameters | None, ...]:
-        return self.disk, self.log, self.front
+        return self.disk, self.log, self.cache_device
 
 
 def names() -> list[str]:

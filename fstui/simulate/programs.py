@@ -1,7 +1,7 @@
 """The programs of the steps on a simulated host: their calls, operation by operation, and when each call returns.
 
-Like the real probes in ``fstui.measure.probes``, they decide when to end, count operations, and divide operations into
-parts.
+Like the real probes in ``fstui.measure.probes``, they count operations, divide operations into parts, and decide when
+to end.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ PAGE = 4096
 LOG_OFFSET, DIRECTORY_OFFSET = 1 << 30, 1 << 31
 """A simulated database has only one file. The table starts at offset 0, the log and the directory at these offsets."""
 CHECKPOINT_COMMITS = 1000
-"""sqlite.org/pragma.html#pragma_wal_autocheckpoint counts pages, and each commit writes one."""
+"""wal_autocheckpoint (sqlite.org/pragma.html) is a number of pages, and each commit writes one page."""
 SQLITE_US = 15
 """CPU time of SQLite for a commit."""
-_AMOUNTS = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
-_PATTERNS = {"sequential": 1 << 20, "scattered": 16 << 10}
+_UNSYNCED_BYTES = (0, 1 << 20, 4 << 20, 16 << 20, 32 << 20)
+_BLOCK_BYTES_BY_PATTERN = {"sequential": 1 << 20, "scattered": 16 << 10}
 _ROUNDS = 3
 
 
@@ -254,9 +254,9 @@ class DirtyFlushProgram(SimulatedProgram):
         self._rng = random.Random(f"growing {host.parameters.seed}")
         self._remaining = [
             (pattern, amount)
-            for pattern in _PATTERNS
+            for pattern in _BLOCK_BYTES_BY_PATTERN
             for _ in range(_ROUNDS)
-            for amount in _AMOUNTS
+            for amount in _UNSYNCED_BYTES
             if amount <= settings.file_bytes
         ]
         self._sync_ns: dict[tuple[str, int], list[float]] = defaultdict(list)
@@ -278,7 +278,7 @@ class DirtyFlushProgram(SimulatedProgram):
             self.figures = {**self._growths(), "written_bytes": self._written_bytes}
 
     def _measure_flush(self, pattern: str, amount: int) -> Operations:
-        filesystem, block_bytes = self.host.filesystem, _PATTERNS[pattern]
+        filesystem, block_bytes = self.host.filesystem, _BLOCK_BYTES_BY_PATTERN[pattern]
         now_ns = start_ns = filesystem.sync(self.ended_ns, data_only=True)
         offsets = list(range(0, self.settings.file_bytes - block_bytes + 1, block_bytes))
         if pattern == "scattered":
@@ -297,7 +297,7 @@ class DirtyFlushProgram(SimulatedProgram):
 
     def _growths(self) -> dict[str, Any]:
         patterns, flush_ms = {}, self._flush_ms
-        for pattern in _PATTERNS:
+        for pattern in _BLOCK_BYTES_BY_PATTERN:
             points = [
                 {
                     "bytes": amount,

@@ -20,7 +20,7 @@ class SimulatedHost:
         self.now_ns = START_NS
         self.disk = Disk(parameters.disk, parameters.seed)
         self.log = Disk(parameters.log, parameters.seed + 1) if parameters.log else None
-        self.front = Disk(parameters.front, parameters.seed + 2) if parameters.front else None
+        self.cache_device = Disk(parameters.cache_device, parameters.seed + 2) if parameters.cache_device else None
         self.filesystem = self._new_file()
         self._acknowledgements: dict[int, tuple[float, int]] = {}
         """The newest acknowledgement by offset: its time, and the stamp of the write."""
@@ -34,7 +34,7 @@ class SimulatedHost:
 
     def change(self, parameters: Simulated) -> None:
         self.parameters = parameters
-        for disk, disk_parameters in zip((self.disk, self.log, self.front), parameters.disks, strict=True):
+        for disk, disk_parameters in zip((self.disk, self.log, self.cache_device), parameters.disks, strict=True):
             if disk is not None and disk_parameters is not None:
                 disk.change(disk_parameters)
         self.filesystem.change(parameters)
@@ -49,7 +49,7 @@ class SimulatedHost:
         return Counters(monotonic_ns=now_ns, until_ns=now_ns, devices=devices)
 
     def disks(self) -> Iterator[Disk]:
-        yield from filter(None, (self.disk, self.log, self.front))
+        yield from filter(None, (self.disk, self.log, self.cache_device))
 
     def cut_power(self, time_ns: float, settings: PowerCut, block_bytes: int, elapsed_s: float) -> Step:
         """Cut the power. Compare acknowledged writes with remaining ones, as ``fstui powercut verify`` does."""
@@ -97,7 +97,7 @@ class SimulatedHost:
 
     def _new_file(self) -> SimulatedFile:
         parameters = self.parameters
-        storage = CachedDisk(parameters.front, self.front) if parameters.front and self.front else self.disk
+        storage = CachedDisk(parameters.cache_device, self.cache_device) if parameters.cache_device and self.cache_device else self.disk
         log = self.log or storage
         kind = ZfsFile if parameters.filesystem.kind == "zfs" else SimulatedFile
         return kind(parameters, storage, log)

@@ -26,7 +26,7 @@ def inventory(parameters: Simulated) -> Inventory:
 
 def target(parameters: Simulated) -> Target:
     point, source = mount_point(parameters), f"/dev/{parameters.disk.name}"
-    devices = tuple(_disk(device) for device in (parameters.disk, parameters.log, parameters.front) if device)
+    devices = tuple(_disk(device) for device in (parameters.disk, parameters.log, parameters.cache_device) if device)
     middle = _middle_layers(parameters)
     top = _filesystem(parameters, point, (middle[0].id,) if middle else (parameters.disk.name,))
     return Target(
@@ -61,12 +61,12 @@ def _middle_layers(parameters: Simulated) -> tuple[Node, ...]:
         place = "on a device of its own (SLOG)" if parameters.log else "on the pool's own disks"
         reason, pool = f"the intent log is {place}", kind("zpool")
         return (pool.node("pool:simulated", "simulated", below=below, below_roles=roles, sync="passes", reason=reason),)
-    if parameters.front:
-        name = "dm-0" if parameters.front.kind == "dm-cache" else "bcache0"
+    if parameters.cache_device:
+        name = "dm-0" if parameters.cache_device.kind == "dm-cache" else "bcache0"
         mode = Reading(what="cache_mode", value="writeback", path=f"{PATH_PREFIX}cache_mode")
-        roles = {parameters.front.name: "cache", parameters.disk.name: "origin"}
-        below = (parameters.front.name, parameters.disk.name)
-        layer_kind = kind(parameters.front.kind)
+        roles = {parameters.cache_device.name: "cache", parameters.disk.name: "origin"}
+        below = (parameters.cache_device.name, parameters.disk.name)
+        layer_kind = kind(parameters.cache_device.kind)
         return (layer_kind.node(name, name, below=below, below_roles=roles, readings=(mode,)),)
     return ()
 

@@ -34,7 +34,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class LabLoop(NamedTuple):
-    """A loop device: its kernel name, and a descriptor that keeps the device until it is mounted."""
+    """A loop device: its kernel name, and a descriptor that keeps it attached until it is mounted."""
 
     name: str
     fd: int

@@ -31,7 +31,7 @@ from fstui.storage.mounts import mount_of_path
 SIZE_BYTES = 256 << 20
 MIN_FREE_BYTES = 2 << 30
 TIMEOUT_S = 20.0
-_FILE = "lab.json"
+_RECORD_NAME = "lab.json"
 """The record of the laboratory. It is in the state directory, because 'rm -rf' in the laboratory must not remove it."""
 _BACKING = "backing"
 """The directory of the images and of the overlay's layers."""
@@ -55,8 +55,8 @@ class LabKind(NamedTuple):
 KINDS: dict[KindName, LabKind] = {
     "barriers": LabKind(
         "barriers off",
-        "An ext4 on a loop device, mounted with barrier=0: it writes what is synced and never asks the disk to flush "
-        "its cache.",
+        "An ext4 on a loop device, mounted with barrier=0: a sync writes the data, but requests no flush of the disk's "
+        "cache.",
         "not-durable",
         "barriers-off",
         "nobarrier in /proc/fs/ext4/loopN/options",
@@ -71,7 +71,7 @@ KINDS: dict[KindName, LabKind] = {
     ),
     "memory": LabKind(
         "memory",
-        "A tmpfs: each sync succeeds, and everything is lost with the power.",
+        "A tmpfs: each sync succeeds, and a power cut loses everything.",
         "not-durable",
         "in-memory",
         "tmpfs in /proc/self/mounts",
@@ -129,8 +129,8 @@ class Lab(Base, frozen=True, kw_only=True):
         raise Refused(f"The laboratory has no filesystem '{name}'. It has {names}")
 
     def with_volume(self, volume: LabVolume) -> Lab:
-        """Return the laboratory with that volume added, or put in place of the volume with its name."""
-        by_name = {each.name: each for each in (*self.volumes, volume)}
+        """Return the laboratory with that volume, which replaces a volume with the same name."""
+        by_name = {known_volume.name: known_volume for known_volume in (*self.volumes, volume)}
         return msgspec.structs.replace(self, volumes=tuple(by_name[name] for name in sorted(by_name)))
 
 
@@ -234,7 +234,7 @@ def take_down(entry: LedgerEntry) -> str:
 
 
 def forget() -> None:
-    (paths.state_dir() / _FILE).unlink(missing_ok=True)
+    (paths.state_dir() / _RECORD_NAME).unlink(missing_ok=True)
 
 
 async def remove_left_behind(entry: LedgerEntry) -> str | None:
@@ -318,11 +318,11 @@ def _eatmydata_path() -> str:
 
 
 def _write(lab: Lab) -> None:
-    files.write_private(paths.state_dir() / _FILE, json.dumps(msgspec.to_builtins(lab)).encode() + b"\n")
+    files.write_private(paths.state_dir() / _RECORD_NAME, json.dumps(msgspec.to_builtins(lab)).encode() + b"\n")
 
 
 def _read() -> Lab | None:
     with suppress(OSError, Refused, ValueError, msgspec.ValidationError):
-        data, _ = files.read_regular(paths.state_dir() / _FILE)
+        data, _ = files.read_regular(paths.state_dir() / _RECORD_NAME)
         return msgspec.convert(json.loads(data), Lab)
     return None
