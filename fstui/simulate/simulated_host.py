@@ -97,7 +97,8 @@ class SimulatedHost:
 
     def _new_file(self) -> SimulatedFile:
         parameters = self.parameters
-        storage = CachedDisk(parameters.cache_device, self.cache_device) if parameters.cache_device and self.cache_device else self.disk
+        cache, disk = parameters.cache_device, self.cache_device
+        storage = CachedDisk(cache, disk) if cache and disk else self.disk
         log = self.log or storage
         kind = ZfsFile if parameters.filesystem.kind == "zfs" else SimulatedFile
         return kind(parameters, storage, log)

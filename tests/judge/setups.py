@@ -262,8 +262,8 @@ def page() -> str:
     return f"""# What fstui says about common setups
 
 These are made-up hosts with typical times, judged like a run of `odirect-truth`. They are not measurements: your host
-may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network, because what
-answers there cannot be seen. The last column says why, or names the source.
+may differ. *Consistent* and *plausible* with low confidence are normal in a guest and behind a network, because fstui
+cannot see the device that stores the data there. The last column says why, or names the source.
 
 The page is generated from `tests/judge/setups.toml`, and a test keeps it up to date.
 {tables}
