@@ -1,4 +1,4 @@
-"""Names as hostile as a system may contain, put into every text of a document, and what must not be left of them."""
+"""A hostile name, a function that appends it to every text of a document, and checks that no output contains it raw."""
 
 import unicodedata
 from functools import cache
@@ -17,26 +17,26 @@ NAME = (
     "\nverdict: kept"  # its own line
 )
 _type_info = cache(msgspec.inspect.type_info)
-_AS_THEY_ARE = ("schema", "started_at", "probe")
-"""Fields that refer to other parts: other values would be another document."""
+_UNCHANGED_FIELDS = ("schema", "started_at", "probe")
+"""Fields that identify something: with other values, the document would be another one."""
 
 Document = TypeVar("Document")
 
 
 def everywhere(document: Document) -> Document:
-    """Return the document with the name appended to each of its texts. References still match."""
+    """Return the document with the hostile name appended to each text. References still match."""
     renamed: Document = _renamed(document, None)
     return renamed
 
 
 def is_safe(text: str) -> bool:
-    """Check that nothing controls a terminal, changes the reading direction, or is no character at all."""
+    """Return whether no character controls a terminal, changes the reading direction, or is a surrogate."""
     letters = set(text) - {"\n"}
     return not any(unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in letters)
 
 
 def assert_safe(text: str) -> None:
-    """Check that the text is safe, contains the name, and has no line made by it."""
+    """Check that the text is safe, and that the hostile name added no line to it."""
     assert is_safe(text), [line for line in text.split("\n") if not is_safe(line)]
     assert "\nverdict: kept" not in text
     text.encode()
@@ -50,7 +50,7 @@ def _renamed(value: Any, kind: msgspec.inspect.Type | None, name: str = "") -> A
     match kind:
         case msgspec.inspect.UnionType(types=types) if value is not None:
             return _renamed(value, next(one for one in types if not isinstance(one, msgspec.inspect.NoneType)), name)
-        case msgspec.inspect.StrType() if name not in _AS_THEY_ARE:
+        case msgspec.inspect.StrType() if name not in _UNCHANGED_FIELDS:
             return value + NAME
         case msgspec.inspect.VarTupleType(item_type=item):
             return tuple(_renamed(part, item) for part in value)

@@ -1,4 +1,4 @@
-"""``python -m tests.picture``: draw the README's moving picture from a real run. Needs root.
+"""``python -m tests.picture``: draw the README's animated picture from a real run. Needs root.
 
 The run is real: an ext4 filesystem on a loop device, mounted with ``barrier=0``, in a mount namespace of its own. The
 app is the real one, driven by key presses. Its screens become the frames of one animated SVG.
@@ -62,8 +62,8 @@ def main() -> None:
     socket.sethostname(HOST)
     with tempfile.TemporaryDirectory(prefix="demo-", dir="/var/tmp") as place, lying_storage(Path(place)):
         os.environ |= {"XDG_STATE_HOME": f"{place}/state", "XDG_CONFIG_HOME": f"{place}/config", "TZ": "UTC"}
-        frames = asyncio.run(drawn())
-    PICTURE.write_text(animated(frames))
+        frames = asyncio.run(record_frames())
+    PICTURE.write_text(animate(frames))
     print(f"{PICTURE}: {len(frames)} frames, {PICTURE.stat().st_size >> 10} KiB")
 
 
@@ -83,7 +83,7 @@ def lying_storage(place: Path) -> Iterator[None]:
             disks.sh("umount", DIRECTORY)
 
 
-async def drawn() -> list[Frame]:
+async def record_frames() -> list[Frame]:
     """Drive the app from its first screen to the verdict."""
     app = FstuiApp(Session.local(), ascii_only=False)
     frames: list[Frame] = []
@@ -91,21 +91,21 @@ async def drawn() -> list[Frame]:
         await app.workers.wait_for_complete()
         frames.append(await _frame(pilot, 2.0))
         await pilot.press("enter")
-        plan = await _opened(pilot, PlanScreen)
+        plan = await _wait_for_screen(pilot, PlanScreen)
         plan.choose_scenario(plan.offers.index_of(SCENARIO))
         await app.workers.wait_for_complete()
         frames.append(await _frame(pilot, 2.0))
         await pilot.press("enter")
-        await _opened(pilot, RunScreen)
+        await _wait_for_screen(pilot, RunScreen)
         while isinstance(app.screen, RunScreen) and len(frames) < 2 + RUNNING_FRAMES:
             await asyncio.sleep(2 * RUNNING_FRAME_S)
             frames.append(await _frame(pilot, RUNNING_FRAME_S))
-        await _opened(pilot, ResultScreen)
+        await _wait_for_screen(pilot, ResultScreen)
         frames.append(await _frame(pilot, 6.0))
     return frames
 
 
-async def _opened(pilot: Pilot[Any], kind: type[ScreenType]) -> ScreenType:
+async def _wait_for_screen(pilot: Pilot[Any], kind: type[ScreenType]) -> ScreenType:
     """Wait until a screen of this class is shown and return it."""
     async with asyncio.timeout(60):
         while not isinstance(screen := pilot.app.screen, kind):
@@ -118,8 +118,8 @@ async def _frame(pilot: Pilot[Any], seconds: float) -> Frame:
     return Frame(pilot.app.export_screenshot(title="fstui"), seconds)
 
 
-def animated(frames: list[Frame]) -> str:
-    """One SVG that shows the frames in turn, for ever. Without animation it shows the last one."""
+def animate(frames: list[Frame]) -> str:
+    """Return one SVG that shows the frames in a loop. Without animation it shows the last frame."""
     total_s = sum(frame.seconds for frame in frames)
     view = _VIEW.search(frames[0].svg)
     assert view

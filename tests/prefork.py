@@ -1,6 +1,6 @@
 """Start fstui by fork(2) from a process that has already imported it, which takes a fifth of the time.
 
-Run as a program it is that process: it reads requests from the socket on its stdin.
+As a program, this module is that process. It reads requests from the socket on its stdin.
 """
 
 import atexit
@@ -23,13 +23,13 @@ from typing import Any, AnyStr
 import fstui.cli
 
 ROOT = Path(__file__).parents[1]
-MOST_BYTES = 1 << 20
+MAX_REQUEST_BYTES = 1 << 20
 CLONE = 56 if os.uname().machine == "x86_64" else 220  # syscall(2): 220 on aarch64 and all newer architectures
 CLONE_PARENT = 0x8000
 
 
 class Forked(subprocess.Popen[AnyStr]):
-    """``fstui ARGUMENTS`` as a child of this process. Of the options of Popen: the streams, ``cwd`` and ``env``."""
+    """``fstui ARGUMENTS`` as a child of this process. The streams, ``cwd`` and ``env`` of Popen have an effect."""
 
     def _execute_child(self, args: Any, *options: Any) -> None:
         cwd, env, (stdin, _, _, stdout, _, stderr) = options[4], options[5], options[9:15]
@@ -38,21 +38,21 @@ class Forked(subprocess.Popen[AnyStr]):
             "directory": os.fspath(cwd or os.getcwd()),
             "environment": dict(os.environ if env is None else env),
         }
-        given = [own if end == -1 else end for own, end in enumerate((stdin, stdout, stderr))]
-        self.pid = _server().start(json.dumps(request).encode(), given)
+        streams = [own if end == -1 else end for own, end in enumerate((stdin, stdout, stderr))]
+        self.pid = _server().start(json.dumps(request).encode(), streams)
         self._child_created = True
         self._close_pipe_fds(*options[9:15])  # type: ignore[attr-defined]
 
 
 class Server:
-    """The process that has imported fstui. Each request is answered by a new process."""
+    """The process that has imported fstui. It starts a new process for each request."""
 
     def __init__(self) -> None:
-        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
+        self._socket, other_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MAX_REQUEST_BYTES)
         self._one_at_a_time = threading.Lock()
-        with theirs:  # it ends when this process does, and closes the other end
-            self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=theirs.fileno(), cwd=ROOT)
+        with other_end:  # it ends when this process does, and closes the other end
+            self._process = subprocess.Popen([sys.executable, "-m", __name__], stdin=other_end.fileno(), cwd=ROOT)
 
     def start(self, request: bytes, streams: list[int]) -> int:
         """Return the process id of a new child of this process."""
@@ -72,28 +72,28 @@ def run(
     data: bytes | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run fstui in the current directory, as subprocess.run does. ``data``: all of its input."""
-    given = stdin if data is None else subprocess.PIPE
+    """Run fstui in the current directory, as subprocess.run does. ``data``: its whole input."""
+    stdin_stream = stdin if data is None else subprocess.PIPE
     process: Forked[bytes] = Forked(
-        arguments, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+        arguments, stdin=stdin_stream, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
     )
     stdout, stderr = process.communicate(data)
     return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 def serve() -> None:
-    """Fork a process for each request. Return in that process, where fstui has to run."""
-    asking = socket.socket(fileno=os.dup(0))
+    """Fork a process for each request. Return only in a forked process, which then runs fstui."""
+    requests = socket.socket(fileno=os.dup(0))
     while True:
-        data, descriptors, _, _ = socket.recv_fds(asking, MOST_BYTES, 3)
+        data, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 3)
         if not data:
             os._exit(0)
         if not (child := _fork_sibling()):
-            asking.close()
+            requests.close()
             return _become(json.loads(data), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
-        asking.send(str(child).encode())
+        requests.send(str(child).encode())
 
 
 def _fork_sibling() -> int:
@@ -123,12 +123,12 @@ def main() -> None:
     serve()
     try:
         fstui.cli.main()
-    except SystemExit as ended:  # without the end of the interpreter, which would copy most of its memory
+    except SystemExit as error:  # skip the shutdown of the interpreter: it copies most of the memory
         atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
-        assert isinstance(ended.code, int)
-        os._exit(ended.code)
+        assert isinstance(error.code, int)
+        os._exit(error.code)
 
 
 if __name__ == "__main__":

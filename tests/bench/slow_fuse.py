@@ -17,7 +17,7 @@ BYTES_PER_S = 40_000_000
 WRITE_S, FLUSH_S, DISCARD_S = 0.001, 0.004, 0.2
 
 
-class Slow(hanging_fuse.PassedOn):
+class Slow(hanging_fuse.PassThrough):
     """Passes calls on, after the time that a disk would need."""
 
     _busy = threading.Lock()

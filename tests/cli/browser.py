@@ -14,14 +14,14 @@ POLL_S = 0.1
 
 
 class Page:
-    """What a user of the browser can do."""
+    """The page of the browser, with the actions of a user."""
 
     def __init__(self, devtools: ClientWebSocketResponse) -> None:
         self._devtools = devtools
         self._asked = 0
 
     async def call(self, method: str, **parameters: object) -> dict[str, Any]:
-        """Return the answer of the method; events that arrive before that are ignored."""
+        """Call the method and return its result. Events that arrive before the result are ignored."""
         self._asked += 1
         await self._devtools.send_json({"id": self._asked, "method": method, "params": parameters})
         while (answer := await self._devtools.receive_json()).get("id") != self._asked:
@@ -34,7 +34,7 @@ class Page:
             await asyncio.sleep(POLL_S)
 
     async def _is(self, expression: str) -> bool:
-        """Return False also between two documents, when nothing can be evaluated."""
+        """Evaluate the expression. Between two documents, when nothing can be evaluated, return False."""
         answer = await self.call("Runtime.evaluate", expression=f"Boolean({expression})")
         return answer["result"].get("value") is True
 

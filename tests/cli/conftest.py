@@ -57,7 +57,7 @@ def scenario(tmp_path: Path) -> str:
 
 @pytest.fixture
 def fstui() -> Fstui:
-    """The real command, without a terminal. With variables for the interpreter it is started anew."""
+    """Return a function that runs the real command. With environment variables, it starts a new interpreter."""
 
     def call(
         *arguments: str | bytes, stdin: int = subprocess.DEVNULL, **environment: str

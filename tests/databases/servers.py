@@ -35,7 +35,7 @@ SCENARIO = Path(__file__).parents[2] / "scenarios/sysbench-oltp.toml"
 
 
 def needed(*kinds: str) -> dict[str, str]:
-    """Return the environment in which these servers and sysbench are found. Skip the test if one is missing.
+    """Return an environment whose PATH contains these servers and sysbench. Skip the test if one is missing.
 
     ``postgresql-18`` means this version, not that of the distribution.
     """
@@ -63,7 +63,7 @@ def _found(kind: str) -> bool:
 
 
 def alone(directory: Path) -> str:
-    """Return ``sysbench-oltp`` as a file without the steps that measure the disk itself, which saves 3 s."""
+    """Return a file with ``sysbench-oltp`` without the steps that measure the disk itself, which saves 3 s."""
     head, *steps = SCENARIO.read_text().split("[[steps]]\n")
     file = directory.parent / "sysbench-alone.toml"
     file.write_text("[[steps]]\n".join((head, *(step for step in steps if 'probe = "sysbench"' in step))))
@@ -92,19 +92,19 @@ def refused(directory: Path, *settings: str, environment: Mapping[str, str] | No
 
 
 def left_in(directory: Path) -> list[str]:
-    """Return what the directory contains besides what mkfs made."""
+    """Return what the directory contains, except for lost+found."""
     return sorted(path.name for path in directory.iterdir() if path.name != "lost+found")
 
 
 def processes_of(directory: Path) -> list[str]:
-    """Return the command lines of processes that contain the directory."""
+    """Return the command lines that contain the path of the directory."""
     lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
     return [line for line in lines if str(directory) in line and "pytest" not in line]
 
 
 @asynccontextmanager
 async def existing(kind: str, directory: Path, **options: Any) -> AsyncIterator[ThrowawayServer]:
-    """Start a server that fstui takes for an existing one. Skip the test if it is not installed."""
+    """Start a server that fstui treats as an existing one. Skip the test if it is not installed."""
     needed(kind)
     directory.mkdir()
     directory.chmod(0o755)
@@ -131,7 +131,7 @@ async def ask(server: ThrowawayServer, *statements: str) -> list[tuple[str, ...]
 async def run(
     directory: Path, *settings: str, password: str = "", scenario: str = "sysbench-oltp", plan: bool = False
 ) -> tuple[int, bytes, str]:
-    """Run or plan a scenario while this process keeps a server. Return status, stdout and stderr."""
+    """Run or plan a scenario while this process runs a server. Return status, stdout and stderr."""
     pairs = headless.given("seconds=1", "warmup=0", *settings)
     words = ["run", scenario, directory, "--format", "plain" if plan else "json", *pairs, *(["--plan"] if plan else [])]
     environment = {**os.environ, **({"FSTUI_DB_PASSWORD": password} if password else {})}

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 STAT = "100 1 800 10 200 2 4000 40 3 50 60 7 0 56 1 20 9"
-"""reads merges sectors ms, writes the same, in flight, busy ms, queued ms, discards merges sectors ms, flushes ms."""
+"""Reads: number, merges, sectors, ms; the same of writes; in flight, busy ms, queued ms; the same of discards; flushes:
+number, ms."""
 
 
 def vpd_page_b1(rate: int) -> bytes:
@@ -15,7 +16,7 @@ def vpd_page_b1(rate: int) -> bytes:
 
 
 class Box:
-    """A made-up host. Each method writes the files that the kernel would show for one thing."""
+    """A made-up host. Each method writes the files that the kernel would show for one device, mount or setting."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -47,7 +48,7 @@ class Box:
         super_options: str | bytes = "rw",
         root: str = "/",
     ) -> None:
-        """Add a line to mountinfo. Its parent is the newest mount that contains the place, as with mount(2).
+        """Add a line to mountinfo. Its parent is the newest mount that contains the mount point, as with mount(2).
 
         The device number of a source such as /dev/sda1 follows from its name.
         """

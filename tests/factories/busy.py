@@ -14,7 +14,7 @@ from tests.factories import screens
 
 SECONDS = 900
 LAST = 700
-"""From this reading on, time stops, so that timers of the screen change nothing."""
+"""The last reading that differs from the one before, so that timers of the screen change nothing afterwards."""
 _WRITES = list(accumulate(int(300 + 250 * sin(at / 40) + at * 37 % 60) for at in range(SECONDS)))
 _FLUSHES = list(accumulate(int(90 + 70 * sin(at / 40) + at * 17 % 20) for at in range(SECONDS)))
 _FLUSH_MS = list(
@@ -41,7 +41,7 @@ AT_WORK = HostActivity(
 
 
 class BusyMachine(screens.PreparedMachine):
-    """Yield one reading of the counters per second, up to the last; all devices do the same."""
+    """A machine with one reading of the counters per second, up to LAST. All devices have the same counters."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -7,7 +7,7 @@ from tests.factories.box import Box
 
 
 def crowd(root: Path, size: int) -> tuple[Box, Claims]:
-    """Make a host of ``size`` devices and mounts. Return it with the answers of its tools."""
+    """Make a host of ``size`` devices and mounts. Return it with the output of its tools."""
     box = Box(root)
     tables = []
     disks = size // 6
@@ -31,7 +31,7 @@ def crowd(root: Path, size: int) -> tuple[Box, Claims]:
 
 
 def _mounts(box: Box, number_of_mounts: int, disks: int) -> Claims:
-    """Add mounts of many kinds. Return the answers of the pool's tools."""
+    """Add mounts of many kinds. Return the output of the tools of ZFS."""
     statistics_of_nfs, properties = [], []
     for number in range(number_of_mounts):
         kind, place = number % 4, f"/mnt/{number}"

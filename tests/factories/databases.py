@@ -12,7 +12,7 @@ from tests.factories.samples import RUN, SYNCED
 
 
 def database(workload: str, tps: float, flushes: int, *, durable: bool, cpu_share: float = 0.4, **server: Any) -> Step:
-    """A step of 2 s against a MariaDB with both logs synced at every commit, or at none."""
+    """Return a step of 2 s on a MariaDB that syncs both logs at every commit (``durable``), or at none."""
     log, commit = ("1", "1") if durable else ("0", "2")
     options = {
         "innodb_flush_method": "O_DIRECT",

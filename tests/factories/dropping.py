@@ -1,4 +1,4 @@
-"""Libraries that acknowledge some syncs without making them, compiled for a test. Skipped without a compiler."""
+"""Libraries that return success for some syncs without doing them. Without a compiler, the test is skipped."""
 
 import os
 import shutil
@@ -20,12 +20,12 @@ MORE = {
     "sync of each": {"AS": "sync"},
     "EINVAL is a success": {"AS": "fsync"},
 }
-"""Nothing is dropped: each call syncs the filesystem, or all of them."""
+"""No sync is dropped: each call syncs its filesystem, or all filesystems."""
 _ALL = {**WAYS, **MORE}
 
 
 def preloaded(directory: Path, way: str) -> dict[str, str]:
-    """Return this process's environment with such a library before libc. Its name does not reveal it."""
+    """Return an environment in which such a library is loaded before libc. Its file name does not reveal it."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("cc is missing: apt-get install gcc libc6-dev")

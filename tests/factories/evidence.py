@@ -46,5 +46,5 @@ def finding(judgement: Judgement, rule: str) -> Finding:
 
 
 def rules(judgement: Judgement) -> set[str]:
-    """Return the rules that have a finding. The note of an undecided run is no rule's."""
+    """Return the rules that have a finding. The note of an undecided run belongs to no rule."""
     return {finding.rule for finding in judgement.findings} - {UNDECIDED}

@@ -13,11 +13,11 @@ AMOUNTS = (0, MIB, 4 * MIB, 16 * MIB, 32 * MIB)
 FLAT_US = (117, 121, 115, 119, 118)
 GROWN_US = (300, 700, 1900, 6600, 12900)
 """0.4 ms per MiB."""
-ALL_OF_IT = {"vda": 1.0}
+WHOLE_TIME = {"vda": 1.0}
 
 
-def line(us: Sequence[float], arrived: float | None = 1.0, own: dict[str, float] | None = ALL_OF_IT) -> dict[str, Any]:
-    """Return such a step. ``own``: each device's share of the time; None if it has no counter."""
+def line(us: Sequence[float], arrived: float | None = 1.0, own: dict[str, float] | None = WHOLE_TIME) -> dict[str, Any]:
+    """Return the points of one pattern. ``own``: the share of the time of each device; None without counters."""
     points = [
         {"bytes": amount, "sync_ns": round(time * 1000), "arrived_share": arrived if amount else None, "rounds": 3}
         | ({} if own is None else {"flush_ms": {device: time * share // 1000 for device, share in own.items()}})
@@ -29,7 +29,7 @@ def line(us: Sequence[float], arrived: float | None = 1.0, own: dict[str, float]
 def flushes(
     us: Sequence[float] = FLAT_US,
     arrived: float | None = 1.0,
-    own: dict[str, float] | None = ALL_OF_IT,
+    own: dict[str, float] | None = WHOLE_TIME,
     **changes: Any,
 ) -> Step:
     both = {"sequential": line(us, arrived, own), "scattered": line(us, arrived, own), "written_bytes": 1}

@@ -1,7 +1,7 @@
 """Made-up stacks that run: a small simulator sends syncs through many layers, request by request.
 
-It does not use fstui's table of layers. Each kind of layer behaves like the driver of the kernel, described by routes.
-The simulator follows the routes, and ``shows`` asks them whether a lie is visible.
+It does not use fstui's table of layers. Routes describe how the kernel's driver of each kind of layer behaves. The
+simulator follows the routes, and ``shows`` derives from them whether a dropped flush is visible.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node
 
 What = Literal["flush", "forced", "write", "clone"]
-"""An empty flush; a FUA write; a plain write; a request that was counted above."""
+"""A flush without data; a FUA write; a plain write; a request that a layer above has counted."""
 Member = tuple["Layer", "str | None"]
 SYNCS = 30
 BLOCK = 16384
 ASIDE = frozenset({"metadata", "log", "journal", "spare"})
 """Roles of devices that contain none of the data."""
 SMALL = 0.2
-"""A device with a smaller share of the bytes than its busiest neighbour may count as not taking part. The limit is a
-tenth, and the run with the liar draws other places for the requests."""
+"""A device with a smaller share of the bytes of its busiest sibling may be judged as unused. fstui's limit is a tenth,
+but the run with the lying layer distributes the requests differently."""
 
 
 @dataclass
 class Route:
-    """To how many of these devices, and as which request; ``often``: sometimes, an unknown number of times."""
+    """A request that a layer sends on to ``number`` of the layers ``to``. ``often``: with this probability."""
 
     to: list[Layer]
     number: int
     what: What
     often: float = 1.0
     named: bool = True
-    """Whether it is known which devices receive a request, and what it becomes there. Otherwise counters below are not
-    expected to show it: a FUA write that dm-writecache or parity changes, or the flushes of an array's journal below
-    other layers."""
+    """Whether it is known which devices receive the request, and as what. It is not known for a FUA write that
+    dm-writecache or parity changes, or for the flushes of an array's journal below other layers. Then counters below
+    are not expected to show the request."""
 
 
 @dataclass(eq=False)
@@ -54,7 +54,7 @@ class Layer:
     _routes: dict[What, list[Route]] = field(default_factory=dict)
 
     def take(self, what: What, chance: random.Random) -> None:
-        """Return what the block layer and the driver make of one request."""
+        """Count one request, and send on what the block layer and the driver make of it."""
         if self.drops or self.node.write_cache == "write through":
             if what == "flush":
                 return
@@ -128,7 +128,7 @@ class Filesystem:
     node: Node
     below: list[Member]
     in_place: bool = True
-    """It overwrites a block in place. Otherwise it writes new blocks, and a super block on each device (btrfs)."""
+    """Whether it overwrites a block in place. btrfs writes new blocks, and a super block on each device."""
 
     @property
     def data(self) -> list[Layer]:
@@ -168,8 +168,8 @@ def begin_anew(layers: list[Layer]) -> None:
 
 
 def shows(layer: Layer, liar: Layer, what: What) -> bool:
-    """Return whether devices with counters would miss what the liar drops: every route to it is a required one, and all
-    devices that may have received the request instead count, too."""
+    """Return whether counters show what the lying layer drops: the request must take this route, and all devices that
+    may have received it instead have counters."""
     if layer is liar:  # the journal of an array is flushed with each write
         return layer.does != "journal of an array" and counts(layer, what)
     if layer.does == "requests":
@@ -187,7 +187,7 @@ def shows(layer: Layer, liar: Layer, what: What) -> bool:
 
 
 def counts(layer: Layer, what: What) -> bool:
-    """Return whether devices at this layer or below count such requests."""
+    """Return whether this layer counts such requests, or all devices below that must receive them."""
     if layer.node.write_cache == "write through":
         return False
     if layer.node.counted:
@@ -199,7 +199,7 @@ def counts(layer: Layer, what: What) -> bool:
 
 
 def has_share(member: Layer, layer: Layer) -> bool:
-    """Return the layer's share of the bytes above it in the previous run."""
+    """Return whether the member received enough of the bytes in the previous run (see SMALL)."""
     return member.written_bytes > SMALL * max(below.written_bytes for below in layer.data)
 
 

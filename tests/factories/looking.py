@@ -1,4 +1,4 @@
-"""Short functions for tests that survey a made-up host."""
+"""Survey a made-up host, and look up parts of the result."""
 
 from fstui.model.host import Inventory
 from fstui.model.storage import Medium, Node, Target
@@ -16,7 +16,7 @@ def look(box: Box, mount_point: str = "/srv", claims: Claims = NO_CLAIMS) -> Tar
 
 
 def with_table(box: Box, table: str, mount_point: str = "/srv") -> Target:
-    """Return the target after dmsetup printed that table."""
+    """Return the target if dmsetup prints this table."""
     return look(box, mount_point, {"dmsetup table": ToolOutput(output=table)})
 
 
@@ -46,5 +46,5 @@ def trouble(node: Node) -> list[tuple[str, str]]:
 
 
 def roles(found: Target) -> dict[str, str]:
-    """Return the role of each layer for the one above it, by id."""
+    """Return the role of each layer for the layer above, by id."""
     return {name: role for node in found.stack for name, role in node.below_roles.items()}

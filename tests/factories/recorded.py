@@ -1,4 +1,4 @@
-"""Records as the recorder writes them: a calm quarter of an hour, and what a test puts into it."""
+"""Records as the recorder writes them: a quiet quarter of an hour, and the changes that a test makes to it."""
 
 from collections.abc import Callable, Sequence
 
@@ -52,7 +52,7 @@ def window(at_s: int, *waits: RecordedWait, **changes: object) -> Window:
 
 
 def stalled(row: RecordedWait = ETCD, ms: int = 4000, *, cpu_ms: int = 0, **changes: object) -> RecordedWait:
-    """Return a row whose sync returned two seconds before the end of the window, after this time."""
+    """Return a row whose slow sync took ``ms``, and returned two seconds before the end of the window."""
     slow = replace(row, syncs=5, waited_ms=ms + 100, longest_ms=ms, p50_us=900_000, slow=((2.0, ms, cpu_ms),))
     return replace(slow, **changes)
 
@@ -62,7 +62,7 @@ def calm(
     windows: Callable[[int], Window | None] = lambda at_s: None,
     untraced: str = "",
 ) -> list[Record]:
-    """Return a quarter of an hour, with other records where the functions return one."""
+    """Return a quiet quarter of an hour. If a function returns a record for a time, it replaces the quiet one."""
     records: list[Record] = [header(untraced=untraced)]
     for at_s in range(1, LENGTH_S):
         records.append(seconds(at_s) or second(at_s))
@@ -73,12 +73,12 @@ def calm(
 
 
 def between(first_s: int, last_s: int, *devices: DeviceSecond, **changes: object) -> Callable[[int], Second | None]:
-    """Return these seconds instead of calm ones."""
+    """Return a function for ``calm``: it replaces the seconds from the first to the last."""
     return lambda at_s: second(at_s, *devices, **changes) if first_s <= at_s <= last_s else None
 
 
 def at(times_s: Sequence[int], *waits: RecordedWait, **changes: object) -> Callable[[int], Window | None]:
-    """Return this window at these times instead of a calm one."""
+    """Return a function for ``calm``: it replaces the windows at these times."""
     return lambda at_s: window(at_s, *waits, **changes) if at_s in times_s else None
 
 

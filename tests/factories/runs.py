@@ -1,4 +1,4 @@
-"""A saved run, recorded like a real one. Only its samples and counters are made up."""
+"""A saved run from the real recorder. Only its samples and counters are made up."""
 
 import random
 from itertools import accumulate
@@ -38,7 +38,7 @@ def counted(ops: int, flushes: int | None) -> DeviceCounters:
 
 
 def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failure | None = None) -> Step:
-    """Return this many operations of about this length, with as many flushes at the disk."""
+    """Return a step with ``ops`` operations of about ``op_ns``, and ``flushes`` flushes at the disk."""
     recorder = StepRecorder(0, plan, target().stack)
     recorder.begin(Counters(monotonic_ns=START_NS, devices=(counted(0, 0),)))
     chance = random.Random(plan.name)

@@ -157,7 +157,7 @@ def latency(p50: int, p99: int, longest: int) -> Latency:
 
 
 def spread(p50: int, longest: int, ops: int) -> tuple[tuple[int, int], ...]:
-    """Return buckets as from a recorder: most near p50, a few up to the longest."""
+    """Return cells as a recorder does: most operations are near p50, a few take up to ``longest``."""
     counted = Histogram()
     counted.add([p50 * (90 + at % 21) // 100 for at in range(max(ops - ops // 10 - 1, 1))])
     counted.add([p50 * (11 + at) // 10 for at in range(ops // 10) if p50 * (11 + at) // 10 < longest])
@@ -338,7 +338,7 @@ def snapshot(index: int, elapsed_s: float, stall: PendingOperation | None = None
 
 
 def events(until: int | None = None, stall: PendingOperation | None = None) -> list[Event]:
-    """Return the run's events; with ``until``, up to 1.5 s into that step."""
+    """Return the events of the run. ``until``: end 1.5 s after this step has started."""
     told: list[Event] = [RunStarted(id=RUN.id, target=DATA, plan=PLAN, host=HOST), IdleMeasured(idle=IDLE)]
     for index, done in enumerate(STEPS):
         told.append(StepStarted(index=index, name=done.name))
@@ -351,7 +351,7 @@ def events(until: int | None = None, stall: PendingOperation | None = None) -> l
 
 
 def database(told: Iterable[tuple[float, float, float]]) -> list[Event]:
-    """Return a run whose only step drives sysbench and has reported this many seconds: tps, qps, p95 in ms."""
+    """Return a run whose only step runs sysbench. ``told``: tps, qps and p95 in ms of each second."""
     name = "oltp_update_index mariadb high"
     intervals = tuple(
         Interval(t_s=at, tps=tps, qps=qps, p95_ms=p95_ms) for at, (tps, qps, p95_ms) in enumerate(told, 1)
@@ -362,7 +362,7 @@ def database(told: Iterable[tuple[float, float, float]]) -> list[Event]:
 
 
 def flushing(measured: DirtyFlushFigures | None) -> list[Event]:
-    """Return a run whose only step measures flushes, 1.5 s into it."""
+    """Return a run whose only step measures flushes, 1.5 s after its start."""
     return _only_step(PlannedStep(name=FLUSHING.name, settings=FLUSHING.settings), figures=measured)
 
 
@@ -400,7 +400,7 @@ LAST_READING = 400
 
 
 class PreparedMachine:
-    """A quiet host; each reading of the counters is one second later, up to the last."""
+    """A quiet host. Each reading of the counters is one second later, up to LAST_READING."""
 
     simulated: str | None = None
 

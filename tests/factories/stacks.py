@@ -1,4 +1,4 @@
-"""Random made-up stacks of made-up layers of any depth and width, and their description as a survey gives it."""
+"""Random stacks of made-up layers of any depth and width, and their description as a survey returns it."""
 
 from collections.abc import Callable, Mapping
 from itertools import count
@@ -17,15 +17,15 @@ class Recipe(NamedTuple):
     kind: str
     does: str
     roles: tuple[str | None, ...]
-    """Of the layers below."""
+    """The roles of the layers below."""
     told: Mapping[str, str] = MappingProxyType({})
     on_disks: bool = False
-    """Only disks are below."""
+    """Whether all layers below are disks."""
     aside: frozenset[str] = ASIDE
 
 
 STRIPES: tuple[str | None, ...] = ("stripe", "stripe", "stripe")
-LEGS: tuple[str | None, ...] = ("mirror leg", "mirror leg")
+MEMBERS: tuple[str | None, ...] = ("mirror leg", "mirror leg")
 BESIDE_ITS_ORIGIN = ASIDE | {"origin"}
 CACHE = ("cache", "origin")
 RECIPES = (
@@ -36,16 +36,16 @@ RECIPES = (
     Recipe("dm-linear", "one segment", (None, None)),
     Recipe("dm-linear", "stripe", (None, None, None)),
     Recipe("dm-stripe", "stripe", STRIPES[:2]),
-    Recipe("dm-mirror", "mirror", ("log", *LEGS)),
+    Recipe("dm-mirror", "mirror", ("log", *MEMBERS)),
     Recipe("dm-raid", "mirror", ("metadata", "mirror leg", "metadata", "mirror leg"), {"level": "raid1"}),
     Recipe("dm-raid", "parity", ("metadata", "stripe") * 3, {"level": "raid5"}),
     Recipe("md", "stripe", STRIPES, {"level": "raid0"}),
     Recipe("md", "one segment", STRIPES[:2], {"level": "linear"}),
-    Recipe("md", "mirror", LEGS, {"level": "raid1"}),
-    Recipe("md", "mirror", (*LEGS, "mirror leg"), {"level": "raid1"}),
-    Recipe("md", "mirror", (*LEGS, "spare"), {"level": "raid1"}),
-    Recipe("md", "pairs", LEGS * 2, {"level": "raid10"}),
-    Recipe("md", "pairs", (*LEGS, "mirror leg"), {"level": "raid10"}),
+    Recipe("md", "mirror", MEMBERS, {"level": "raid1"}),
+    Recipe("md", "mirror", (*MEMBERS, "mirror leg"), {"level": "raid1"}),
+    Recipe("md", "mirror", (*MEMBERS, "spare"), {"level": "raid1"}),
+    Recipe("md", "pairs", MEMBERS * 2, {"level": "raid10"}),
+    Recipe("md", "pairs", (*MEMBERS, "mirror leg"), {"level": "raid10"}),
     Recipe("md", "parity", STRIPES, {"level": "raid5"}),
     Recipe("md", "parity", (*STRIPES, "stripe"), {"level": "raid6"}),
     Recipe("md", "journal of an array", ("journal", *STRIPES), {"level": "raid5", "journal_mode": "write-through"}),
@@ -63,8 +63,8 @@ RECIPES = (
     Recipe("dm-snapshot", "alone", ("origin", "cow"), {"persistent": "yes"}, aside=BESIDE_ITS_ORIGIN),
 )
 ALWAYS_WRITE_BACK = {"md": True, "bcache": True}
-"""Kinds that report this whatever is below, and whether they claim FUA. Other kinds report what the layer below does.
-"""
+"""Kinds that report write back whatever is below, and whether they report FUA. Other kinds report what the layers below
+report."""
 
 
 class Made(NamedTuple):
@@ -91,7 +91,7 @@ class Maker:
         self.files: list[Node] = []
 
     def made(self, depth: int) -> Made:
-        """Draw a filesystem on at most this many layers above the disks."""
+        """Draw a filesystem with at most ``depth`` layers between it and the disks."""
         kind, roles = FILESYSTEMS[self._draw(0, len(FILESYSTEMS) - 1)]
         below: list[Member] = [(self.layer(depth, alone=len(roles) == 1), role) for role in roles]
         several = {"level": "raid0"} if len(roles) > 1 and kind == "btrfs" else {}
@@ -99,7 +99,7 @@ class Maker:
         return Made(Filesystem(node, below, in_place=kind != "btrfs"), self.layers, self.files)
 
     def layer(self, depth: int, *, alone: bool = False, on_disks: bool = False) -> Layer:
-        """``alone``: no other device contains any of the data, so that it may be the file of one more filesystem."""
+        """``alone``: no other device contains any of the data, so a loop device on another filesystem is possible."""
         if depth == 0 or on_disks or not self._draw(0, 5):
             return self._disk()
         if alone and self._files and not self._draw(0, 7):
@@ -116,7 +116,7 @@ class Maker:
         return layer
 
     def _paths(self, depth: int, recipe: Recipe) -> list[Member]:
-        """Draw the same claims for all disks. bios may pass through a layer; requests may not."""
+        """Draw paths whose disks all report the same. Only if they carry bios may another layer be on each disk."""
         disks = [self._disk()]
         disks += [self._disk(disks[0].node) for _ in recipe.roles[1:]]
         if depth and not recipe.on_disks and self._draw(0, 1):

@@ -1,4 +1,4 @@
-"""Measured steps: what arrived at the devices, and how long an operation took if that matters."""
+"""Measured steps: what arrived at the devices, and how long an operation took."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,7 +26,7 @@ def step(
     changes: Mapping[str, Any] | None = None,
     **settings: Any,
 ) -> Step:
-    """Return overwrites, by default of 16 KiB: flushes per operation, and share of the bytes at each device."""
+    """Return a step of overwrites. ``flushes``: per operation; ``share``: of the bytes that arrived at each device."""
     asked = SyncWrites(**{"block_bytes": 16384, "file_bytes": 1 << 20, **settings})
     done = ops * asked.block_bytes
     per_op = flushes if isinstance(flushes, Mapping) else {device: flushes}
@@ -50,7 +50,7 @@ def step(
 
 
 def own_time(step: Step, ms_each: float) -> Step:
-    """Return the same with each device's own time for an operation: of a flush, or of a write without one."""
+    """Return the step with this time of each flush and each write at every device."""
     counters = tuple(
         msgspec.structs.replace(each, write_ms=round(ms_each * step.ops), flush_ms=round(ms_each * (each.flushes or 0)))
         for each in step.counters
@@ -63,7 +63,7 @@ def _part(share: float | None, done: int) -> int | None:
 
 
 def traced(device: str = "sda", us: int = 0, kernel: int | None = 0, others: int = 0, **more: Any) -> DeviceTrace:
-    """Return who requested flushes from a device; ``fua``: fstui's own, of ``fua_in_all`` FUA writes."""
+    """Return who requested flushes of a device. ``fua``: fstui's own FUA writes; ``fua_in_all``: of all processes."""
     fua = more.pop("fua", 0)
     return DeviceTrace(
         device=device,
@@ -89,7 +89,7 @@ def latency(
 
 
 def timed(name: str, us: float, *, mean_us: float | None = None, **settings: Any) -> Step:
-    """Return a step whose operations took this long, one after the other."""
+    """Return a step whose operations took ``us`` each, one after the other."""
     changes = {"latency_ns": latency(us * 1000, mean_us and mean_us * 1000), **settings.pop("changes", {})}
     return step(name, rate=1e6 / (mean_us or us), changes=changes, **settings)
 

@@ -56,7 +56,7 @@ def target(*stack: Node) -> Target:
 
 
 def knowing_roles(*stack: Node) -> tuple[Node, ...]:
-    """Give each layer the roles of the layers below, as a survey does, from their reading ``role``."""
+    """Set the roles of the layers below each layer, as a survey does. They come from the reading ``role``."""
     role_of = {node.id: role.value for node in stack if (role := node.reading("role"))}
     return tuple(
         msgspec.structs.replace(
@@ -78,7 +78,7 @@ def on_array(*members: Node, level: str = "raid1") -> Target:
 
 
 def on_pool(*vdevs: Node, **dataset: str) -> Target:
-    """Return a ZFS on a pool of these devices, each at most once below another one."""
+    """Return a ZFS on a pool. A device that is below another one of ``vdevs`` is not directly in the pool."""
     nested = {name for node in vdevs for name in node.below}
     top = [node.id for node in vdevs if node.id not in nested]
     pool = Node(id="pool:tank", layer="pool", kind="zpool", name="tank", below=tuple(top))

@@ -60,11 +60,11 @@ SECOND = WatchCounts(
     commits=(JournalCommits(device="dm-2", count=24, latency_ns=SLOW),),
     writers=(OtherWriter(pid=700, name="rsyslogd", written_bytes=40960),),
 )
-"""Return it with waiting and writing programs, so that every view has content."""
+"""A second with waiting and writing programs, so that every view has content."""
 
 
 def minutes(seconds: int) -> list[WatchCounts]:
-    """Return this many seconds in which the disk becomes slow again and again."""
+    """Return this many seconds, in which the disk becomes slow repeatedly."""
     return [_slower(1 + at % 30 // 10) for at in range(seconds)]
 
 

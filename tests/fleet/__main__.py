@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _replay(number: int) -> int:
-    """Measure many hosts that answer with documents of the laboratory, read from files."""
+    """Measure many hosts whose ssh prints saved documents of the laboratory."""
     documents = sorted(Path("tests/judge/frozen").glob("machine-*.json.gz"))
     with tempfile.TemporaryDirectory(prefix="fstui-tests-") as made:
         workshop = Path(made)

@@ -32,19 +32,20 @@ exec sh -c "$3"
 
 @pytest.fixture
 def ssh(tmp_path: Path) -> str:
-    """The command for ``--ssh``."""
+    """Return the command for ``--ssh``."""
     return str(program(tmp_path / "ssh", _SSH))
 
 
 @pytest.fixture
 def installed(tmp_path: Path) -> str:
+    """Return a program for ``--installed``, which prints a saved run."""
     (tmp_path / "honest.json").write_bytes(HONEST.strip() + b"\n")
     return str(program(tmp_path / "there", f"#!/bin/sh\ncat {tmp_path}/honest.json\n"))
 
 
 @pytest.fixture
 def carried(tmp_path: Path, installed: str) -> tuple[str, ...]:
-    """The options that carry a file to db1, into the directory ``place``."""
+    """Return the options that copy a file to the directory ``place`` on db1."""
     file = program(tmp_path / "carried.pyz", f'#!/bin/sh\nexec {installed} "$@"\n')
     return "--nodes", "db1", "--pyz", str(file), "--place", str(tmp_path / "place")
 

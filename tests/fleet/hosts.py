@@ -1,6 +1,6 @@
-"""Hosts that are namespaces: a network, mounts, processes and a name of their own, and a real sshd in each. Needs root.
+"""Hosts that are namespaces, each with its own network, mounts, processes, host name and real sshd. Needs root.
 
-Their addresses exist within the namespaces alone, and who asks them is in one of these too.
+Their addresses exist only within the namespaces, so the client runs in a namespace, too.
 """
 
 import os
@@ -18,9 +18,9 @@ import pytest
 from tests.real import disks, hanging_fuse
 from tests.real.processes import eventually
 
-OURS = f"fstui{os.getpid()}"
-"""Several tests may run at once."""
-HUB = f"{OURS}-hub"
+PREFIX = f"fstui{os.getpid()}"
+"""It contains the process id, because several tests may run at the same time."""
+HUB = f"{PREFIX}-hub"
 NETWORK = "10.77"
 FSTUI = str(Path(sys.executable).with_name("fstui"))
 _SSHD = """ListenAddress {address}
@@ -45,29 +45,29 @@ exec {sshd} -D -e -f {config}
 DROPS = """case "$SSH_ORIGINAL_COMMAND" in *"say begin"*) (sleep 1; kill -9 $PPID) & ;; esac
 exec sh -c "$SSH_ORIGINAL_COMMAND"
 """
-_AS_ASKED = 'exec sh -c "$SSH_ORIGINAL_COMMAND"'
+_RUN_COMMAND = 'exec sh -c "$SSH_ORIGINAL_COMMAND"'
 NO_PYTHON = "for one in /usr/bin/python3*; do [ -h $one ] || mount --bind /dev/null $one; done"
 
 
 class Made(NamedTuple):
     storage: Path | None = None
-    """The storage mounted at the target."""
+    """The directory that is mounted at the target."""
     setup: str = ""
-    """Shell commands that run there as root before its sshd starts."""
+    """Shell commands that run on the host as root before its sshd starts."""
     forced: str = ""
-    """A shell script that runs instead of every command (sshd_config(5), ForceCommand)."""
+    """A shell script that replaces every command (sshd_config(5), ForceCommand)."""
     environment: str = ""
     banner: str = ""
-    """What its login shell prints first."""
+    """Text that the login shell prints first."""
 
 
 class Hosts(NamedTuple):
     workshop: Path
     ssh: str
-    """For ``--ssh``."""
+    """The command for ``--ssh``."""
     target: Path
     within: tuple[str, ...]
-    """The words before a command that connects to them."""
+    """The prefix of a command that connects to the hosts."""
     names: tuple[str, ...]
 
     def fleet(self, *arguments: str, **how: object) -> subprocess.CompletedProcess[str]:
@@ -87,7 +87,7 @@ class Hosts(NamedTuple):
         return self.workshop / f"private-{name}"
 
     def left(self, name: str) -> list[str]:
-        """Return what fstui left on that host: processes, and files in the directory of the carried file."""
+        """Return what fstui left on that host: processes, and files in the directory of fstui.pyz."""
         commands = [_command(pid) for pid in _processes(name) if not _is_ending(pid)]
         found = [
             command for command in commands if "fstui" in command and "sshd" not in command and "hanging" not in command
@@ -97,7 +97,7 @@ class Hosts(NamedTuple):
 
 @contextmanager
 def hosts(workshop: Path, made: Mapping[str, Made]) -> Iterator[Hosts]:
-    """Start all hosts. Afterwards remove them and everything that runs in them."""
+    """Start all hosts. At the end, remove them and everything that runs in them."""
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin")
     if sshd is None or shutil.which("ip") is None or shutil.which("ssh-keygen") is None:
         pytest.skip("sshd, ssh-keygen or ip is missing: apt-get install openssh-server openssh-client iproute2")
@@ -174,7 +174,7 @@ def _config(workshop: Path, name: str, address: str, how: Made) -> Path:
     if how.forced or how.banner:
         script = workshop / f"{name}.sh"
         banner = f"printf '%s\\n' '{how.banner}'\n" if how.banner else ""
-        script.write_text(f"#!/bin/sh\n{banner}{how.forced or _AS_ASKED}\n")
+        script.write_text(f"#!/bin/sh\n{banner}{how.forced or _RUN_COMMAND}\n")
         script.chmod(0o755)
         more.append(f"ForceCommand {script}")
     private = workshop / "private"
@@ -200,7 +200,7 @@ def _namespace_made(name: str) -> Iterator[None]:
 
 
 def _namespace(name: str) -> str:
-    return f"{OURS}-{name}"
+    return f"{PREFIX}-{name}"
 
 
 def _in(namespace: str, *words: str) -> str:
@@ -229,7 +229,7 @@ def _command(pid: str) -> str:
 
 
 def hung(workshop: Path) -> str:
-    """Return the commands that mount storage that never answers at the target."""
+    """Return shell commands that mount a filesystem at the target that never responds."""
     until = f"until grep -q ' {workshop}/target ' /proc/self/mountinfo; do sleep 0.1; done"
     (workshop / "command").write_text("all")
     server = f"{sys.executable} {hanging_fuse.__file__} {workshop}/target / {workshop}/command"
@@ -237,7 +237,7 @@ def hung(workshop: Path) -> str:
 
 
 def release(workshop: Path, up: Hosts) -> None:
-    """Let the hung storage answer, and wait for the killed processes: they would outlive the test."""
+    """Let the hanging filesystem respond, and wait for the killed processes, which would outlive the test."""
     (workshop / "command").write_text("")
     eventually(lambda: not any(_is_ending(pid) for name in up.names for pid in _processes(name)))
 

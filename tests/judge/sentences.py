@@ -1,4 +1,4 @@
-"""Record what is said about each frozen run, word for word, so that a change of wording shows in a diff.
+"""Record every sentence about each frozen run, so that a change of wording appears in a diff.
 
 Run ``python -m tests.judge.sentences`` after such a change.
 """

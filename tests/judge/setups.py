@@ -1,4 +1,4 @@
-"""Common production setups: made-up trees with typical times, and the page that shows what fstui says about them.
+"""Common production setups: made-up hosts with typical times, and the page that shows what fstui says about them.
 
 Run ``python -m tests.judge.setups`` after a change of setups.toml or of a rule, and read the difference of the page.
 """
@@ -136,7 +136,7 @@ _JUDGED: dict[tuple[str, str], Judgement] = {}
 
 
 def judged(setup: Setup, scenario: str) -> Judgement:
-    """Return what fstui says of it after steps like those of this scenario."""
+    """Return what fstui says about the setup after steps like those of this scenario."""
     if (setup.name, scenario) not in _JUDGED:
         with tempfile.TemporaryDirectory() as made:
             box = Box(Path(made))
@@ -149,7 +149,7 @@ def judged(setup: Setup, scenario: str) -> Judgement:
 
 
 def _build(box: Box, setup: Setup) -> tuple[tuple[str, ...], Claims]:
-    """Make the tree. Return the names of its disks, and the answers of tools."""
+    """Create the host. Return the names of its disks, and the output of its tools."""
     _host(box, HOSTS[setup.host])
     if setup.mounted:
         box.mount(setup.mounted, "/srv", setup.fs, device="0:51")
@@ -235,7 +235,7 @@ def _layers(box: Box, setup: Setup, names: tuple[str, ...]) -> None:
 
 
 def _steps(setup: Setup, names: tuple[str, ...], scenario: str) -> tuple[Step, ...]:
-    """Return steps with these times; every flush and byte arrives that the kernel sends, unless "no flushes" do."""
+    """Return steps with the times of the setup. All flushes and bytes arrive, except in the scenario "no flushes"."""
     raw_us, synced_us = setup.us
     share = {"multipath": 1 / len(names or "-"), "ppl": 0.8}.get(setup.layers, 1.0)
     late = 0.0 if setup.layers == "overlay volatile" else share

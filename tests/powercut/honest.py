@@ -17,20 +17,20 @@ def stream(writes: WriteMethod = "overwrite", *, writer: int = 0, sync: Sync = "
 
 def lay_down(directory: Path, of: Stream, last: int, run: str = RUN) -> Path:
     """Write the files of that writer up to the record ``last`` and return its directory."""
-    home = directory / f"w{of.writer}"
-    home.mkdir(parents=True)
+    writer_directory = directory / f"w{of.writer}"
+    writer_directory.mkdir(parents=True)
     for sequence in range(last + 1):
-        put(home, of, sequence, of.pack(run, sequence))
+        put(writer_directory, of, sequence, of.pack(run, sequence))
         number, offset = of.position(sequence)
         if not of.overwrites and offset == 0 and number >= of.kept_files:
-            (home / str(number - of.kept_files)).unlink()
-    return home
+            (writer_directory / str(number - of.kept_files)).unlink()
+    return writer_directory
 
 
-def put(home: Path, of: Stream, sequence: int, block: bytes) -> None:
+def put(writer_directory: Path, of: Stream, sequence: int, block: bytes) -> None:
     """Replace the record by these bytes."""
     number, offset = of.position(sequence)
-    with (home / str(number)).open("r+b" if (home / str(number)).exists() else "wb") as file:
+    with (writer_directory / str(number)).open("r+b" if (writer_directory / str(number)).exists() else "wb") as file:
         file.seek(offset)
         file.write(block)
 
@@ -41,7 +41,7 @@ def at(of: Stream, sequence: int) -> tuple[str, int]:
 
 
 def log_of(cut: PreparedCut, last: dict[int, int], *, boot: str | None = None, ms_each: int = 10) -> bytes:
-    """Return the witness's log with every acknowledgement up to these."""
+    """Return the log of a witness. ``last``: the newest acknowledged record of each writer."""
     header = encode(cut.header)
     if boot is not None:
         header = header.replace(f'"boot":"{cut.header.boot}"'.encode(), f'"boot":"{boot}"'.encode())

@@ -1,4 +1,4 @@
-"""A made-up host for campaigns: an ssh that runs commands here, a plug, and an fstui that only pretends to write."""
+"""A made-up host for campaigns: an ssh that runs commands here, a power plug, and an fstui that writes nothing."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ _ON = """cd {home}; echo on >>plug
 
 
 class MadeUpHost:
-    """The files of the host are in ``home``; a file with a certain name changes its behaviour."""
+    """The files of the host are in ``home``. Files with certain names, such as ``dead``, change its behaviour."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -69,7 +69,7 @@ class MadeUpHost:
         (self.home / name).unlink()
 
     def answers(self, saved: str, name: str = "answer.json", **changes: object) -> None:
-        """Let ``verify`` print a saved document with other figures. The clock of the host was reset by the cut."""
+        """Let ``verify`` print a saved document with changed figures. The cut has reset the clock of the host."""
         run = decode_run((SAVED / f"{saved}.json").read_bytes())
         figures = msgspec.structs.replace(run.steps[0].figures, cut=RUN, rebooted=True, **changes)  # type: ignore[type-var]
         steps = (msgspec.structs.replace(run.steps[0], figures=figures),)

@@ -19,14 +19,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def workshop() -> Iterator[Path]:
-    """Return an empty directory on a disk that every user may enter, for backing files and mount points."""
+    """Return an empty directory on a disk, for backing files and mount points. Every user may enter it."""
     for parent in (Path("/var/tmp"), Path("/tmp"), Path.cwd()):
         fstype = subprocess.run(["stat", "-f", "-c", "%T", parent], capture_output=True, text=True, check=True).stdout
         if fstype.strip() not in NOT_A_DISK:
             break
     else:
         pytest.skip("no directory on a disk: /var/tmp, /tmp and the checkout are all in memory or remote")
-    made = Path(tempfile.mkdtemp(prefix="fstui-tests-", dir=parent))
-    made.chmod(0o755)
-    yield made
-    shutil.rmtree(made)
+    directory = Path(tempfile.mkdtemp(prefix="fstui-tests-", dir=parent))
+    directory.chmod(0o755)
+    yield directory
+    shutil.rmtree(directory)

@@ -1,4 +1,4 @@
-"""Real storage for tests, durable or lying, removed in any case. Needs root.
+"""Real storage for tests, durable or not. It is always removed again. Needs root.
 
 Each context manager yields a Storage: a directory to measure in, and the device whose counters show the truth.
 """
@@ -58,7 +58,7 @@ def eatmydata() -> str:
 
 @contextmanager
 def frozen(point: Path) -> Iterator[None]:
-    """Let every write to the filesystem hang in the kernel, as on a disk that does not answer."""
+    """Let every write to the filesystem hang in the kernel, as on a disk that does not respond."""
     sh(tool("fsfreeze"), "--freeze", point)
     try:
         yield
@@ -68,8 +68,8 @@ def frozen(point: Path) -> Iterator[None]:
 
 def kernel_has(filesystem: str) -> None:
     """Skip the test if the kernel does not support this filesystem."""
-    known = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
-    if filesystem not in known and not loaded(filesystem):
+    supported = {line.split()[-1] for line in Path("/proc/filesystems").read_text().splitlines()}
+    if filesystem not in supported and not loaded(filesystem):
         pytest.skip(f"this kernel has no {filesystem}: install the package with its further modules, or another kernel")
 
 
@@ -92,8 +92,8 @@ def loop(backing: Path, *, direct_io: bool = True, size_bytes: int = SIZE_BYTES)
         pytest.skip("no loop devices: modprobe loop, or give the container /dev/loop-control and /dev/loop*")
     with backing.open("xb") as file:
         file.truncate(size_bytes)
-    wanted = "on" if direct_io else "off"
-    device = Path(sh(tool("losetup"), "--find", "--show", f"--direct-io={wanted}", backing)).name
+    on_off = "on" if direct_io else "off"
+    device = Path(sh(tool("losetup"), "--find", "--show", f"--direct-io={on_off}", backing)).name
     try:
         # settings of an earlier loop device persist
         counting(device).write_text("1")
@@ -194,7 +194,7 @@ def large_blocks(workshop: Path) -> Iterator[Storage]:
 
 @contextmanager
 def write_through(workshop: Path) -> Iterator[Storage]:
-    """Make an ext4 on a loop device that the kernel is set to "write through", although the file below is cached."""
+    """Make an ext4 on a loop device that is set to "write through", although its backing file is cached."""
     with on_loop(workshop) as storage:
         assert storage.device
         write_cache(storage.device).write_text("write through")
@@ -255,30 +255,30 @@ def _overlay_on(below: Storage, point: Path, options: str = "") -> Iterator[Path
     layers = {name: below.directory / name for name in ("lower", "upper", "work")}
     for layer in layers.values():
         layer.mkdir()
-    stated = ",".join(f"{name}dir={path}" for name, path in layers.items())
-    with mounted("overlay", point, "overlay", f"{stated}{options}") as merged:
+    directories = ",".join(f"{name}dir={path}" for name, path in layers.items())
+    with mounted("overlay", point, "overlay", f"{directories}{options}") as merged:
         yield merged
 
 
 def fill(directory: Path, left_bytes: int) -> None:
-    """Reserve all free space of the filesystem for a file, except for this much."""
-    found = os.statvfs(directory)
+    """Reserve all free space of the filesystem for a file, except for ``left_bytes``."""
+    space = os.statvfs(directory)
     with (directory / "others").open("xb") as file:
-        os.posix_fallocate(file.fileno(), 0, found.f_bavail * found.f_frsize - left_bytes)
+        os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - left_bytes)
 
 
 def device_under(directory: Path) -> str:
     """Return the kernel name of the disk below a directory. Skip the test if there is none."""
     number = os.stat(directory).st_dev
-    found = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
-    if not found.exists():
+    device = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if not device.exists():
         pytest.skip(f"{directory} is not on a block device")
-    return (found / ".." if (found / "partition").exists() else found).resolve().name
+    return (device / ".." if (device / "partition").exists() else device).resolve().name
 
 
 @contextmanager
 def write_limit(device: str, per_s: int) -> Iterator[tuple[str, ...]]:
-    """Make a cgroup that limits writes per second to the device; yield the words that start a command in it."""
+    """Make a cgroup that limits writes per second to the device; yield the prefix of a command that runs in it."""
     number = Path(f"/sys/block/{device}/dev").read_text().strip()
     name = f"fstui-tests-{os.getpid()}"
     if (v1 := Path("/sys/fs/cgroup/blkio")).is_dir():

@@ -1,8 +1,8 @@
 """A FUSE mount with one file, ``disk.img``: a disk whose volatile cache holds every write until the next flush.
 
-``python forgetful_fuse.py MOUNT_POINT MEDIUM [IGNORED]``: MEDIUM is a file with what is durable; a copy of it is what
-remains after a power cut. Every IGNORED-th flush is ignored (1: all of them, 0: none). Prints ``mounted`` and stays
-until it is unmounted. Killing it is a power cut, too.
+``python forgetful_fuse.py MOUNT_POINT MEDIUM [IGNORED]``: MEDIUM is the file with the durable data; a copy of it shows
+what remains after a power cut. Every IGNORED-th flush is ignored (1: all of them, 0: none). Prints ``mounted`` and
+stays until it is unmounted. Killing it is a power cut, too.
 """
 
 import errno

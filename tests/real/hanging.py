@@ -1,4 +1,4 @@
-"""A filesystem that hangs on command, and the behaviour of each command of fstui next to it."""
+"""A filesystem that hangs on request, and how each command of fstui behaves next to it."""
 
 import json
 import os
@@ -43,7 +43,7 @@ BY_ITSELF_S, AFTER_SIGNAL_S = 40.0, 20.0
 
 
 class Mount(NamedTuple):
-    """A filesystem that hangs on command."""
+    """A filesystem that hangs on request. ``behind`` is the directory that it passes calls to."""
 
     point: Path
     behind: Path
@@ -76,7 +76,7 @@ def hanging_mount(workshop: Path, server_program: str = hanging_fuse.__file__) -
 
 @contextmanager
 def silent_mount(workshop: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Make a mount that never answers; yield it with the words that start a command that sees it."""
+    """Make a mount that never responds. Yield it, and the prefix of a command that sees it."""
     with hanging_mount(workshop) as mount:
         mount.hang("all")
         yield mount.point, mount.within
@@ -89,9 +89,9 @@ class Row(NamedTuple):
     status: int | None
     """Its exit status; None if it did not end at all."""
     signals: int
-    """The number of SIGTERM that were necessary."""
+    """The number of SIGTERM that were needed."""
     took_s: float
-    """Since its start, or since the last signal."""
+    """Time since the start of the command, or since the last signal."""
     said: str
 
     @property
@@ -107,7 +107,7 @@ class Row(NamedTuple):
 
 
 def rows(mount: Mount, place: str, call: str, commands: Sequence[str] = tuple(COMMANDS)) -> list[Row]:
-    """Run all these commands at once while the filesystem hangs at that call."""
+    """Run these commands at the same time while the filesystem hangs at that call."""
     plain = mount.behind.parent / "plain"
     target, environment = _settled(mount, place)
     words = {name: [word.format(target=target, plain=plain / "target") for word in COMMANDS[name]] for name in commands}
@@ -152,7 +152,7 @@ def _heard(process: subprocess.Popen[bytes], event: str) -> None:
 
 
 def cleaned(mount: Mount) -> list[Path]:
-    """Return what is left in either target after the mount works again and every home was cleaned."""
+    """Run ``fstui clean`` for every home after the mount works again. Return what is left in both targets."""
     plain = mount.behind.parent / "plain"
     for state in (plain / STATE, mount.point / STATE):
         words = [*mount.within, "env", f"HOME={plain}", f"XDG_STATE_HOME={state}", FSTUI, "clean"]
@@ -188,7 +188,7 @@ def _home(directory: Path) -> Path:
 class _Begun(NamedTuple):
     process: subprocess.Popen[bytes]
     said: Path
-    """Return the output of a command. A pipe would be held open by hanging children."""
+    """The file with its output. Hanging children would keep a pipe open."""
     since: float
 
 

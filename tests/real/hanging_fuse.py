@@ -24,22 +24,22 @@ KIND = {
 }  # fmt: skip
 """Calls that belong to the same kind."""
 OPTIONS = {"attr_timeout": 0, "entry_timeout": 0, "use_ino": True, "hard_remove": True, "max_threads": 200}
-COMMAND_S = 0.02
+POLL_INTERVAL_S = 0.02
 
 
-def gated(command: Path, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a call so that it waits while its kind is set to hang."""
+def hang_on_request(command: Path, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a call so that it waits while the command file contains its kind."""
 
     @functools.wraps(call)
-    def answer(*arguments: Any) -> Any:
+    def call_when_released(*arguments: Any) -> Any:
         while command.read_text().strip() in ("all", KIND.get(name, name)):
-            time.sleep(COMMAND_S)
+            time.sleep(POLL_INTERVAL_S)
         return call(*arguments)
 
-    return answer
+    return call_when_released
 
 
-class PassedOn(mfusepy.Operations):  # type: ignore[misc]
+class PassThrough(mfusepy.Operations):  # type: ignore[misc]
     """Passes each call to the same name in another directory."""
 
     use_ns = True
@@ -49,15 +49,15 @@ class PassedOn(mfusepy.Operations):  # type: ignore[misc]
         self._command = command
         self._direct: set[int] = set()
         for name in (*CALLS, *KIND):
-            setattr(self, name, gated(command, name, getattr(self, name)))
+            setattr(self, name, hang_on_request(command, name, getattr(self, name)))
 
     def _real(self, path: str) -> str:
         return self._directory + path
 
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
         found = os.lstat(self._real(path)) if fh is None else os.fstat(fh)
-        told = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
-        return {**told, **{f"st_{what}time": told[f"st_{what}time_ns"] for what in "amc"}}
+        fields = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
+        return {**fields, **{f"st_{what}time": fields[f"st_{what}time_ns"] for what in "amc"}}
 
     def open(self, path: str, flags: int) -> int:
         opened = os.open(self._real(path), flags & ~os.O_DIRECT)
@@ -126,11 +126,11 @@ class PassedOn(mfusepy.Operations):  # type: ignore[misc]
 
 def say_when_mounted(point: str) -> None:
     while not os.path.ismount(point):
-        time.sleep(COMMAND_S)
+        time.sleep(POLL_INTERVAL_S)
     print("mounted", flush=True)
 
 
 if __name__ == "__main__":
     mount_point, directory, command_file = sys.argv[1:]
     threading.Thread(target=say_when_mounted, args=(mount_point,), daemon=True).start()
-    mfusepy.FUSE(PassedOn(directory, Path(command_file)), mount_point, foreground=True, **OPTIONS)
+    mfusepy.FUSE(PassThrough(directory, Path(command_file)), mount_point, foreground=True, **OPTIONS)

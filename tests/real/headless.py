@@ -34,16 +34,16 @@ probe = "sync_writes"
 file_bytes = 1048576
 {more}
 """
-LIARS = {"not-durable", "suspicious"}
+BAD_VERDICTS = {"not-durable", "suspicious"}
 
 
 def call(
     *arguments: str | bytes | Path, within: tuple[str, ...] = (), environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command to its end. ``within``: words before the command, such as those of a cgroup or another user."""
+    """Run a command to its end. ``within``: a prefix of the command, for example to run it in a cgroup."""
     process = start(*arguments, within=within, environment=environment)
-    out, story = process.communicate()
-    return subprocess.CompletedProcess(process.args, process.returncode, out, story)
+    out, stderr = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, stderr)
 
 
 def given(*settings: str) -> list[str]:
@@ -78,9 +78,9 @@ def flushes_per_sync(run: Run, device: str, step: str = "fdatasync") -> float:
 
 
 def own_flushes_per_sync(run: Run, device: str) -> float:
-    """Return those that fstui requested: a sync of another process adds its own flushes and those of the journal."""
+    """Return the flushes per sync that fstui requested. Syncs of other processes add flushes of their own."""
     step = step_named(run, "fdatasync")
-    traced = next((each.requested_by_us for each in step.trace or () if each.device == device), None)
+    traced = next((trace.requested_by_us for trace in step.trace or () if trace.device == device), None)
     counted = flushes_per_sync(run, device)
     return counted if traced is None else min(counted, traced / step.syncs)
 
@@ -99,7 +99,7 @@ def rules(run: Run, verdict: str) -> set[str]:
 
 def accused_of(run: Run) -> set[str]:
     """Return the rules that report the storage or the process as not durable or suspicious."""
-    return {f.rule for f in run.findings if f.verdict in LIARS and f.scope != "step"}
+    return {f.rule for f in run.findings if f.verdict in BAD_VERDICTS and f.scope != "step"}
 
 
 def start(
@@ -109,7 +109,7 @@ def start(
     stdout: int | None = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
 ) -> subprocess.Popen[bytes]:
-    """Start a command whose output is read while it runs."""
+    """Start a command. The caller may read its output while it runs."""
     none, env = subprocess.DEVNULL, environment
     if within or "LD_PRELOAD" in (environment or ()):
         return subprocess.Popen([*within, FSTUI, *arguments], stdin=none, stdout=stdout, stderr=stderr, env=env)
@@ -140,10 +140,10 @@ def read_to(process: subprocess.Popen[bytes], event: str, step: int = 0) -> None
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, Run, str]:
     """Read a run to its end. Return exit status, document of its last event, and stderr."""
-    out, story = process.communicate(timeout=60)
+    out, stderr = process.communicate(timeout=60)
     last = json.loads(out.splitlines()[-1])
     assert last["event"] == "RunFinished"
-    return process.returncode, decode_run(json.dumps(last["run"])), story.decode()
+    return process.returncode, decode_run(json.dumps(last["run"])), stderr.decode()
 
 
 def scenario_file(directory: Path, *names: str, more: str = "") -> Path:

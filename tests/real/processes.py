@@ -1,4 +1,4 @@
-"""Programs that tests start, and the processes of a run, found through their parents and not by name alone."""
+"""Programs that tests start, and the processes of a run, which are found through their parents."""
 
 import pwd
 import subprocess
@@ -13,9 +13,9 @@ PATIENCE_S = 20.0
 
 
 def nobody(*capabilities: str) -> tuple[str, ...]:
-    """Return the words that start a command as another user who has only these capabilities."""
-    given = ",".join(f"+{capability}" for capability in capabilities)
-    return "setpriv", f"--reuid={pwd.getpwnam('nobody').pw_uid}", f"--inh-caps={given}", f"--ambient-caps={given}"
+    """Return the prefix of a command that runs as the user nobody with only these capabilities."""
+    names = ",".join(f"+{capability}" for capability in capabilities)
+    return "setpriv", f"--reuid={pwd.getpwnam('nobody').pw_uid}", f"--inh-caps={names}", f"--ambient-caps={names}"
 
 
 @contextmanager
@@ -58,11 +58,11 @@ def all_end(processes: Iterable[psutil.Process]) -> bool:
     return not psutil.wait_procs(processes, timeout=PATIENCE_S)[1]
 
 
-def eventually(true: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
-    """Check again and again until the condition is true or the time is over."""
-    until = time.monotonic() + patience_s
-    while not true():
-        if time.monotonic() > until:
+def eventually(condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> bool:
+    """Check repeatedly until the condition is true or the time has expired. Return whether it is true."""
+    deadline = time.monotonic() + patience_s
+    while not condition():
+        if time.monotonic() > deadline:
             return False
         time.sleep(0.02)
     return True

@@ -1,4 +1,4 @@
-"""Run a command under a seccomp filter that acknowledges the named system calls and does nothing.
+"""Run a command under a seccomp filter that makes the named system calls return 0 without doing anything.
 
 ``python without_calls.py fsync,fdatasync COMMAND …`` behaves like a container with suppressed syncs. Constants from
 linux/prctl.h, linux/seccomp.h, linux/bpf_common.h.
@@ -23,7 +23,7 @@ def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> b
 
 
 def swallow(numbers: list[int]) -> None:
-    """Let these calls return 0, in this process and its children. Raise OSError."""
+    """Make these calls return 0 in this process and its children. Raises OSError."""
     jumps = [instruction(JUMP_IF_EQUAL, number, len(numbers) - place) for place, number in enumerate(numbers)]
     filter_ = b"".join(
         [instruction(LOAD_WORD, 0), *jumps, instruction(RETURN, ALLOW), instruction(RETURN, SUCCEED_WITHOUT_DOING)]

@@ -17,17 +17,17 @@ def host(disk: str, **changes: Any) -> SimulatedHost:
 
 
 def run(on: SimulatedHost, settings: StepSettings) -> tuple[float, list[Operations]]:
-    """Return operations per second and all results."""
-    work = new_program(on, settings)
-    assert work is not None
-    work.begin()
-    done: list[Operations] = []
-    while not work.has_ended:
+    """Return the operations per second, and all operations."""
+    program = new_program(on, settings)
+    assert program is not None
+    program.begin()
+    operations: list[Operations] = []
+    while not program.has_ended:
         until_ns = on.now_ns + CHUNK_NS
-        done += work.run_until(until_ns)
-        on.now_ns = max(until_ns, work.ended_ns)
-    ops = sum(len(each.part_ends_ns) // each.parts for each in done)
-    return ops * 1e9 / (work.ended_ns - work.started_ns), done
+        operations += program.run_until(until_ns)
+        on.now_ns = max(until_ns, program.ended_ns)
+    ops = sum(len(each.part_ends_ns) // each.parts for each in operations)
+    return ops * 1e9 / (program.ended_ns - program.started_ns), operations
 
 
 def rate(on: SimulatedHost, **settings: Any) -> float:

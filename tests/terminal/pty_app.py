@@ -17,14 +17,14 @@ from types import TracebackType
 
 ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-c", "from fstui.cli import main; main()")
-_ANSWERS = ((b"\x1b[c", b"\x1b[?62;22c"), (b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[?2026$p", b"\x1b[?2026;2$y"))
+_TERMINAL_REPLIES = ((b"\x1b[c", b"\x1b[?62;22c"), (b"\x1b[6n", b"\x1b[1;1R"), (b"\x1b[?2026$p", b"\x1b[?2026;2$y"))
 
 
 _TERMINAL = {"TERM": "xterm-256color", "COLORTERM": "", "LC_ALL": "C.UTF-8"}
 
 
 class PtyApp:
-    """Start ``fstui ARGUMENTS`` on a terminal of that size with 256 colours. Leaving the block ends it."""
+    """Start ``fstui ARGUMENTS`` on a terminal of this size with 256 colours. The end of the block ends the app."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PtyApp:
         os.write(self._master, keys.encode())
 
     def read_until(self, words: str, timeout_s: float) -> float:
-        """Read until these words arrive and return when. Raise TimeoutError."""
+        """Read until these words arrive. Return the time of their arrival. Raises TimeoutError."""
         deadline = time.monotonic() + timeout_s
         seen = len(self.chunks)
         while time.monotonic() < deadline:
@@ -68,7 +68,7 @@ class PtyApp:
         raise TimeoutError(f"{words!r} did not appear within {timeout_s} s")
 
     def begin_odirect_truth(self) -> None:
-        """Start this scenario from the plan of its target."""
+        """Start the scenario odirect-truth from the plan screen."""
         self.read_until("$ fstui run check", 30)
         self.press("jjj")
         self.read_until("$ fstui run odirect-truth", 10)
@@ -87,7 +87,7 @@ class PtyApp:
         except OSError:  # the other end of the terminal is closed
             raise EOFError("the app has ended") from None
         self.chunks.append((time.monotonic(), chunk))
-        for question, answer in _ANSWERS:
+        for question, answer in _TERMINAL_REPLIES:
             if question in chunk:
                 os.write(self._master, answer)
         return True

@@ -15,7 +15,7 @@ PROMPT = "prompt$"
 
 
 class Tmux:
-    """Send keys and wait for text. Leaving the block ends the server and, through SIGHUP, the programs in the pane."""
+    """Send keys and wait for text. The end of the block ends the server, and SIGHUP ends the programs in the pane."""
 
     def __init__(self, environment: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
         self._socket = f"fstui-{uuid.uuid4().hex[:8]}"

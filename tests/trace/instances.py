@@ -6,5 +6,5 @@ from fstui.trace.reader import tracefs
 
 
 def is_there(path: str) -> bool:
-    """Return whether the instance with this usual path exists."""
+    """Return whether the instance exists. ``path``: its path if tracefs is mounted at the usual place."""
     return (Path(tracefs.find_tracefs()) / "instances" / Path(path).name).exists()

@@ -38,9 +38,9 @@ DEADLINE_S = 60.0
 
 
 class Driven:
-    """A running probe. Leaving the ``with`` closes its stdin and checks that all its processes end without a traceback.
+    """A running probe. The end of the block closes its stdin and checks that all its processes end without a traceback.
 
-    All of them inherit stderr, whose end shows that they have ended. ``under``: a program that starts the probe.
+    All of them inherit stderr, so the end of stderr shows that they have ended. ``under``: the prefix of its command.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Driven:
         assert self.process.stdout
         out = self.process.stdout.fileno()
         while True:
-            assert select.select([out], [], [], DEADLINE_S)[0], "the probe has said nothing for a minute"
+            assert select.select([out], [], [], DEADLINE_S)[0], "the probe has printed nothing for a minute"
             data = os.read(out, 1 << 16)
             if not data:
                 return

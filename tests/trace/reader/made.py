@@ -1,4 +1,4 @@
-"""Pages of a trace buffer: recorded ones, and functions that make further ones."""
+"""Pages of a trace buffer: recorded pages, and functions that make other pages."""
 
 import re
 import struct

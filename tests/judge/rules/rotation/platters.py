@@ -1,4 +1,4 @@
-"""Rotating disks, read or declared, and steps at their pace."""
+"""Rotating disks whose speed was read or declared, and steps with rates like theirs."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def declared(medium: Medium = DECLARED) -> Target:
 
 
 def same_block(rate: float, own: float = 0.9, **changes: Any) -> Any:
-    """``own``: the share of the time that each disk takes by itself."""
+    """Return a step that rewrites one block. ``own``: the share of the time in which each disk is busy."""
     done = step("same block, fdatasync", offsets="same", rate=rate, ops=int(rate), **{"device": "sda", **changes})
     return own_time(done, own * 1000 / rate)
 
