@@ -29,7 +29,7 @@ def main(argv: list[str]) -> int:
                 if place != "another":
                     row = hanging.midway(mount, place, call)
                     wrong += not row.well
-                    print(f"{place:8}{call:9}begun midway: {row.line}", flush=True)
+                    print(f"{place:8}{call:9}stopped midway: {row.line}", flush=True)
                 wrong += len(left := hanging.cleaned(mount))
                 print(f"{place:8}{call:9}left behind after clean: {len(left)}", flush=True)
     print(f"{wrong} wrong")

@@ -1,4 +1,4 @@
-"""Incidents made on purpose at known times, and what ``fstui what-happened`` says about each. Needs root.
+"""Incidents that are caused at known times, and what ``fstui what-happened`` says about each. Needs root.
 
 A program like etcd appends and syncs on an ext4 on a slow disk. One after the other: a neighbour that syncs, a
 backup, an io limit, no CPU, discards; another program writes on a FUSE filesystem that hangs. At the end nothing

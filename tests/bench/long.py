@@ -37,7 +37,7 @@ HAND_OVER = SLOTS
 """Operations in one frame of a writer."""
 LOOKS_PER_S, DRAWS_PER_S = 8, 4
 Part = Callable[[float], Iterator[bool]]
-"""From the share of the full amount to whether each figure is within its budget."""
+"""A function of the share of the full amount. It yields whether each figure is within its budget."""
 KEY_MS, IDLE_SHARE, GROWTH_MIB, SAMPLES_SHARE = 50.0, 0.12, 2.0, 0.25
 
 
@@ -102,7 +102,7 @@ def samples(share: float) -> Iterator[bool]:
 
 
 def _frames(seed: int) -> tuple[bytes, int, int]:
-    """Return what a pipe delivers at once: 20 frames of one writer, with operations of some 700 ns."""
+    """Return the data of one read of a pipe: 20 frames of one writer, with operations of about 700 ns."""
     chance, at, pieces = random.Random(seed), START_NS, []
     for _ in range(20):
         marks = list(accumulate((chance.randrange(200, 1200) for _ in range(2 * HAND_OVER)), initial=at))[1:]

@@ -50,9 +50,9 @@ from tests.real.processes import program
 
 LOW, HIGH = 0.97, 1.03
 QUIET_LOW, QUIET_HIGH = 0.9, 1.1
-"""For the median of fio / fio."""
+"""Limits for the median of fio / fio."""
 CALM_LOW, CALM_HIGH = 0.8, 1.25
-"""For its interval."""
+"""Limits for the interval of fio / fio."""
 LIMIT_PER_S = 200
 """A sync is a write and a flush, and both count."""
 MAX_S = 340.0
@@ -74,7 +74,7 @@ class Bench(NamedTuple):
     stack: tuple[Node, ...]
     trace: StepTracing
     within: tuple[str, ...]
-    """The words that start another program in the same cgroup."""
+    """The prefix of a command that runs in the same cgroup."""
     runner: asyncio.Runner
 
     def fstui(self, settings: SyncWrites, trace: StepTracing) -> Contestant:
@@ -175,7 +175,7 @@ def _pg_test_fsync(bench: Bench, rounds: int) -> bool:
 
 
 def interleaved(contestants: Mapping[str, Contestant], rounds: int, until: float) -> list[dict[str, Measured]]:
-    """Return what each measured in each round. There are fewer rounds if the time is over."""
+    """Return the figures of each contestant in each round. Stop early if the time has expired."""
     seen: list[dict[str, Measured]] = []
     while len(seen) < rounds and (len(seen) < FEWEST or time.monotonic() < until):
         seen.append({who: contestants[who]() for who in rotated(list(contestants), len(seen))})
@@ -183,7 +183,7 @@ def interleaved(contestants: Mapping[str, Contestant], rounds: int, until: float
 
 
 def print_rows(name: str, seen: Sequence[Mapping[str, Measured]], other: str, figures: Sequence[str] = FIGURES) -> bool:
-    """Print a row for the noise, and one for each way of fstui. Return whether all budgets are kept and proved."""
+    """Print a row for the noise, and rows for fstui with and without trace. Return whether all budgets are kept."""
     per_s = statistics.median(each[other].rate_per_s for each in seen)
     print(f"{name}: {per_s:,.0f}/s by {other}, n={len(seen)}")
     again = f"{other} again"

@@ -43,7 +43,7 @@ class Kind(ABC):
     program: ClassVar[str]
     options: ClassVar[Mapping[str, object]]
     counted: ClassVar[Mapping[str, str]]
-    """By the name of a count of syncs: the files it covers, as a pattern of paths."""
+    """Name of a count of syncs → pattern for the paths of the files that it covers."""
     each_transaction: ClassVar[str] = ""
     """The count that equals the transactions of a single client, if there is one."""
 
@@ -57,7 +57,7 @@ class Kind(ABC):
 
     @abstractmethod
     async def counts(self, server: ThrowawayServer) -> dict[str, int]:
-        """Return its counts so far."""
+        """Return the counts of the server so far."""
 
 
 class MariaDB(Kind):

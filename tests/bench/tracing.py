@@ -21,7 +21,7 @@ from fstui.runs.machine.local import LocalMachine
 from tests.bench.pairs import arguments, rotated, row
 from tests.measure.probes.driving import Driven
 
-WAYS: dict[str, dict[str, Any]] = {
+METHODS: dict[str, dict[str, Any]] = {
     "fdatasync": {"sync": "fdatasync"},
     "fsync": {"sync": "fsync"},
     "O_DIRECT+O_DSYNC": {"sync": "none", "open_flags": ("direct", "dsync")},
@@ -41,14 +41,14 @@ class Window(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The operations of the probe in it."""
+    """The operations of the probe in a window."""
 
     rate_per_s: float
     p99_ns: float
 
 
 class Ratios(NamedTuple):
-    """Ratios, traced by untraced, of each pair."""
+    """The ratio traced / untraced of each pair."""
 
     rates: list[float]
     tails: list[float]
@@ -58,9 +58,10 @@ def main(argv: list[str]) -> int:
     """Print the ratios as they arrive, then their intervals. Return 1 if a budget is missed."""
     options = arguments(argv, "perturbation --trace", rounds=20, directory=tempfile.gettempdir())
     print(f"{options.rounds} pairs of {options.seconds:g} s for each way to sync, in {options.dir}", flush=True)
-    every = [measured(name, settings, options.dir, options.rounds, options.seconds) for name, settings in WAYS.items()]
+    shared = (options.dir, options.rounds, options.seconds)
+    every = [measured(name, settings, *shared) for name, settings in METHODS.items()]
     print(f"{'':<44} median  95 % interval of the paired ratio")
-    for name, (rates, tails) in zip(WAYS, every, strict=True):
+    for name, (rates, tails) in zip(METHODS, every, strict=True):
         row(f"rate, {name}", rates, 0.98, 1e9)
         row(f"p99, {name}", tails, 0.0, 1.05)
     kept = row("rate, traced / untraced", [ratio for rates, _ in every for ratio in rates], 0.98, 1e9)
@@ -133,7 +134,7 @@ async def traced(place: str, pid: int) -> AsyncIterator[None]:
 
 
 def operations(probe: Driven) -> list[tuple[int, int]]:
-    """End and duration of each operation, in ns."""
+    """Return the end and the duration of each operation, in ns."""
     found = []
     for samples in list(probe.samples):
         found += [(end, end - begin) for begin, end in zip(samples.begins_ns, samples.ends_ns, strict=True)]

@@ -111,14 +111,14 @@ def watching(*options: str) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def report_of(watch: subprocess.Popen[bytes]) -> WatchReport:
-    """Read its last document as it arrives, so that it never has to wait."""
+    """Read all events of the watch, so that it never has to wait. Return the report in the last one."""
     assert watch.stdout
     told = deque(watch.stdout, maxlen=1)
     return msgspec.convert(json.loads(told.pop())["report"], WatchReport, strict=False)
 
 
 def second(watch: subprocess.Popen[bytes]) -> Second:
-    """Return its next event."""
+    """Return the next event of the watch, with its cost."""
     share, event = shared(watch)
     seen = msgspec.convert(event["second"], WatchCounts, strict=False)
     resident = sum(process.memory_info().rss for process in family(watch))

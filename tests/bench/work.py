@@ -78,7 +78,7 @@ FIT = {
 
 
 def fit_works() -> list[Work]:
-    """Return the steps that `fstui fit` measures, with what fio does instead."""
+    """Return the steps that `fstui fit` measures, with the options of fio."""
     _, steps = scenarios.expand(scenarios.load("fit"), {})
     settings = ((planned.name, planned.settings) for planned in steps)
     return [Work(name, each, FIT[name]) for name, each in settings if isinstance(each, SyncWrites)]
@@ -123,7 +123,7 @@ def measured(step: Step) -> Measured:
 
 
 def by_fio(work: Work, directory: str, seconds: float, within: Sequence[str] = ()) -> Measured:
-    """Measure with fio's psync engine, with a new file. ``within``: the words that start a command in a cgroup."""
+    """Measure with fio's psync engine, with a new file. ``within``: the prefix of a command in a cgroup."""
     file = Path(directory) / "fio.dat"
     _write_file(file, work.settings.file_bytes if "--overwrite=1" in work.fio else 0)
     command = [

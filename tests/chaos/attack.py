@@ -1,4 +1,4 @@
-"""One attack: start fstui, do something to it, and check twice what is left."""
+"""One attack: start fstui, send it a signal or cause a fault, and check what is left before and after ``clean``."""
 
 import random
 import resource
@@ -38,13 +38,13 @@ ANSWER_S = 0.05
 
 class Attacked(NamedTuple):
     left: Left
-    """After the time that the attack allows."""
+    """What is left after the patience of the attack."""
     after_clean: Left
     code: int | None
     said: str
     """The last line of its output."""
     cleaned: str
-    """The complaints of ``fstui clean``."""
+    """The errors that ``fstui clean`` printed."""
 
 
 class Kill(NamedTuple):
@@ -63,7 +63,7 @@ class Kill(NamedTuple):
 
 
 def kills(seed: int, how_many: int, scenarios: tuple[str, ...]) -> Iterator[Kill]:
-    """Draw an attack, always the same for one seed."""
+    """Yield random attacks, which are the same for the same seed."""
     for number in range(how_many):
         chance = random.Random(f"{seed} {number}")
         what = chance.choice((*scenarios, *scenarios, *_COMMANDS))
@@ -127,7 +127,7 @@ def attack(
 ) -> Attacked:
     """Start fstui, attack it, wait, repair the host, clean, and check.
 
-    ``again``: what can be repaired only after all processes have ended.
+    ``heal`` repairs the host before fstui has ended, ``again`` what can be repaired only afterwards.
     """
     story = place.workshop / "story"
     with story.open("wb") as stderr:

@@ -25,7 +25,7 @@ while os.path.exists(f"/proc/{sys.argv[1]}/status") and len(held) < int(sys.argv
 Strike = Callable[[Place], object]
 
 
-class NotHere(Exception):  # noqa: N818  a reason, said
+class NotHere(Exception):  # noqa: N818  its message is printed
     """This host cannot have that fault."""
 
 
@@ -60,7 +60,7 @@ def error_on_write(box: Place, patience_s: float) -> Attacked:
 
 
 def error_on_fsync(box: Place, patience_s: float) -> Attacked:
-    """The same with buffered writes, where fsync fails."""
+    """EIO: the disk accepts no new block. With buffered writes, fsync fails."""
     return _without_blocks(box, patience_s, "sqlite-commit")
 
 

@@ -1,5 +1,5 @@
-"""The place of an attack: an ext4 on a loop device, a home, and namespaces of its own, so that everything in them
-afterwards belongs to the test."""
+"""The host of an attack: an ext4 on a loop device, a home directory, and namespaces of its own. So everything that is
+left in them belongs to the test."""
 
 import ctypes
 import os
@@ -31,7 +31,7 @@ class Left(NamedTuple):
     mounts: tuple[str, ...]
     traces: tuple[str, ...]
     memory: tuple[str, ...]
-    """In /dev/shm, and System V segments."""
+    """Files in /dev/shm, and System V segments."""
     cgroups: tuple[str, ...]
 
     def __bool__(self) -> bool:
@@ -129,7 +129,7 @@ def _of_ours(mount_point: Path) -> Iterator[str]:
 
 
 def _mounted() -> dict[str, str]:
-    """Unmount by number, because other processes may rename what was copied into the namespace."""
+    """Return the mount points by mount id. Other processes may rename mount points that the namespace has copied."""
     lines = map(str.split, Path("/proc/self/mountinfo").read_text().splitlines())
     return {words[0]: words[4] for words in lines}
 

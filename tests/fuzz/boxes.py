@@ -1,4 +1,4 @@
-"""A made-up host with one of everything, whose files a fuzzer may change."""
+"""A made-up host with every kind of storage, whose files a fuzzer may change."""
 
 import atexit
 import shutil
@@ -24,13 +24,13 @@ def home() -> Path:
 
 @cache
 def pristine() -> tuple[Path, list[str]]:
-    """Return the host and its files by name."""
+    """Return the directory of the host, and the names of its files."""
     root = full_box(home() / "box").root
     return root, [name for name in files_of(root) if not (root / name).is_symlink()]
 
 
 def survey_damaged(data: bytes) -> None:
-    """Change up to four files, remove them, or make them directories, then survey everything."""
+    """Change up to four files, remove them, or replace them by directories. Then survey everything."""
     root, names = pristine()
     choices = Choices(data)
     before: dict[Path, bytes] = {}
@@ -54,7 +54,7 @@ def survey_damaged(data: bytes) -> None:
 
 
 def survey_mounts(data: bytes) -> None:
-    """Return the host with these mounts."""
+    """Survey the host with ``data`` as its last mounts."""
     root, _ = pristine()
     mountinfo = root / "proc/self/mountinfo"
     before = mountinfo.read_bytes()
@@ -66,7 +66,7 @@ def survey_mounts(data: bytes) -> None:
 
 
 def seeds_of_files() -> list[bytes]:
-    """Return the content of each file, and what takes its place."""
+    """Return inputs that replace each file by its own content, by a directory or by nothing."""
     root, names = pristine()
     width = 1 if len(names) < 256 else 2
     return [
@@ -77,7 +77,7 @@ def seeds_of_files() -> list[bytes]:
 
 
 def survey_answers(data: bytes) -> None:
-    """Return the host with this output of its tools."""
+    """Survey the host with ``data`` as the output of one of its tools."""
     root, _ = pristine()
     choices, answers = Choices(data), dict(ANSWERS)
     answers[choices.one_of(sorted(answers))] = type(next(iter(answers.values())))(
@@ -92,7 +92,7 @@ def seeds_of_answers() -> list[bytes]:
 
 
 class OneFile(Tree):
-    """Return a host of one file with any name."""
+    """A host on which every path is a file with this content."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(Path("/nonexistent"))

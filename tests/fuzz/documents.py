@@ -1,4 +1,4 @@
-"""Run documents with changed places: refused, or read, judged, and displayed as plain text."""
+"""Run documents with changed values: fstui must refuse them, or read, judge and print them without markup."""
 
 import csv
 import html.parser
@@ -31,13 +31,13 @@ _CODE = re.compile(r"```text\n.*?\n```|`[\w.-]+`|\\.", re.DOTALL)
 
 @cache
 def documents() -> list[tuple[bytes, list[tuple[Any, ...]]]]:
-    """Return valid documents, and all places in each."""
+    """Return valid documents, and the paths of all values in each."""
     found = [encode(run) for run in (FAILED_RUN, saved(), OLTP)]
     return [(document, list(_places(json.loads(document)))) for document in found]
 
 
 def changed(data: bytes) -> None:
-    """Return one of them with other values in some places."""
+    """Read a valid document with other values in some places."""
     choices = Choices(data)
     text, places = choices.one_of(documents())
     document = json.loads(text)
@@ -57,7 +57,7 @@ def any_bytes(data: bytes) -> None:
 
 
 def seeds() -> list[bytes]:
-    """Return one change for every kind of value."""
+    """Return inputs that change values of every kind."""
     return [bytes([number, 0, place, 0, kind, 7, 8]) for number in range(3) for place in range(0, 256, 16)
             for kind in range(8)]  # fmt: skip
 
@@ -80,7 +80,7 @@ def _look_at(data: bytes | str) -> None:
 
 
 def is_only_cells(run: Run) -> None:
-    """Check that no cell of the table starts a formula of a spreadsheet."""
+    """Check that no cell of the table is a formula for a spreadsheet."""
     text = formats.render("csv", run)
     assert isinstance(text, str)
     rows = list(csv.reader(io.StringIO(text)))

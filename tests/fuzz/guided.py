@@ -70,7 +70,7 @@ def by_hypothesis(name: str, inputs: int) -> None:
 
 
 class WatchCounts:
-    """A parser whose failures are reported once per kind."""
+    """A parser. Each kind of failure is reported once."""
 
     def __init__(self, attempt: Callable[[bytes], None], most: int) -> None:
         self._attempt = attempt

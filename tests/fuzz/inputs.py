@@ -13,7 +13,7 @@ _TEXTS = ("", "x", "\x00", "=cmd|' /C calc'!A0", "<script>alert(1)</script>", "]
 
 
 class Choices:
-    """Choices made by bytes. When they are used up, the first choice is taken."""
+    """Choices made by bytes. Without bytes left, the first choice is taken."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

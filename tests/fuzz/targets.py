@@ -63,7 +63,7 @@ def acks_log(data: bytes) -> None:
 
 
 def acks_lines(data: bytes) -> None:
-    """The same with a valid header."""
+    """The lines of such a log after a valid header."""
     acks_log(HEADER + b"\n" + data)
 
 

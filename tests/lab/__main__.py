@@ -17,7 +17,7 @@ import msgspec
 
 from tests.lab import LabUnavailable, table, uml
 from tests.lab.image import build, missing_tools
-from tests.lab.laboratory import Laboratory, judged_again, laboratory
+from tests.lab.laboratory import Laboratory, judge_again, laboratory
 from tests.lab.machine import BadMachine, LabMachine, load, names, proven
 from tests.lab.powercut import FSTUI, cut_power
 from tests.lab.qemu import QemuHost, free_port
@@ -87,7 +87,7 @@ def _patience(word: str) -> float:
 
 
 def _kernels(options: argparse.Namespace, machine: LabMachine | None = None) -> list[Kernel]:
-    """Return the requested kernels that the machine is for."""
+    """Return the requested kernels for which the machine is defined."""
     possible = KERNELS if machine is None else machine.kernels
     return [kernel for kernel in possible if kernel in (options.kernels or KERNELS)]
 
@@ -179,7 +179,7 @@ def _judge(options: argparse.Namespace) -> int:
         for kernel in _kernels(options, load(name)):
             before, document = table.saved(name, kernel), table.saved_document(name, kernel)
             if before is not None and before.measured is not None and document is not None:
-                measured = judged_again(document, before.measured.elapsed_s)
+                measured = judge_again(document, before.measured.elapsed_s)
                 table.save(name, kernel, msgspec.structs.replace(before, measured=measured))
     return _table(options)
 

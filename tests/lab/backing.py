@@ -1,6 +1,6 @@
 """The nbdkit server of each disk. Killing it is the power cut: data that was not flushed was only in its cache.
 
-A shared directory is ``NAME.held``: a link to the directory itself, or for a lying one a copy that the cut removes.
+A shared directory is served as ``NAME.held``: a link to the directory, or a copy that the cut removes (a lying one).
 """
 
 import os

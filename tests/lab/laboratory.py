@@ -45,7 +45,7 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """What fstui reported about a machine from a measurement alone."""
+    """What fstui reported about a machine after a measurement without a power cut."""
 
     verdict: Verdict
     confidence: Confidence
@@ -104,7 +104,7 @@ class Laboratory:
         return _measured(judged(document), time.monotonic() - began), document
 
 
-def judged_again(document: bytes, elapsed_s: float) -> Measured:
+def judge_again(document: bytes, elapsed_s: float) -> Measured:
     """Judge a saved document with the rules of this checkout."""
     judgement = judge(decode_run(document))
     return _measured(msgspec.convert(judgement, Judged, from_attributes=True), elapsed_s)

@@ -66,9 +66,9 @@ class LabMachine(Struct, frozen=True, kw_only=True):
     title: str
     truth: Literal["honest", "lying"]
     tell: str
-    """Where the lie shows from inside the guest, or "none". Empty for an honest machine."""
+    """How the lie can be seen inside the guest, or "none". Empty for an honest machine."""
     expected: list[Verdict]
-    """The verdicts that a measurement alone may give."""
+    """The verdicts that are allowed after a measurement without a power cut."""
     stack: Stack
     disks: dict[str, Disk] = {}
     story: str = ""

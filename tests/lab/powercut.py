@@ -43,15 +43,15 @@ def cut_power(lab: Laboratory, name: str, machine: LabMachine, cuts: int) -> Ite
     """Cut the power of one machine ``cuts`` times and yield each result. Raises GuestError if a command fails.
 
     Each boot after a cut reads the records back, then writes until the next cut. After a cut that lost something, the
-    disks are made anew.
+    disks are created again.
     """
     with lab.backing(name, machine) as backing:
         state = _state_disk(lab.directory / name)
         _prepare(lab, name, machine, backing)
-        log = _written(lab, name, machine, backing, state)
+        log = _boot_and_write(lab, name, machine, backing, state)
         for number in range(1, cuts + 1):
             again = number < cuts
-            with _served(backing), lab.running(name, machine, backing, state) as vm:
+            with _serving(backing), lab.running(name, machine, backing, state) as vm:
                 vm.must("mount $state /var/lib/lab")
                 cut = _verify(vm, machine, log)
                 vm.must("sync")
@@ -61,12 +61,12 @@ def cut_power(lab: Laboratory, name: str, machine: LabMachine, cuts: int) -> Ite
                     log = _write(vm, machine, lab.directory / name)
             if again and not intact:
                 _restore(lab.directory / name, machine)
-                log = _written(lab, name, machine, backing, state)
+                log = _boot_and_write(lab, name, machine, backing, state)
 
 
 @contextmanager
-def _served(backing: Backing, *, honest: bool = False) -> Iterator[None]:
-    """Serve the disks until their power is cut. The machine is killed before that."""
+def _serving(backing: Backing, *, honest: bool = False) -> Iterator[None]:
+    """Serve the disks in the context, and cut their power at its end. The machine must have been killed before."""
     backing.start(honest=honest)
     try:
         yield
@@ -76,7 +76,7 @@ def _served(backing: Backing, *, honest: bool = False) -> Iterator[None]:
 
 def _prepare(lab: Laboratory, name: str, machine: LabMachine, backing: Backing) -> None:
     """Make the stack on honest disks, and keep a copy of them."""
-    with _served(backing, honest=True), lab.running(name, machine, backing) as vm:
+    with _serving(backing, honest=True), lab.running(name, machine, backing) as vm:
         make(vm, machine)
         vm.power_off()
     for disk in machine.disks:
@@ -89,21 +89,21 @@ def _restore(directory: Path, machine: LabMachine) -> None:
 
 
 def _state_disk(directory: Path) -> Path:
-    """Make a disk for the guest's history of cuts, which is not cut itself."""
+    """Make a disk for the guest's history of cuts. The power of this disk is not cut."""
     file = directory / "state.raw"
     subprocess.run(["mke2fs", "-q", "-F", "-t", "ext4", file, "32M"], check=True, capture_output=True)
     return file
 
 
-def _written(lab: Laboratory, name: str, machine: LabMachine, backing: Backing, state: Path) -> bytes:
-    with _served(backing), lab.running(name, machine, backing, state) as vm:
+def _boot_and_write(lab: Laboratory, name: str, machine: LabMachine, backing: Backing, state: Path) -> bytes:
+    with _serving(backing), lab.running(name, machine, backing, state) as vm:
         vm.must("mount $state /var/lib/lab")
         attach(vm, machine)
         return _write(vm, machine, lab.directory / name)
 
 
 def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
-    """Write records, kill the machine during that, and return the acknowledgements."""
+    """Write records, kill the machine while they are written, and return the acknowledgements."""
     file = directory / "acks.log"
     file.unlink(missing_ok=True)
     witness = subprocess.Popen(
@@ -113,7 +113,7 @@ def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
     assert witness.stdin is not None and witness.stderr is not None
     lines, first_s = 0, 0.0
 
-    def heard(text: str) -> bool:
+    def forward(text: str) -> bool:
         nonlocal lines, first_s
         assert witness.stdin is not None
         witness.stdin.write(text)
@@ -128,7 +128,7 @@ def _write(vm: Vm, machine: LabMachine, directory: Path) -> bytes:
     try:
         answer = vm.stream(
             f"{shlex.join(command)} 2>/run/write.err",
-            heard,
+            forward,
             timeout_s=WRITE_S,
             environment={**STATE, **machine.environment},
         )

@@ -1,4 +1,4 @@
-"""A host for power-cut campaigns under QEMU's software emulation: slower than ``uml.py``, and with its disk and plug.
+"""A host for power-cut campaigns under QEMU's software emulation: slower than ``uml.py``, with the same disk and plug.
 
 Its root filesystem is the image ``ssh``. Its sshd is reached through a port of this machine.
 """

@@ -1,4 +1,4 @@
-"""The recipes of the guest images. An image is named after its recipe's digest, so a changed recipe is built anew."""
+"""The recipes of the guest images. An image is named after its recipe's digest, so a changed recipe is built again."""
 
 import hashlib
 import tomllib

@@ -68,7 +68,7 @@ def faults(machine: LabMachine, result: Result) -> list[str]:
 
 
 def measurement_faults(machine: LabMachine, measured: Measured) -> list[str]:
-    """An honest disk must not be reported. A lie must be found if it shows, and never pass above low confidence."""
+    """An honest disk must not be reported. A visible lie must be found. No lie may pass above low confidence."""
     verdict, above_low = measured.verdict, measured.confidence != "low"
     if machine.truth == "honest" and verdict in NEGATIVE:
         return [f"honest, but reported as {verdict}"]

@@ -15,7 +15,7 @@ from fstui.model.counters import DeviceTrace
 from fstui.model.judgement import Verdict
 from fstui.model.run import Run
 from tests.lab import table
-from tests.lab.laboratory import judged_again
+from tests.lab.laboratory import judge_again
 from tests.lab.machine import load
 
 DOCUMENTS = sorted(Path(__file__).with_name("documents").glob("*/*.json.gz"))
@@ -34,7 +34,7 @@ TRACED = [path for path in DOCUMENTS if any(step.trace for step in read(path).st
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=_id)
 def test_saved_run_agrees_with_the_truth(path: Path) -> None:
-    measured = judged_again(gzip.decompress(path.read_bytes()), elapsed_s=0.0)
+    measured = judge_again(gzip.decompress(path.read_bytes()), elapsed_s=0.0)
     assert table.measurement_faults(load(path.name.partition(".")[0]), measured) == [], measured.sentence
 
 
@@ -64,7 +64,7 @@ def document(name: str) -> bytes:
 
 def test_read_cache_in_memory_does_not_hide_flushes() -> None:
     """A RAM disk that only holds copies need not receive any bytes."""
-    said = judged_again(document("zfs-l2arc-ram"), elapsed_s=0.0).sentence
+    said = judge_again(document("zfs-l2arc-ram"), elapsed_s=0.0).sentence
     assert said.startswith("260 syncs sent 1.00 to 1.04 flushes each (1 expected) to sda.")
 
 

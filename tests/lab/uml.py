@@ -65,11 +65,11 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def ssh(self) -> str:
-        """For ``--ssh``."""
+        """The command for ``--ssh``."""
         return shlex.join(["ssh", *_SSH, "-i", str(self.file("key"))])
 
     def plug(self, action: str) -> str:
-        """For ``--on`` and ``--off``."""
+        """Return the command for ``--on`` or ``--off``."""
         return shlex.join([sys.executable, "-m", type(self).__module__, action, self.home])
 
     def campaign(self, cuts: int, *options: str | Path) -> list[str | Path]:
@@ -107,7 +107,7 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
         )  # fmt: skip
 
     def disk_on(self) -> str:
-        """Start the server of the disk, and return QEMU's words for it."""
+        """Start the server of the disk, and return QEMU's description of it."""
         served = self.file("disk")
         served.mkdir(exist_ok=True)
         self.begin("disk", sys.executable, forgetful_fuse.__file__, served, self.file("disk.img"), str(self.ignored))
@@ -124,7 +124,7 @@ class UmlHost(msgspec.Struct, frozen=True, kw_only=True):
 
     @contextmanager
     def running(self) -> Iterator[tuple[str, ...]]:
-        """Switch the host on, and off at the end. Yield the words before a command that reaches it."""
+        """Switch the host on, and off at the end. Yield the prefix of a command that reaches it."""
         namespace = f"fstui{os.getpid()}-uml"
         within = ("ip", "netns", "exec", namespace)
         run("ip", "netns", "add", namespace)

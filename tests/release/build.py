@@ -22,12 +22,12 @@ WITHOUT_GIT = "315619200"
 """2 January 1980: a zip cannot contain an earlier time."""
 
 
-class NotBuilt(Exception):  # noqa: N818  said as it is
+class NotBuilt(Exception):  # noqa: N818  its message is printed
     """A tool failed. The message is the end of its output."""
 
 
 def build(output: Path, workshop: Path) -> list[str]:
-    """Build the file. Return in words which wheels are missing for which platforms. Raises NotBuilt."""
+    """Build the file. Return a sentence for each wheel that is missing for a platform. Raises NotBuilt."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH") or _committed_at()
     wheels, described = workshop / "wheels", workshop / "platforms"
     wheels.mkdir()

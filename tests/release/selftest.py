@@ -19,7 +19,7 @@ _ENTER = """set -e
 mount -t proc proc "$1/proc"; mount -t sysfs sysfs "$1/sys"; mount --rbind /dev "$1/dev"; mount --bind "$2" "$1/$3"
 exec chroot "$1" /bin/sh -c "$4"
 """
-"""In a mount namespace of its own, with which it all goes away."""
+"""It runs in a mount namespace of its own, so the mounts disappear with it."""
 CALLS = (
     "/fstui.pyz --version",
     "/fstui.pyz list",
@@ -59,7 +59,7 @@ def _verdict(output: str) -> str:
 
 
 def contained(file: Path, root: Path) -> int:
-    """Run it as a container's only program, on volumes with and without barriers. Return the exit status."""
+    """Run the file as the only program of a container, on volumes with and without barriers. Return the exit status."""
     rows = []
     for options, expected in (("", "consistent"), ("barrier=0", "not-durable")):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as made, disks.on_loop(Path(made), options=options) as storage:
