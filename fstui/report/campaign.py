@@ -244,7 +244,7 @@ def _record(cut: CampaignCut) -> tuple[Value, ...]:
 def line(cut: CampaignCut, kind: CutKind) -> str:
     words, style = _outcome(cut, kind)
     figures = cut.figures
-    records = f": {count(figures.checked)} records checked, {count(figures.lost)} lost" if figures else ""
+    records_text = f": {count(figures.checked)} records checked, {count(figures.lost)} lost" if figures else ""
     reason = f": {remark}" if (remark := _remark(cut)) else ""
     sign = GLYPHS[style] if style else "–"
-    return f"{sign} cut {cut.number}: {words}, {cut.pattern}{records}{reason}"
+    return f"{sign} cut {cut.number}: {words}, {cut.pattern}{records_text}{reason}"

@@ -66,7 +66,7 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> 
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
         rows = list(group)
         sections.append(Section(operation, _HEADER, tuple(_row(row, sources) for row in rows), tuple(_notes(rows))))
-    sections.append(Section("Sources", lines=tuple(f"{number} {source}" for source, number in sources.items())))
+    sections.append(Section("Sources", lines=tuple(f"{label} {source}" for source, label in sources.items())))
     values = [(row.operation, row.device, row.setup, row.per_s, row.medium, row.source) for row in by_operation]
     document = ReferencesDocument(own=tuple(own), published=tuple(by_operation))
     return Report("", tuple(sections), document, records(_RECORDS, values))
@@ -86,7 +86,7 @@ def _own_row(reference: OwnReference) -> tuple[Cell | str, ...]:
 def _numbers(references: Iterable[Reference]) -> dict[str, str]:
     """Return the number of each source, such as ``[1]``, in the order of first use."""
     distinct = dict.fromkeys(reference.source for reference in references)
-    return {source: f"[{number}]" for number, source in enumerate(distinct, 1)}
+    return {source: f"[{index}]" for index, source in enumerate(distinct, 1)}
 
 
 def _row(reference: Reference, sources: dict[str, str], mark: str = "") -> tuple[Cell | str, ...]:
