@@ -42,8 +42,9 @@ def step(
         "elapsed_s": ops / rate,
         "rate_per_s": rate,
         "counters": tuple(
-            counted(name, None if per is None else round(per * ops), _part(shares.get(name), done))
+            counted(name, None if per is None else round(per * ops), None if part is None else round(part * done))
             for name, per in per_op.items()
+            for part in [shares.get(name)]
         ),
     }
     return Step(**(fields | dict(changes or {})))
@@ -56,10 +57,6 @@ def own_time(step: Step, ms_each: float) -> Step:
         for each in step.counters
     )
     return msgspec.structs.replace(step, counters=counters)
-
-
-def _part(share: float | None, done: int) -> int | None:
-    return None if share is None else round(share * done)
 
 
 def traced(device: str = "sda", us: int = 0, kernel: int | None = 0, others: int = 0, **more: Any) -> DeviceTrace:

@@ -48,12 +48,7 @@ def changed(data: bytes) -> None:
             for name in path:
                 place = place[name]
             place[last] = choices.value()
-    _look_at(json.dumps(document))
-
-
-def any_bytes(data: bytes) -> None:
-    """Read these bytes as a saved run."""
-    _look_at(data)
+    check_bytes(json.dumps(document))
 
 
 def seeds() -> list[bytes]:
@@ -62,7 +57,8 @@ def seeds() -> list[bytes]:
             for kind in range(8)]  # fmt: skip
 
 
-def _look_at(data: bytes | str) -> None:
+def check_bytes(data: bytes | str) -> None:
+    """Read the data as a saved run, which must be refused, or be judged and printed without markup."""
     try:
         run = decode_run(data)
     except Refused as refusal:

@@ -251,7 +251,7 @@ TARGETS = {
     "udev": Target(udev, lambda: [b"S:disk/by-id/x\nE:ID_MODEL=x\nE:ID_ATA_ROTATION_RATE_RPM=7200\n"]),
     "tools": Target(boxes.survey_answers, boxes.seeds_of_answers),
     "documents": Target(documents.changed, documents.seeds),
-    "documents-bytes": Target(documents.any_bytes, lambda: [encode(FAILED_RUN)]),
+    "documents-bytes": Target(documents.check_bytes, lambda: [encode(FAILED_RUN)]),
     "acks": Target(acks_log, lambda: [HEADER + b"\nalive 0\nack 0 0 10\nend 900 stopped\n"]),
     "acks-lines": Target(acks_lines, lambda: [b"alive 0\nack 0 0 10\nack 0 1 11\nend 900 stopped\n"]),
     "records": Target(record, lambda: [b"\0", b"\1\2\3\4\5\6"]),

@@ -29,8 +29,9 @@ class Platform(NamedTuple):
     def tags(self) -> list[str]:
         """Return the tags of usable wheels, the best first."""
         platforms = [f"{libc}_{self.machine}" for libc in LIBCS[self.libc]] + [f"linux_{self.machine}"]
-        own = cpython_tags(self.python, [f"cp{self.python[0]}{self.python[1]}"], platforms)
-        return [str(tag) for tag in (*own, *compatible_tags(self.python, own_interpreter(self.python), platforms))]
+        interpreter = f"cp{self.python[0]}{self.python[1]}"
+        own = cpython_tags(self.python, [interpreter], platforms)
+        return [str(tag) for tag in (*own, *compatible_tags(self.python, interpreter, platforms))]
 
     @property
     def complete(self) -> dict[str, Any]:
@@ -48,11 +49,6 @@ class Platform(NamedTuple):
             "sys_platform": "linux",
         }
         return {"marker_environment": markers, "compatible_tags": self.tags}
-
-
-def own_interpreter(python: tuple[int, int]) -> str:
-    """Return ``cp311``."""
-    return f"cp{python[0]}{python[1]}"
 
 
 def every() -> Iterator[Platform]:
