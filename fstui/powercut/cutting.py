@@ -327,10 +327,10 @@ class CutCampaign:
         try:
             figures = figures_of(decode_run(result.out))
         except Refused as refusal:
-            raise self._cannot_verify(f"its answer is not a run document: {refusal}") from None
+            raise self._cannot_verify(f"its output is not a run document: {refusal}") from None
         header = self.store.header(self.cut)
         if header is None or figures is None or figures.cut != header.run:
-            raise self._cannot_verify("its answer is about another cut")
+            raise self._cannot_verify("its output is about another cut")
         if figures.read_only and not figures.any_lost:
             raise self._cannot_verify("its filesystem is mounted read-only, and may be damaged")
         self.store.save_run(self.cut, result.out)
