@@ -32,7 +32,7 @@ from fstui.report.characters import escape_controls, page
 from fstui.report.figures import Counts, step_line
 from fstui.report.formats import plain
 from fstui.report.plans import plan_head
-from fstui.report.run import BELOW
+from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.text import WIDTH, speed_line, verdict_line, wrap
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class Narration:
             case RunFinished(run=run) if self._prints_verdict:
                 if lost := replicas.headline(run):
                     self.print(f"{lost.words}: {lost.sentence}")
-                self.print(f"{BELOW if lost else ''}{verdict_line(run.verdict, run.confidence)}: {run.sentence}")
+                self.print(
+                    f"{FILESYSTEM_PREFIX if lost else ''}{verdict_line(run.verdict, run.confidence)}: {run.sentence}"
+                )
                 self.print(*filter(None, [speed_line(run.speed)]))
 
     def print(self, *lines: str) -> None:

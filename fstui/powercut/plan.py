@@ -84,7 +84,9 @@ def make_plan(settings: Mapping[str, str]) -> PowerCutPlan:
     """Return the plan for the user's ``key=value`` pairs. Raises Refused for an invalid one."""
     values = chosen_values(FORM, settings)
     cut = msgspec.convert(values, PowerCut)
-    selected = product(msgspec.convert(cut.sync, tuple[Sync, ...]), msgspec.convert(cut.writes, tuple[WriteMethod, ...]))
+    selected = product(
+        msgspec.convert(cut.sync, tuple[Sync, ...]), msgspec.convert(cut.writes, tuple[WriteMethod, ...])
+    )
     # a database chooses the sync method itself, so its records get only one combination
     combinations: list[tuple[Sync, WriteMethod]] = [
         ("fdatasync", writes) if writes in DATABASE_METHODS else (sync, writes) for sync, writes in selected

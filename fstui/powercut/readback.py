@@ -270,7 +270,9 @@ class WriterComparison:
         self.records = (
             RecoveredServer(own_directory, run_id, stream, servers[stream.write_method])
             if stream.uses_server
-            else (RecoveredDatabase if stream.write_method == "sqlite" else StoredRecords)(own_directory, run_id, stream)
+            else (RecoveredDatabase if stream.write_method == "sqlite" else StoredRecords)(
+                own_directory, run_id, stream
+            )
         )
         self.newest_sequence = max(self.records.intact_sequences(), default=-1)
         self.present: set[int] = set()

@@ -94,7 +94,7 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
     value_sets = [(chart, values, {value for value in values if value is not None}) for chart, values in series]
     changing = [(chart, values) for chart, values, distinct in value_sets if len(distinct) > 1]
-    constant = [f"{chart.name} {chart.words(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1]
+    constant = [f"{chart.name} {chart.format_value(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1]
     unchanged = paragraph(f"unchanged: {', '.join(constant)}", width, style=FAINT) if constant else []
     chart_lines = max(height - 2, 1)
     if changing and chart_lines < len(changing) + len(CHARTS):
@@ -137,8 +137,8 @@ def _chart(
     column_width: int,
 ) -> list[Text]:
     """Draw a chart. Its name is on the left, its value at the chosen moment and its highest value on the right."""
-    highest = chart.words(max(value for value in values if value is not None))
-    figure = NONE if (value := values[cursor]) is None else chart.words(value)
+    highest = chart.format_value(max(value for value in values if value is not None))
+    figure = NONE if (value := values[cursor]) is None else chart.format_value(value)
     shades_of_rows = shades(TIME if chart.logarithmic else AREA)
     # the uppermost dot stays blank, so that full charts do not touch
     dots = [0 if share is None else max(round(share * (4 * rows - 1)), 1) for share in chart.heights(values)]

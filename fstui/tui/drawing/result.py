@@ -17,7 +17,7 @@ from fstui.report import io_path as path_report
 from fstui.report.figures import Counts
 from fstui.report.findings import leading_finding
 from fstui.report.findings import title as finding_title
-from fstui.report.run import BELOW
+from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.text import NONE, cut_left, origin, speed_label, verdict_label, verdict_line
 from fstui.tui.drawing import io_path, latency, report
 from fstui.tui.drawing.cells import (
@@ -94,8 +94,8 @@ def speed(run: Run, width: int) -> list[Text]:
     """Draw the answer to "is it slow?". If the headline is the loss of a replica, draw the verdict above it."""
     lines: list[Text] = []
     if replicas.headline(run):
-        verdict_text = fit(verdict_line(run.verdict, run.confidence), max(width - len(BELOW) - 1, 0)).rstrip()
-        lines = [line(f" {BELOW}", (verdict_text, verdict_style(run.verdict)[1]))]
+        verdict_text = fit(verdict_line(run.verdict, run.confidence), max(width - len(FILESYSTEM_PREFIX) - 1, 0)).rstrip()
+        lines = [line(f" {FILESYSTEM_PREFIX}", (verdict_text, verdict_style(run.verdict)[1]))]
     if not run.speed.title:
         return lines
     glyph, style = speed_style(run.speed.answer)
