@@ -49,7 +49,7 @@ async def _servers(streams: Sequence[Stream]) -> dict[str, Any]:
     """Return the settings of the database servers of these streams. Raises Refused if a program is missing."""
     from fstui.databases.record_server import server_settings  # noqa: PLC0415
 
-    return {stream.write_method: await server_settings(stream.writes) for stream in streams if stream.uses_server}
+    return {stream.write_method: await server_settings(stream.write_method) for stream in streams if stream.uses_server}
 
 
 async def concerns(session: Session, cut: PreparedCut) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ def test_a_cache_that_the_judge_trusts_survives(class_: MediumClass) -> None:
     ("disk_name", "place", "note"),
     [
         ("hdd-7200-eatmydata", 0, "✗ the sync never left the process"),
-        ("hdd-7200-lying", 1, "✗ answered by the cache"),
-        ("ssd-consumer,disk.cache.flush=ignored", 1, "✗ answered by the cache"),
+        ("hdd-7200-lying", 1, "✗ acknowledged by the cache"),
+        ("ssd-consumer,disk.cache.flush=ignored", 1, "✗ acknowledged by the cache"),
     ],
 )
 async def test_the_truth_of_a_simulated_disk_can_be_drawn(disk_name: str, place: int, note: str) -> None:
