@@ -94,7 +94,9 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     series = [(chart, [None if each is None else chart.value(each) for each in buckets]) for chart in figures]
     value_sets = [(chart, values, {value for value in values if value is not None}) for chart, values in series]
     changing = [(chart, values) for chart, values, distinct in value_sets if len(distinct) > 1]
-    constant = [f"{chart.name} {chart.format_value(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1]
+    constant = [
+        f"{chart.name} {chart.format_value(*distinct)}" for chart, _, distinct in value_sets if len(distinct) == 1
+    ]
     unchanged = paragraph(f"unchanged: {', '.join(constant)}", width, style=FAINT) if constant else []
     chart_lines = max(height - 2, 1)
     if changing and chart_lines < len(changing) + len(CHARTS):

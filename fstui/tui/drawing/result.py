@@ -94,7 +94,9 @@ def speed(run: Run, width: int) -> list[Text]:
     """Draw the answer to "is it slow?". If the headline is the loss of a replica, draw the verdict above it."""
     lines: list[Text] = []
     if replicas.headline(run):
-        verdict_text = fit(verdict_line(run.verdict, run.confidence), max(width - len(FILESYSTEM_PREFIX) - 1, 0)).rstrip()
+        verdict_text = fit(
+            verdict_line(run.verdict, run.confidence), max(width - len(FILESYSTEM_PREFIX) - 1, 0)
+        ).rstrip()
         lines = [line(f" {FILESYSTEM_PREFIX}", (verdict_text, verdict_style(run.verdict)[1]))]
     if not run.speed.title:
         return lines
