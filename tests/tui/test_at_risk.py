@@ -9,7 +9,7 @@ from fstui.model.host import Host
 from fstui.model.watch import WatchEvent, WatchStarted
 from fstui.runs.machine.simulated import SimulatedMachine
 from fstui.simulate.parameters import load
-from fstui.tui.drawing.at_risk import RiskView, programs, rows
+from fstui.tui.drawing.at_risk import RiskView, rows
 from fstui.tui.screens.at_risk import AtRiskScreen
 from fstui.tui.screens.watch import WatchScreen
 from tests.factories import screens
@@ -58,8 +58,7 @@ async def test_r_shows_the_risk_and_escape_returns_to_the_watch() -> None:
         await pilot.pause()
         assert isinstance(app.screen, AtRiskScreen)
         text = " ".join(" ".join(shown(app)).split())
-        assert "nats-server (812) 40.0 MiB – 3 " in text
-        assert "postgres (700) – – 24 000 O_DIRECT ≤ 3.0 MiB" in text
+        assert "postgres (700): at most 3.0 MiB of O_DIRECT writes" in text
         assert "[red]" in text, "names are data"
         assert "bytes at risk at most 48 MiB" in text and "the oldest at most 118 s" in text
         assert any("cp (950)" in line and "/backup " in line for line in shown(app))
@@ -77,15 +76,12 @@ def test_files_of_a_program_in_one_directory_share_a_row() -> None:
     assert len(lines) == 2 and lines[1].split()[-1] == "/srv/d"
 
 
-def test_programs_of_one_name_without_bytes_share_a_row() -> None:
-    others = [program("sh", pid, names=2, oldest_name_s=float(pid), syncs=1) for pid in (7, 8)]
-    state = AtRisk(programs=(*others, program("sh", 9, dirty_bytes=4096, oldest_s=1.0), program("postgres", 10)))
-    _, _, *lines = (text.plain.split() for text in programs(RiskView(screens.DATA, state), 80, 20))
-    assert lines == [
-        ["sh", "(9)", "4", "KiB", "–", "0"],
-        ["sh", "(2", "processes)", "–", "4", "2"],
-    ]
-    assert programs(RiskView(screens.DATA, state), 80, 3)[-1].plain == "   … 3 more programs with less at risk"
+def test_the_log_of_a_program_is_named_below_the_table() -> None:
+    database = program("postgres", 7, dirty_bytes=8192, log="/srv/data/wal/0001", log_bytes=4096)
+    state = AtRisk(files=(file("/srv/data/base/1", "postgres (7)", dirty_bytes=4096),), programs=(database,))
+    *_, row, note = (text.plain for text in rows(RiskView(screens.DATA, state), 120))
+    assert row.split()[-1] == "base/1", "paths are relative to the mount point"
+    assert note == "   postgres (7): 4 KiB of it in 0001, the file that it syncs most often"
 
 
 async def test_a_simulated_disk_has_no_programs_to_examine() -> None:

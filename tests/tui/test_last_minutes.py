@@ -134,7 +134,7 @@ def test_charts_of_devices_fit(width: int, height: int) -> None:
 
 
 def test_charts_need_room_and_samples() -> None:
-    assert charts(activity_of(read(0, 0), read(2, 9)), 80, 5) == ()
+    assert charts(activity_of(read(0, 0), read(2, 9)), 80, 4) == ()
     assert charts(activity_of(read(0, 0)), 80, 20) == ()
 
 

@@ -1,4 +1,4 @@
-"""What a power cut would lose: a table of files and new names (directory entries), and a table of programs."""
+"""What a power cut would lose: files and new names (directory entries)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 from rich.text import Text
 
-from fstui.model.at_risk import AtRisk, FileAtRisk, ProgramAtRisk
+from fstui.model.at_risk import AtRisk, FileAtRisk
 from fstui.model.quantities import clock, count, counted, seconds, short_size, size
 from fstui.model.storage import Target
 from fstui.report import at_risk
@@ -24,7 +24,7 @@ from fstui.tui.drawing.cells import (
     line,
     paragraph,
     plain_meter,
-    rule,
+    relative,
     table,
     title_line,
     used_columns,
@@ -46,13 +46,6 @@ ROWS = (
     Column("FILES", 5, right=True, gap=2, from_width=50),
     Column("WHERE", gap=2, cut="left"),
 )
-PROGRAMS = (
-    Column("PROGRAM", 20, gap=0, cut="middle"),
-    Column("≤ BYTES", 9, right=True, gap=2),
-    Column("NAMES", 5, right=True, gap=2),
-    Column("SYNCS", 6, right=True, gap=2, from_width=56),
-    Column("NOTE", gap=2, from_width=56),
-)
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 24
 
 
@@ -60,7 +53,7 @@ class RiskView(msgspec.Struct, frozen=True):
     target: Target
     state: AtRisk | None = None
     caveats: tuple[str, ...] = ()
-    used_columns: set[str] = msgspec.field(default_factory=set)
+    used_columns: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class Moment(NamedTuple):
@@ -109,7 +102,7 @@ def total(view: RiskView, width: int) -> list[Text]:
 
 
 def rows(view: RiskView, width: int) -> list[Text]:
-    """Draw the files at risk of each program and directory, the most bytes first, then new names, then caveats."""
+    """Draw the files at risk of each program and directory, the most bytes first, then new names, notes, caveats."""
     state, groups = view.state or AtRisk(), defaultdict[object, list[FileAtRisk]](list)
     for file in state.files:
         if file.bytes or file.direct:
@@ -122,15 +115,16 @@ def rows(view: RiskView, width: int) -> list[Text]:
         for row in sorted(state.names, key=lambda row: -row.count)
         if row.directory
     ]
-    columns = used_columns(ROWS, cells, view.used_columns)
-    columns[0] = replace(columns[0], width=_LONG_NAME_WIDTH if width >= _WIDE_SCREEN else columns[0].width)
-    drawn = table(columns, cells, width)
+    cells = [(*figures, relative(path, view.target.mount_point)) for *figures, path in cells]
+    program = ROWS[0] if width < _WIDE_SCREEN else replace(ROWS[0], width=_LONG_NAME_WIDTH)
+    drawn = table(used_columns((program, *ROWS[1:]), cells, view.used_columns), cells, width)
     colour_meters(drawn)
     if view.state and not cells:
         drawn.append(line(("   no file on this filesystem has bytes at risk", FAINT)))
     if unknown := sum(row.count for row in state.names if not row.directory):
         drawn.append(line((f"   {counted(unknown, 'new name')} in directories whose paths are not known", FAINT)))
-    return drawn + [part for caveat in view.caveats for part in paragraph(caveat, width, style=FAINT)]
+    notes = [f"{program.program_label}: {words}" for program in state.programs if (words := at_risk.note(program))]
+    return drawn + [part for sentence in (*notes, *view.caveats) for part in paragraph(sentence, width, style=FAINT)]
 
 
 def _bytes(files: Sequence[FileAtRisk]) -> int:
@@ -149,36 +143,4 @@ def _file_cells(group: Sequence[FileAtRisk], max_bytes: int) -> tuple[str, ...]:
         NONE if file.syncs is None else count(sum(each.syncs or 0 for each in group)),
         count(len(group)),
         str(PurePath(file.path).parent) + " (O_DIRECT)" * file.direct if other_files else file.file_label,
-    )
-
-
-def programs(view: RiskView, width: int, height: int) -> list[Text]:
-    """Draw a row for each program that would lose bytes, the most first, then programs that would lose only names.
-
-    Programs that would lose only names share a row if they have the same name. The last line counts those left out.
-    """
-    groups = defaultdict[str, list[ProgramAtRisk]](list)
-    for program in (view.state or AtRisk()).programs:
-        if program.bytes or program.names or program.direct_files:
-            groups[program.program_label if program.bytes or program.direct_files else program.program].append(program)
-    ranking = sorted(groups.values(), key=lambda group: (-group[0].bytes, -sum(program.names for program in group)))
-    max_rows = height - 2
-    shown = ranking if len(ranking) <= max_rows else ranking[: max(max_rows - 1, 0)]
-    cells = list(map(_program_cells, shown))
-    columns = used_columns(PROGRAMS, cells, view.used_columns)
-    drawn = [rule(width, "if the power failed now"), *table(columns, cells, width)]
-    if len(ranking) > len(shown):
-        hidden = sum(map(len, ranking[len(shown) :]))
-        drawn.append(line((f"   … {counted(hidden, 'more program')} with less at risk", FAINT)))
-    return drawn if ranking else []
-
-
-def _program_cells(group: Sequence[ProgramAtRisk]) -> tuple[str, ...]:
-    first, names = group[0], sum(program.names for program in group)
-    return (
-        first.program_label if len(group) == 1 else f"{first.program or 'ended'} ({len(group)} processes)",
-        size(first.bytes) if first.bytes else NONE,
-        count(names) if names else NONE,
-        NONE if first.syncs is None else count(sum(program.syncs or 0 for program in group)),
-        at_risk.note(first),
     )

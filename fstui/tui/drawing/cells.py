@@ -27,6 +27,7 @@ MIN_FRAME_WIDTH = 110
 """Narrower screens have no frames."""
 _SELECTED_MARGIN = "▌"
 _SEPARATOR, _MIN_PATH_WIDTH = " · ", 12
+_MAX_HEADLINE_WIDTH = 120
 _INSET, _LABEL_WIDTH = 3, 9
 """Blank cells before a line, so that it starts below the title of its frame; cells for the label of evidence."""
 
@@ -72,6 +73,11 @@ def fit_middle(text: str, width: int) -> str:
         return fit(text, width)
     tail = set_cell_size(text[::-1], (width - 1) // 2)[::-1]
     return set_cell_size(text, width - 1 - (width - 1) // 2) + "…" + tail
+
+
+def relative(path: str, mount_point: str) -> str:
+    """Return a path without the mount point that the title of the screen names."""
+    return path.removeprefix(f"{mount_point}/")
 
 
 def fit_right(text: str, width: int) -> str:
@@ -180,12 +186,22 @@ def heading(columns: Sequence[Column], width: int) -> Text:
     return line((re.sub("(?<= ) +(?= |$)", lambda blanks: "─" * len(blanks[0]), titles), FAINT))
 
 
-def used_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: set[str]) -> list[Column]:
-    """Hide columns that had no value so far. ``used`` collects the titles of the others, so that they stay visible."""
-    used |= {column.title for row in rows for column, cell in zip(columns, row, strict=True) if cell not in ("", NONE)}
+def used_columns(columns: Sequence[Column], rows: Sequence[Sequence[str]], used: dict[str, int]) -> list[Column]:
+    """Hide columns that had no value so far, and make columns of text as narrow as their longest text so far.
+
+    ``used`` collects the widths of columns by their titles, so that columns only appear and grow.
+    """
+    for cells in rows:
+        for column, cell in zip(columns, cells, strict=True):
+            if cell not in ("", NONE):
+                used[column.title] = max(used.get(column.title, len(column.title)), drawn_width(cell))
     hidden_from = 10_000
     return [
-        column if column.title in used or not rows else msgspec.structs.replace(column, from_width=hidden_from)
+        msgspec.structs.replace(column, from_width=hidden_from)
+        if rows and column.title not in used
+        else column
+        if column.right
+        else msgspec.structs.replace(column, width=min(column.width, used.get(column.title, column.width)))
         for column in columns
     ]
 
@@ -233,7 +249,7 @@ def paragraph(text: str, width: int, lead: str = " " * _INSET, style: str = "") 
 
 def headline(sentence: str, width: int, end: str) -> list[Text]:
     """Draw a conclusion, which is bold up to the first ``end``."""
-    lines = paragraph(sentence, width, " ")
+    lines = paragraph(sentence, min(width, _MAX_HEADLINE_WIDTH), " ")
     bold_length = sentence.index(end) + 2 if end in sentence else len(sentence) + len(lines)
     for text in lines:
         text.stylize(HEAD, 0, max(bold_length, 0))

@@ -17,8 +17,8 @@ from fstui.tui.drawing.cells import StyledText, fit, fit_right, line, rule
 from fstui.tui.iostats import IoStats, RecentSamples, Sample, sum_devices, total
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
-MIN_AREA_LINES = 6
-"""Height of a rule, a name, three lines of chart and the time axis."""
+MIN_AREA_LINES = 5
+"""Height of a rule, a name, two lines of chart and the time axis."""
 _LABEL_WIDTH = 8
 _MAX_CHART_LINES = 24
 _WIDE_SCREEN = 110

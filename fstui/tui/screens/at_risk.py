@@ -18,14 +18,14 @@ from fstui.tui.drawing import at_risk as drawing
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.watch import FollowingScreen
-from fstui.tui.widgets.lines import UNBOUNDED, Draw
+from fstui.tui.widgets.lines import UNBOUNDED
 
 if TYPE_CHECKING:
     from fstui.runs.watch import Watching
 
 
 class AtRiskScreen(FollowingScreen):
-    """Files and programs above, charts below."""
+    """Files above, charts below."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)
     SCROLLED_PART = "files"
@@ -33,40 +33,28 @@ class AtRiskScreen(FollowingScreen):
         "What each program would lose if the power failed now, on this filesystem. ≤ UNWRITTEN: dirty bytes in the "
         "page cache, or names of files that were created, renamed or linked in a directory that was not synced: they "
         "may be missing after a crash. ≤ IN CACHE: bytes that the disk's volatile cache may still hold, because the "
-        "disk has not been flushed since they were written. The files of a program in one directory share a row. The "
-        "bar shows their bytes relative to the largest row. OLDEST is the age of the oldest of these bytes or names. A "
-        "program that syncs each write has no row. For a database with a write-ahead log, only its log matters. NOTE: "
-        "bytes in the file that the program syncs most often, usually its log, and O_DIRECT writes that may still be "
-        "in the disk's cache. fstui reads no file and syncs nothing. See the page at-risk."
+        "disk has not been flushed since they were written. The files of a program in one directory share a row; "
+        "its path is relative to the mount point. The bar shows their bytes relative to the largest row. OLDEST is the "
+        "age of the oldest of these bytes or names. A program that syncs each write has no row. For a database with a "
+        "write-ahead log, only its log matters: a line below the table names the file that a program syncs most often, "
+        "and O_DIRECT writes that may still be in the disk's cache. fstui reads no file and syncs nothing. See the "
+        "page at-risk."
     )
 
     def __init__(self, target: Target) -> None:
         super().__init__()
         self.view = drawing.RiskView(target)
         self._recent = RecentSamples[drawing.Moment]()
-        self._max_heights: dict[str, int] = {}
-        """The height of each table. It never decreases, because each change of a height repaints the screen."""
+        self._max_height = 0
+        """The height of the files. It never decreases, because each change of a height repaints the screen."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
         yield self.lines("total", lambda width, _: drawing.total(self.view, width))
-        with Container(id="both"):
-            yield self.lines(
-                "files",
-                self._draw_files,
-                classes="rest",
-                full_height=lambda: self._height_of("files", self._draw_files),
-                frame=True,
-            )
-            yield self.lines(
-                "programs",
-                self._draw_programs,
-                full_height=lambda: self._height_of("programs", self._draw_programs),
-                frame=True,
-            )
-        with Container(id="below"):
-            yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
-            yield self.lines("about", self._draw_about, classes="huge", frame=True)
+        with Container(id="above"):
+            yield self.lines("files", self._draw_files, full_height=self._height_above, frame=True)
+            yield self.lines("about", self._draw_about, classes="huge", full_height=self._height_above, frame=True)
+        yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
     async def start(self) -> Watching:
@@ -83,14 +71,14 @@ class AtRiskScreen(FollowingScreen):
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []
         return [*top, *drawing.rows(self.view, width)]
 
-    def _draw_programs(self, width: int, height: int) -> list[Text]:
-        return drawing.programs(self.view, width, height)
-
-    def _height_of(self, name: str, draw: Draw) -> int:
-        part = self.part(name)
-        width = (part.size.width or self.size.width) - 2 * part.has_frame
-        self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))
-        return max(self._max_heights.values()) if self.has_class("-huge") else self._max_heights[name]
+    def _height_above(self) -> int:
+        drawn = {"files": self._draw_files, "about": self._draw_about}
+        for name, draw in drawn.items():
+            part = self.part(name)
+            if part.display:
+                width = (part.size.width or self.size.width) - 2 * part.has_frame
+                self._max_height = max(self._max_height, len(draw(width, UNBOUNDED)))
+        return self._max_height
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         return drawing.last_minutes(self._recent, width, height)

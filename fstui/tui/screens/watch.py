@@ -18,7 +18,17 @@ from fstui.report import watch
 from fstui.report.text import origin
 from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT, RECORDING, Command
 from fstui.tui.drawing import charts, io_path
-from fstui.tui.drawing.cells import Column, headline, line, paragraph, rule, table, title_line, used_columns
+from fstui.tui.drawing.cells import (
+    Column,
+    headline,
+    line,
+    paragraph,
+    relative,
+    rule,
+    table,
+    title_line,
+    used_columns,
+)
 from fstui.tui.iostats import IoStats, RecentSamples, stats_of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
@@ -35,7 +45,7 @@ WAITS = (
     Column("DEVICE MEAN", 11, right=True, gap=2, from_width=86),
     Column("CPU WAIT ≤", 10, right=True, gap=2, from_width=100),
     Column("WAITING", 7, right=True, gap=2, from_width=60),
-    Column("FILE", gap=2, from_width=60, cut="middle"),
+    Column("FILE", gap=2, from_width=60, cut="left"),
 )
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 100, 28
 DEVICES = (
@@ -133,7 +143,7 @@ class WatchScreen(FollowingScreen):
         self._sentence = ""
         self._recent = RecentSamples[IoStats]()
         self._charted_devices = tuple(node.id for node in target.devices)
-        self._used_columns: set[str] = set()
+        self._used_columns: dict[str, int] = {}
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
@@ -187,7 +197,8 @@ class WatchScreen(FollowingScreen):
             writers = [(f"{row.name} ({row.pid})", size(row.written_bytes / per_s)) for row in second.writers]
             return [*reason, *table(WRITERS, writers, width)]
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        cells = [watch.waiting_cells(wait, per_s) for wait in second.waits]
+        waits = [watch.waiting_cells(wait, per_s) for wait in second.waits]
+        cells = [(*figures, relative(where, self.target.mount_point)) for *figures, where in waits]
         rows = table(used_columns((program, *WAITS[1:]), cells, self._used_columns), cells, width)
         state = "no program waits for a sync" if self._has_started else "setting up the kernel's trace"
         return rows if second.waits else [*rows, line((f"   {state}", FAINT))]
