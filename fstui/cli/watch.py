@@ -24,7 +24,7 @@ from fstui.report.text import simulated_words
 from fstui.runs.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Collection
 
     from fstui.runs.watch import Watching
 
@@ -103,7 +103,7 @@ async def _follow(watching: Watching, seconds: float | None, lines: EventLines |
     async with aclosing(watching.events(seconds)) as events:
         async for event in events:
             if lines is None:
-                _narrate(event)
+                _narrate(event, watching.devices)
             else:
                 lines.write(event)
                 if lines.reader_gone:
@@ -114,12 +114,12 @@ async def _follow(watching: Watching, seconds: float | None, lines: EventLines |
     return finished
 
 
-def _narrate(event: WatchEvent) -> None:
-    """Print why there is no trace and, on a terminal, one line each second."""
+def _narrate(event: WatchEvent, devices: Collection[str] | None) -> None:
+    """Print why there is no trace and, on a terminal, one line each second with the flushes of these devices."""
     match event:
         case WatchStarted(untraced=untraced) | AtRiskStarted(untraced=untraced) if untraced:
             say(f"not traced by the kernel: {untraced}")
         case WatchedSecond(second=second) if is_terminal(sys.stderr):
-            say(report.line(second))
+            say(report.line(second if devices is None else second.only_of(devices)))
         case AtRiskSecond(second=state) if is_terminal(sys.stderr):
             say(risk_line(state))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from fstui.model.base import Base
 from fstui.model.counters import DeviceTimes
@@ -117,6 +119,11 @@ class WatchCounts(Base, frozen=True, kw_only=True):
     commits: tuple[JournalCommits, ...] = ()
     writers: tuple[OtherWriter, ...] = ()
     """Sorted by bytes written, largest first. Without a trace, this is all that is known about programs."""
+
+    def only_of(self, names: Collection[str]) -> WatchCounts:
+        """Return the counts without other devices and their journals."""
+        devices = tuple(device for device in self.devices if device.device in names)
+        return replace(self, devices=devices, commits=tuple(row for row in self.commits if row.device in names))
 
 
 class WatchReport(Base, frozen=True, kw_only=True):

@@ -47,6 +47,11 @@ class Watching(ABC):
         self._stop_requested = asyncio.Event()
         self._started_at = local_time().isoformat(timespec="seconds")
 
+    @property
+    def devices(self) -> tuple[str, ...] | None:
+        """The devices that receive the requests of the watched filesystem itself; None for a watch of all of them."""
+        return tuple(node.id for node in self._target.devices) if self._target else None
+
     def stop(self) -> None:
         self._stop_requested.set()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -160,9 +159,9 @@ class WatchScreen(FollowingScreen):
             case WatchStarted(untraced=untraced):
                 self._untraced, self._has_started = untraced, True
             case WatchedSecond(second=second, sentence=sentence):
-                self._second = _counts_of({node.id for node in self.target.stack}, second)
+                self._second = second.only_of({node.id for node in self.target.stack})
                 self._sentence = sentence
-                charted = _counts_of(self._charted_devices, second)
+                charted = second.only_of(self._charted_devices)
                 self.elapsed_s += second.elapsed_s
                 self._recent.add(second.elapsed_s, stats_of_second(charted, traced=self._untraced is None))
             case WatchFinished(report=report):
@@ -209,8 +208,3 @@ class WatchScreen(FollowingScreen):
         rows = [watch.device_cells(device, per_s) for device in second.devices]
         columns = used_columns(DEVICES, rows, self._used_columns)
         return [rule(width, "devices", "the last second"), *table(columns, rows, width), *journals]
-
-
-def _counts_of(names: Collection[str], second: WatchCounts) -> WatchCounts:
-    devices = tuple(device for device in second.devices if device.device in names)
-    return replace(second, devices=devices, commits=tuple(row for row in second.commits if row.device in names))
