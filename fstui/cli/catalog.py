@@ -111,7 +111,9 @@ def remove(name: str) -> int:
 
 
 async def _list_references(media: tuple[MediumClass, ...], format_: str, output: Path | None) -> None:
-    own = [reference for reference in await rates.read_own() if not media or set(media) & set(reference.media)]
+    own = [
+        reference for reference in await rates.read_own_references() if not media or set(media) & set(reference.media)
+    ]
     references = rates.find_published(None, media)
     await print_report(tables.of_library(references, own), format_, output)
     if not references:

@@ -56,7 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         if self.simulate is not None:
             return session_on(self.simulate, round_)
         session = Session.local(
-            like=self.cgroup_of_pid,
+            cgroup_of_pid=self.cgroup_of_pid,
             trace=self.trace != "off",
             trust_directory=self.trust_dir,
             rate_limit=rate_limit_of(self.max_rate, self.idle),

@@ -39,9 +39,9 @@ def record(size: str, seconds: float | None, anonymous: bool, unit: bool) -> Non
       sudo systemctl enable --now fstui-record
     """
     if unit:
-        write_stdout(recordings.unit())
+        write_stdout(recordings.systemd_unit())
         return
-    max_bytes = recordings.size(size)
+    max_bytes = recordings.parse_size(size)
     try:
         argv = asyncio.run(recordings.recorder_argv(max_bytes=max_bytes, seconds_=seconds, anonymous=anonymous))
     except OSError as error:

@@ -26,7 +26,7 @@ from fstui.runs.session import Session
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from fstui.runs.watch import Watching
+    from fstui.runs.watch import WatchInProgress
 
 
 @click.command("watch")
@@ -77,7 +77,7 @@ def watch(
 
 
 async def _watch(
-    start: Callable[[], Awaitable[Watching]], seconds: float | None, format_: str, output: Path | None
+    start: Callable[[], Awaitable[WatchInProgress]], seconds: float | None, format_: str, output: Path | None
 ) -> int:
     interruption = Interruption()
 
@@ -98,7 +98,9 @@ async def _watch(
     return await interruption.run_until_signal(work())
 
 
-async def _follow(watching: Watching, seconds: float | None, lines: EventLines | None) -> WatchReport | AtRiskReport:
+async def _follow(
+    watching: WatchInProgress, seconds: float | None, lines: EventLines | None
+) -> WatchReport | AtRiskReport:
     finished = None
     async with aclosing(watching.events(seconds)) as events:
         async for event in events:

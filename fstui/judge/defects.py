@@ -52,5 +52,5 @@ class Hit(NamedTuple):
 
 @cache
 def defects() -> dict[str, Defect]:
-    rows = shipped.table(__package__, "defects.toml", dict[str, tuple[Defect, ...]])["defect"]
+    rows = shipped.packaged_table(__package__, "defects.toml", dict[str, tuple[Defect, ...]])["defect"]
     return {row.name: row for row in rows}

@@ -47,7 +47,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 @cache
 def products() -> tuple[Product, ...]:
-    return shipped.table(__package__, "fitness.toml", dict[str, tuple[Product, ...]])["product"]
+    return shipped.packaged_table(__package__, "fitness.toml", dict[str, tuple[Product, ...]])["product"]
 
 
 def product_fits(case: Case) -> Iterator[Fit]:

@@ -94,7 +94,7 @@ class _ReferenceKey(NamedTuple):
 
 @cache
 def library() -> tuple[Reference, ...]:
-    rows = shipped.table(__package__, "references.toml", dict[str, tuple[Reference, ...]])["reference"]
+    rows = shipped.packaged_table(__package__, "references.toml", dict[str, tuple[Reference, ...]])["reference"]
     return tuple(sorted(rows, key=lambda row: row.per_s))
 
 
@@ -198,7 +198,7 @@ def find_own(case: Case, operation: Operation) -> tuple[Reference, ...]:
             per_s=own.per_s,
             source=f"your own, {counted(own.runs, 'run')}",
         )
-        for own in case.evidence.own
+        for own in case.evidence.own_references
         if own.operation == operation
     )
     return tuple(sorted(references, key=lambda reference: reference.per_s))

@@ -34,7 +34,7 @@ class DeviceCounters(Base, frozen=True, kw_only=True):
     """ZIL commits of a ZFS dataset (of the whole host before OpenZFS 2.2), or COMMIT calls of an NFS mount."""
 
 
-COUNTED = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
+COUNTER_FIELDS = tuple(name for name in DeviceCounters.__struct_fields__ if name not in ("device", "in_flight"))
 """Fields whose values only grow. Their difference between two readings is what happened in between."""
 
 
@@ -62,7 +62,7 @@ def written_bytes_by_device(before: Counters, after: Counters) -> dict[str, int]
     return {device.device: device.written_bytes for device in changes if device.written_bytes is not None}
 
 
-def add(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
+def sum_counters(parts: Iterable[tuple[DeviceCounters, ...]]) -> tuple[DeviceCounters, ...]:
     """Add up the differences of several periods per device. A sum is None if any part is None."""
     sums: dict[str, DeviceCounters] = {}
     for part in parts:
@@ -79,7 +79,7 @@ def _growth(before: DeviceCounters, after: DeviceCounters) -> DeviceCounters:
 
 def _combined(before: DeviceCounters, after: DeviceCounters, join: Callable[[int, int], int | None]) -> DeviceCounters:
     values: dict[str, int | None] = {}
-    for name in COUNTED:
+    for name in COUNTER_FIELDS:
         old, new = getattr(before, name), getattr(after, name)
         values[name] = None if old is None or new is None else join(old, new)
     return msgspec.structs.replace(after, **values)

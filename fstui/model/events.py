@@ -24,7 +24,7 @@ class RunStarted(Event, frozen=True, kw_only=True, tag=True):
     host: Host
     untraced: str | None = None
     """Why the kernel's trace is not available, as a sentence."""
-    before: tuple[EarlierRun, ...] = ()
+    earlier_runs: tuple[EarlierRun, ...] = msgspec.field(default=(), name="before")
     """Earlier runs that this one is compared with, newest first."""
 
 

@@ -243,10 +243,10 @@ def is_outside(period: tuple[float, float], recorded: tuple[float, float]) -> bo
     return period[0] < recorded[0] or period[1] > recorded[1] + 60
 
 
-def span(start: float, end: float, *, dated: bool = False) -> str:
-    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``dated``."""
+def span(start: float, end: float, *, with_date: bool = False) -> str:
+    """Return ``03:11:40–03:12:25`` in local time, with the day if it is not today, or if ``with_date``."""
     first, last = datetime.fromtimestamp(start), datetime.fromtimestamp(end)
     is_today = first.date() == last.date() == datetime.now().date()
-    day = "" if is_today and not dated else f"{first:%Y-%m-%d} "
+    day = "" if is_today and not with_date else f"{first:%Y-%m-%d} "
     last_text = f"{last:%H:%M:%S}" if last.date() == first.date() else f"{last:%Y-%m-%d %H:%M:%S}"
     return f"{day}{first:%H:%M:%S}–{last_text}"

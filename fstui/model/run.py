@@ -68,8 +68,8 @@ class OwnReference(Base, frozen=True, kw_only=True):
 class Baselines(NamedTuple):
     """What is saved on this host to compare a run with."""
 
-    before: tuple[EarlierRun, ...] = ()
-    own: tuple[OwnReference, ...] = ()
+    earlier_runs: tuple[EarlierRun, ...] = ()
+    own_references: tuple[OwnReference, ...] = ()
 
 
 class Evidence(Base, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class Evidence(Base, frozen=True, kw_only=True):
 
     host: Host = Host()
     process: Process = Process()
-    like: Process | None = None
+    cgroup_process: Process | None = msgspec.field(default=None, name="like")
     """The process in whose I/O cgroup the probes ran (``--like PID``)."""
     target: Target | None = None
     scenario: ScenarioRef | None = None
@@ -86,10 +86,10 @@ class Evidence(Base, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     untraced: str | None = None
     """Why the kernel's trace was not available; None if it was, or if it was not requested."""
-    before: tuple[EarlierRun, ...] = ()
+    earlier_runs: tuple[EarlierRun, ...] = msgspec.field(default=(), name="before")
     """Newest first. Used for the answer about speed only, never for the verdict."""
-    own: tuple[OwnReference, ...] = ()
-    """The user's references for such storage. Used like ``before``."""
+    own_references: tuple[OwnReference, ...] = msgspec.field(default=(), name="own")
+    """The user's references for such storage. Also used for speed only."""
 
     def has_changed(self, layer: str, setting: str) -> bool:
         return any(step.has_changed(layer, setting) for step in self.steps)

@@ -100,7 +100,7 @@ class Settings:
     """Whether scenario files may contain such steps."""
     uniform: ClassVar[bool] = True
     """Whether all operations are of one kind, so that a rate, percentiles and flushes per sync make sense."""
-    operations: ClassVar[str | None] = None
+    operation_name: ClassVar[str | None] = None
     """The name of its operations, if each is more than one write."""
     reports_own_figures: ClassVar[bool] = False
     """Whether an external program reports the operations once a second. Then the devices' counters are newer than the

@@ -13,7 +13,7 @@ _FOLDERS = (_PACKAGE / "scenarios", _PACKAGE.parent / "scenarios")
 Table = TypeVar("Table")
 
 
-def shipped(folder: str = "") -> dict[str, Path]:
+def shipped_files(folder: str = "") -> dict[str, Path]:
     return {name: path for parent in reversed(_FOLDERS) for name, path in toml_files(parent / folder).items()}
 
 
@@ -22,7 +22,7 @@ def toml_files(folder: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))} if folder.is_dir() else {}
 
 
-def table(package: str, name: str, as_type: type[Table]) -> Table:
+def packaged_table(package: str, name: str, as_type: type[Table]) -> Table:
     """Return the contents of a TOML file in a package. The package may be in a zip file."""
     data = pkgutil.get_data(package, name)
     assert data is not None, "it is part of the package"

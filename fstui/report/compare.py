@@ -217,7 +217,7 @@ def _prices(runs: Sequence[Run], per_hour: Mapping[str, float]) -> Section:
 def _operations_for_price(
     name: str, runs: Sequence[Run], steps: Sequence[Step | None], per_hour: Mapping[str, float]
 ) -> Iterator[tuple[str, ...]]:
-    word = next((step.settings.operations for step in steps if step and step.settings.operations), "writes")
+    word = next((step.settings.operation_name for step in steps if step and step.settings.operation_name), "writes")
     all_operations: list[str] = []
     durable_operations: list[str] = []
     for run, step in zip(runs, steps, strict=True):

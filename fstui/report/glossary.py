@@ -22,7 +22,7 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 @cache
 def entries() -> dict[str, Word]:
     """Return all terms by name, in the order in which a beginner needs them."""
-    return shipped.table(__package__, "glossary.toml", dict[str, Word])
+    return shipped.packaged_table(__package__, "glossary.toml", dict[str, Word])
 
 
 def find(name: str) -> str | None:

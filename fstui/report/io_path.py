@@ -67,7 +67,7 @@ class _Drawing:
 
     def draw(self) -> Iterator[Cell]:
         step = self._step
-        operations = counted(step.ops, step.settings.operations or "write")
+        operations = counted(step.ops, step.settings.operation_name or "write")
         requested = (operations, size(step.bytes), counted(step.syncs, "sync"))
         yield Cell(f"fstui requested {', '.join(requested)}" + (f" ({failure(step)})" if step.error else ""))
         yield from self._layer(self._target.stack[0], "", stopped=False)

@@ -130,7 +130,7 @@ def marks(evidence: Evidence, name: str, settings: Settings) -> tuple[Mark, ...]
     case = Case(evidence)
     references = (
         ("limit", slowest_revolution_ns(case.stack.lowest) if settings.rewrites_one_block else None),
-        ("last", next((run.mean_ns.get(name) for run in evidence.before[:1]), None)),
+        ("last", next((run.mean_ns.get(name) for run in evidence.earlier_runs[:1]), None)),
         ("usual", _published_ns(case, settings)),
         ("idle", _idle_flush_ns(evidence)),
     )

@@ -55,7 +55,7 @@ class Symptoms(Base, frozen=True, kw_only=True):
 
 @cache
 def symptoms() -> Symptoms:
-    return shipped.table(__package__, "symptoms.toml", Symptoms)
+    return shipped.packaged_table(__package__, "symptoms.toml", Symptoms)
 
 
 def find(text: str) -> Symptom | None:

@@ -95,7 +95,7 @@ def _title(answer: WhatHappened) -> str:
 def _gap_lines(answer: WhatHappened) -> Iterator[str]:
     if answer.recorded and is_outside((answer.start, answer.end), answer.recorded):
         days = {datetime.fromtimestamp(time).date() for time in (answer.start, answer.recorded[0])}
-        yield f"Everything except {span(*answer.recorded, dated=len(days) > 1)}."
+        yield f"Everything except {span(*answer.recorded, with_date=len(days) > 1)}."
     for gap in answer.gaps:
         yield f"{span(gap.start, gap.end)} ({seconds(gap.end - gap.start)}): {gap.reason}."
     yield from answer.notes

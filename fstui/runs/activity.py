@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from fstui.measure.children import Child
 from fstui.measure.kinds.servers import COMMANDS, COMMIT_OPTIONS, KINDS, Server
 from fstui.model.activity import HostActivity, RunningDatabase
-from fstui.model.counters import Idle, add, difference
+from fstui.model.counters import Idle, difference, sum_counters
 from fstui.model.host import OtherWriter
 from fstui.model.storage import Node
 from fstui.runs.machine.base import Machine
@@ -68,7 +68,7 @@ class IdleWatch:
             self._bytes_by_writer[writer.pid, writer.name] += writer.written_bytes
         self.idle = Idle(
             elapsed_s=round(self.idle.elapsed_s + (after.monotonic_ns - before.monotonic_ns) / 1e9, 3),
-            counters=add((self.idle.counters, difference(before, after))),
+            counters=sum_counters((self.idle.counters, difference(before, after))),
             writers=tuple(
                 OtherWriter(pid=pid, name=name, written_bytes=written_bytes)
                 for (pid, name), written_bytes in self._bytes_by_writer.most_common(MAX_WRITERS)

@@ -12,11 +12,11 @@ from fstui.model.judgement import NOT_TRUSTED
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
 from fstui.model.watch import WatchEvent
-from fstui.runs.watch import Watching
+from fstui.runs.watch import WatchInProgress
 from fstui.trace.at_risk import limits, sentences
 
 
-class WatchingRisk(Watching):
+class RiskWatch(WatchInProgress):
     async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
         child = await self._machine.watch_risk(self._target, self._pid)

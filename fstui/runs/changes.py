@@ -9,12 +9,12 @@ from fstui.model.storage import Node, Target
 from fstui.storage.layers import kind
 from fstui.storage.layers.filesystems.btrfs import EXCLUSIVE
 from fstui.storage.layers.stacked.dm import PVMOVE
-from fstui.storage.layers.zfs.datasets import REPLAY
+from fstui.storage.layers.zfs.datasets import REPLAY_PARAMETER
 
 _READINGS = (
     *("barrier", "data", "volatile", "sync", "sync_option", "compress", "level"),
     *("cache_mode", "cache_type", "dio"),
-    REPLAY,
+    REPLAY_PARAMETER,
 )
 """Readings of a layer that determine how many flushes are expected."""
 _MISSING_MEMBERS = ("degraded", "faulty")

@@ -21,7 +21,7 @@ from fstui.model.judgement import Verdict
 from fstui.model.plan import Plan, PlannedStep
 from fstui.model.quantities import rate, ratio
 from fstui.model.run import Run
-from fstui.model.shipped import shipped
+from fstui.model.shipped import shipped_files
 from fstui.model.steps import Step
 from fstui.model.storage import Target
 from fstui.runs import simulation
@@ -110,7 +110,7 @@ class PlannedRun(NamedTuple):
 
 @cache
 def lessons() -> tuple[Lesson, ...]:
-    return tuple(sorted(map(_load, shipped("lessons").values()), key=lambda lesson: lesson.number))
+    return tuple(sorted(map(_load, shipped_files("lessons").values()), key=lambda lesson: lesson.number))
 
 
 def find(name: str) -> Lesson:

@@ -109,7 +109,7 @@ def _command(scenario: str, settings: Mapping[str, str], site: Site, rate_limit:
     declaration = site.declaration
     argv += ["--medium", declaration.medium] if declaration.medium else []
     argv += ["--write-cache", declaration.write_cache] if declaration.write_cache else []
-    argv += ["--like", str(site.like.pid)] if site.like else []
+    argv += ["--like", str(site.cgroup_process.pid)] if site.cgroup_process else []
     argv += ["--max-rate", exact_size(rate_limit.bytes_per_s)] if rate_limit.bytes_per_s else []
     argv += ["--idle"] if rate_limit.idle else []
     return shlex.join(argv)

@@ -67,7 +67,7 @@ class StepRecorder:
         self.writes, self.sync_parts = Histogram(), Histogram()
         self.timeline = Timeline(self.length_s)
         self.intervals = Intervals()
-        self.reported = ReportedFigures(plan.settings.probe)
+        self.reported_figures = ReportedFigures(plan.settings.probe)
         self.error: Failure | None = None
         self.started_ns = 0
         self.times = ProbeTimes(start_ns=0, end_ns=0, delayed_ns=0)
@@ -89,7 +89,7 @@ class StepRecorder:
 
     @property
     def _figures(self) -> Figures:
-        return self.reported.figures or Figures()
+        return self.reported_figures.figures or Figures()
 
     @property
     def operations(self) -> Histogram:
@@ -118,7 +118,7 @@ class StepRecorder:
         self._moments = [_Moment(counters)]
         self.intervals.add_reading(counters)
 
-    def add(self, samples: Samples) -> None:
+    def add_samples(self, samples: Samples) -> None:
         self._operations_in_flight.pop(samples.writer, None)
         ends = samples.ends_ns
         if not ends:
@@ -140,7 +140,7 @@ class StepRecorder:
             ended_syncs = sync_durations[:ended_count]
             moment.timed_syncs += sum(map(bool, ended_syncs)) if self._syncs_some_operations else len(ended_syncs)
 
-    def note_in_flight(self, call: OperationInFlight) -> None:
+    def record_in_flight(self, call: OperationInFlight) -> None:
         self._operations_in_flight[call.writer] = call
 
     def add_counters(self, counters: Counters, *, is_last: bool = False) -> None:
@@ -234,7 +234,7 @@ class StepRecorder:
             timeline=tuple(point for point in self.timeline.points() if point.t_s < elapsed_s),
             counters=tuple(msgspec.structs.replace(layer, in_flight=in_flight.get(layer.device)) for layer in changes),
             stall=self._current_stall(now_ns),
-            figures=self.reported.figures,
+            figures=self.reported_figures.figures,
         )
 
     def step(self, status: StepStatus, prepare_s: float) -> Step:
@@ -260,10 +260,10 @@ class StepRecorder:
             longest_cpu_wait_ns=self.times.longest_cpu_wait_ns,
             stolen_ns=self.times.stolen_ns,
             rate_per_s=self.ops / (elapsed_ns / 1e9) if elapsed_ns else 0.0,
-            latency_ns=self.operations.latency() or self._figures.latency(self.reported.histogram),
+            latency_ns=self.operations.latency() or self._figures.latency(self.reported_figures.histogram),
             write_ns=self.writes.latency(),
             sync_ns=self.sync_parts.latency(),
-            histogram=self.operations.table() or tuple(self.reported.histogram),
+            histogram=self.operations.table() or tuple(self.reported_figures.histogram),
             stalls=self._stalls(status, elapsed_ns),
             unanswered=self._pending_operation(status, elapsed_ns),
             timeline=self.timeline.points(),
@@ -271,7 +271,7 @@ class StepRecorder:
             counter_intervals=self.times.counter_intervals
             or (self.intervals.counted_intervals() if self.settings.writers == 1 else ()),
             trace=self.trace,
-            figures=self.reported.figures,
+            figures=self.reported_figures.figures,
         )
 
     def _reason_for_length(self, status: StepStatus, elapsed_ns: int) -> str | None:

@@ -76,7 +76,7 @@ WantedBy=multi-user.target
 """
 
 
-def unit() -> str:
+def systemd_unit() -> str:
     """Return a systemd unit that starts this program. Raises Refused."""
     return UNIT.format(program=_program_command())
 
@@ -98,7 +98,7 @@ def _quote(path: str) -> str:
     return f'"{escaped}"' if re.search(r"[\s\"'\\;]", path) else escaped
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """Return the bytes of ``--size``. Raises Refused."""
     with suppress(OverflowError):
         max_bytes = size_of(text)

@@ -22,7 +22,7 @@ READ_TIMEOUT_S = 60.0
 """Time limit for reading a directory, which may have a thousand documents."""
 
 
-async def read_own() -> tuple[OwnReference, ...]:
+async def read_own_references() -> tuple[OwnReference, ...]:
     """Return the user's own references. Raises Refused if the state directory does not answer."""
     return await call_in_state_dir(user_data.own_references)
 

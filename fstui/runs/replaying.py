@@ -41,7 +41,11 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
         peak_bytes=0,
         command=f"fstui replay {run.id}",
     )
-    site = Site(directory=TargetDirectory(run.target.path, run.target.space), raw_target=run.target, like=run.like)
+    site = Site(
+        directory=TargetDirectory(run.target.path, run.target.space),
+        raw_target=run.target,
+        cgroup_process=run.cgroup_process,
+    )
     return Replay(Session.on_machine(machine), plan, RunInProgress(plan, site, machine))
 
 

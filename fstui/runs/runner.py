@@ -153,12 +153,14 @@ class RunInProgress:
         self._target = self._server_target or with_file_readings(
             self._site.with_survey(self._machine.target(self._target.path)).target, directory
         )
-        like = self._machine.cgroup_process()
-        self._update(host=inventory.host, process=inventory.process, like=like, target=self._target)
+        cgroup_process = self._machine.cgroup_process()
+        self._update(host=inventory.host, process=inventory.process, cgroup_process=cgroup_process, target=self._target)
         earlier_runs, own_references = await self._machine.baselines(self._run)
         self._trace = await self._machine.trace(self.id, self._target.stack)
         self._update(
-            before=earlier_runs, own=find_applicable(own_references, Case(self._run)), untraced=self._trace.untraced
+            earlier_runs=earlier_runs,
+            own_references=find_applicable(own_references, Case(self._run)),
+            untraced=self._trace.untraced,
         )
         self._mailbox.put(
             RunStarted(
@@ -167,7 +169,7 @@ class RunInProgress:
                 plan=self._plan,
                 host=inventory.host,
                 untraced=self._trace.untraced,
-                before=earlier_runs,
+                earlier_runs=earlier_runs,
             )
         )
         self._judge()

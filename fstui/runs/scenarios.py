@@ -17,8 +17,7 @@ from fstui.measure.kinds import message_with_key
 from fstui.model.errors import Refused, hint_for
 from fstui.model.forms import Form, Scalar, Setting, as_list, changed_values, check_value, size_of
 from fstui.model.quantities import size
-from fstui.model.shipped import shipped as shipped_files
-from fstui.model.shipped import toml_files
+from fstui.model.shipped import shipped_files, toml_files
 from fstui.runs.scenario import Scenario, StepHead, expand
 from fstui.state import paths
 from fstui.state.files import read_regular

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # not needed for the first screen, and slow to import
     from fstui.runs.scenarios import Scenario
     from fstui.runs.site import Site
     from fstui.runs.startup import StartupData
-    from fstui.runs.watch import Watching
+    from fstui.runs.watch import WatchInProgress
 
 
 class Survey(NamedTuple):
@@ -62,7 +62,7 @@ class Session:
     @classmethod
     def local(
         cls,
-        like: int | None = None,
+        cgroup_of_pid: int | None = None,
         *,
         trace: bool = True,
         trust_directory: bool = False,
@@ -73,7 +73,9 @@ class Session:
 
         if not Path(MOUNTINFO).exists():
             raise Refused("/proc is not mounted, so mounts and counters cannot be read. Run: mount -t proc proc /proc")
-        machine = LocalMachine(cgroup_of_pid=like, trace=trace, trust_directory=trust_directory, rate_limit=rate_limit)
+        machine = LocalMachine(
+            cgroup_of_pid=cgroup_of_pid, trace=trace, trust_directory=trust_directory, rate_limit=rate_limit
+        )
         return cls(machine, rate_limit)
 
     @classmethod
@@ -166,17 +168,17 @@ class Session:
 
         return RunInProgress(plan, site, self.machine, idle, round_)
 
-    async def watch(self, pid: int | None = None, directory: str | None = None) -> Watching:
+    async def watch(self, pid: int | None = None, directory: str | None = None) -> WatchInProgress:
         """Watch which programs wait for which files. Raises Refused, here or while the events are read."""
-        from fstui.runs.watch import WatchingWaits  # noqa: PLC0415
+        from fstui.runs.watch import WaitWatch  # noqa: PLC0415
 
-        return WatchingWaits(self.machine, pid=pid, target=await self._target(directory))
+        return WaitWatch(self.machine, pid=pid, target=await self._target(directory))
 
-    async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> Watching:
+    async def watch_risk(self, pid: int | None = None, directory: str | None = None) -> WatchInProgress:
         """Watch what programs would lose if the power failed. The arguments are those of ``watch``. Raises Refused."""
-        from fstui.runs.at_risk import WatchingRisk  # noqa: PLC0415
+        from fstui.runs.at_risk import RiskWatch  # noqa: PLC0415
 
-        return WatchingRisk(self.machine, pid=pid, target=await self._target(directory))
+        return RiskWatch(self.machine, pid=pid, target=await self._target(directory))
 
     async def _target(self, directory: str | None) -> Target | None:
         return self.machine.target((await self.machine.inspect(directory)).path) if directory is not None else None

@@ -16,7 +16,7 @@ from fstui.model.storage import Reading, Target
 from fstui.runs.machine.base import Machine
 from fstui.state.workspace import RunDirectory, TargetDirectory, check_space, check_writable
 from fstui.storage.layers import kind
-from fstui.storage.layers.facts import UNTORN
+from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE
 from fstui.storage.layers.readers import with_readings
 
 _FLAGS = {"S": "sync_flag", "C": "nocow_flag"}
@@ -28,7 +28,7 @@ class Site(Base, frozen=True, kw_only=True):
     directory: TargetDirectory
     raw_target: Target
     """The resolved directory with its stack and space as surveyed, without the user's declaration."""
-    like: Process | None = None
+    cgroup_process: Process | None = None
     """The process in whose I/O cgroup the probes run."""
     declaration: Declaration = NO_DECLARATION
 
@@ -56,7 +56,7 @@ async def look_up(directory: str, machine: Machine) -> Site:
     """Resolve a directory and read its stack, without writing anything. Raises Refused."""
     target_directory = await machine.inspect(directory)
     target = _with_directory(machine.target(target_directory.path), target_directory)
-    return Site(directory=target_directory, raw_target=target, like=machine.cgroup_process())
+    return Site(directory=target_directory, raw_target=target, cgroup_process=machine.cgroup_process())
 
 
 def check_alignment(steps: Iterable[PlannedStep], alignment_bytes: int | None, target: Target) -> None:
@@ -77,7 +77,9 @@ def with_file_readings(target: Target, directory: RunDirectory) -> Target:
     path = f"lsattr {target.path}"
     readings = tuple(Reading(what=_FLAGS[letter], value=letter, path=path) for letter in directory.file_flags)
     if directory.untorn_bytes:
-        readings += (Reading(what=UNTORN, value=str(directory.untorn_bytes), path="statx STATX_WRITE_ATOMIC"),)
+        readings += (
+            Reading(what=ATOMIC_WRITE_SIZE, value=str(directory.untorn_bytes), path="statx STATX_WRITE_ATOMIC"),
+        )
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 

@@ -85,7 +85,7 @@ class StepRunner:
         self._emit(self._preparation)
         self._server = server
         if server:
-            self._recorder.reported.merge(server.figures)
+            self._recorder.reported_figures.merge(server.figures)
             self._server_pids = server.processes
         probe_settings = server.probe_settings if server else {}
         try:
@@ -117,7 +117,7 @@ class StepRunner:
     async def _listen(self, probe: RunningProbe) -> None:
         async for frame in probe.frames():
             if isinstance(frame, Samples):
-                self._recorder.add(frame)
+                self._recorder.add_samples(frame)
             else:
                 self._on_frame(probe, frame)
             if self._recorder.has_ended:
@@ -136,7 +136,7 @@ class StepRunner:
                 )
                 self._emit(self._preparation)
             case OperationInFlight():
-                self._recorder.note_in_flight(content)
+                self._recorder.record_in_flight(content)
             case Failure():
                 self._recorder.error = self._recorder.error or content
             case ProbeTimes():
@@ -144,7 +144,7 @@ class StepRunner:
                 self._recorder.end(content)
                 self._record_cpu_use()
             case _ if frame.kind == "figures":
-                self._recorder.reported.merge(content)
+                self._recorder.reported_figures.merge(content)
             case _ if frame.kind == "ready":
                 self._ready_time_s = time.monotonic()
                 self._start_cpu_meter(probe)
@@ -164,7 +164,7 @@ class StepRunner:
         recorder = self._recorder
         if self._cpu_meter:
             elapsed_s = (recorder.times.end_ns - recorder.started_ns) / 1e9
-            recorder.reported.merge(self._cpu_meter.figures(elapsed_s, recorder.settings.writers))
+            recorder.reported_figures.merge(self._cpu_meter.figures(elapsed_s, recorder.settings.writers))
 
     def _read_counters(self) -> None:
         now = time.monotonic()

@@ -36,7 +36,7 @@ INTERVAL_S = 1.0
 MAX_WRITERS = 8
 
 
-class Watching(ABC):
+class WatchInProgress(ABC):
     """A watch, which lasts for a time or until it is stopped."""
 
     def __init__(self, machine: Machine, *, pid: int | None = None, target: Target | None = None) -> None:
@@ -74,7 +74,7 @@ class Watching(ABC):
         return end_task
 
 
-class WatchingWaits(Watching):
+class WaitWatch(WatchInProgress):
     async def events(self, seconds: float | None = None) -> AsyncGenerator[WatchEvent, None]:
         inventory = self._machine.survey()
         why_untraced: str | None = None

@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.model.base import Base
 from fstui.model.errors import Refused, hint_for
-from fstui.model.shipped import shipped
+from fstui.model.shipped import shipped_files
 from fstui.model.storage import MediumCache, MediumClass
 
 
@@ -167,7 +167,7 @@ class Simulated(ParameterTable, frozen=True, kw_only=True):
 
 
 def names() -> list[str]:
-    return sorted(shipped("disks"))
+    return sorted(shipped_files("disks"))
 
 
 def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
@@ -231,7 +231,7 @@ def _reason(error: Exception) -> str:
 def _path_of(name: str) -> Path:
     if "/" in name or name.endswith(".toml"):
         return Path(name)
-    if path := shipped("disks").get(name):
+    if path := shipped_files("disks").get(name):
         return path
     raise Refused(f"no simulated disk '{name}'.{hint_for(name, names())} Choose one of: {', '.join(names())}.")
 

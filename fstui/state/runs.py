@@ -149,7 +149,7 @@ def baselines(run: Run) -> Baselines:
 
 def earlier_runs(run: Run) -> tuple[EarlierRun, ...]:
     """Return the latest unrestricted runs of the same scenario and settings on the same storage, newest first."""
-    if run.target is None or not run.target.identity or run.like or run.simulated or run.rate_limit:
+    if run.target is None or not run.target.identity or run.cgroup_process or run.simulated or run.rate_limit:
         return ()
     saved_files = _files()
     run_files = [path for path in saved_files if _NAME.fullmatch(path.name)][:MAX_SEARCHED_RUNS]

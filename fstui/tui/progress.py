@@ -46,7 +46,7 @@ class Progress:
             self._counts = None  # the event changes the evidence from which they are computed
         match event:
             case RunStarted():
-                self.plan, self.target, self.earlier_runs = event.plan, event.target, event.before
+                self.plan, self.target, self.earlier_runs = event.plan, event.target, event.earlier_runs
             case IdleMeasured():
                 self.idle = event.idle
             case StepPreparing():
@@ -67,7 +67,7 @@ class Progress:
     @property
     def evidence(self) -> Evidence:
         steps = tuple(self.finished_steps.values())
-        return Evidence(target=self.target, idle=self.idle, before=self.earlier_runs, steps=steps)
+        return Evidence(target=self.target, idle=self.idle, earlier_runs=self.earlier_runs, steps=steps)
 
     @property
     def counts(self) -> Counts:

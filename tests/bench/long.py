@@ -91,7 +91,7 @@ def samples(share: float) -> Iterator[bool]:
     while done < wanted:
         data, ops, _ = frames[done // HAND_OVER % len(frames)]
         for frame in decoder.feed(data):
-            recorder.add(frame)  # type: ignore[arg-type]
+            recorder.add_samples(frame)  # type: ignore[arg-type]
         done += ops
         if done % (per_s // DRAWS_PER_S) < ops:
             recorder.snapshot(START_NS + 10**10)
@@ -179,7 +179,7 @@ def feed(recorder: StepRecorder, at_ns: int, latencies_ns: list[int]) -> None:
     """Add consecutive operations of one writer through the frames."""
     marks = [mark for end in accumulate(latencies_ns, initial=at_ns) for mark in (end - 1000, end)][2:]
     for frame in Decoder().feed(b"".join(encode_samples(0, 2, at_ns, marks))):
-        recorder.add(frame)  # type: ignore[arg-type]
+        recorder.add_samples(frame)  # type: ignore[arg-type]
 
 
 class Growth:

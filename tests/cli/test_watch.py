@@ -15,7 +15,7 @@ from fstui.model.host import Host
 from fstui.model.storage import Target
 from fstui.model.watch import WatchCounts, WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.runs.machine.replay import ReplayMachine
-from fstui.runs.watch import Watching
+from fstui.runs.watch import WatchInProgress
 from tests.factories import screens
 from tests.factories.storage import on_loop
 from tests.factories.watched import SECOND
@@ -23,7 +23,7 @@ from tests.factories.watched import SECOND
 REPORT = WatchReport(started_at="", version="", host=Host(), total=SECOND, culprit="disk", sentence="")
 
 
-class MadeUp(Watching):
+class MadeUp(WatchInProgress):
     """A watch that begins and ends at once."""
 
     def __init__(self, reader: int = -1, *seconds: WatchCounts, target: Target | None = None) -> None:
@@ -47,7 +47,7 @@ async def test_a_reader_that_leaves_after_the_last_event_is_noticed() -> None:
     fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
     os.write(writing, bytes(4096))
 
-    async def start() -> Watching:
+    async def start() -> WatchInProgress:
         return MadeUp(reading)
 
     with pytest.raises(ReaderGone):

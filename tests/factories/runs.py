@@ -45,7 +45,7 @@ def recorded(plan: PlannedStep, ops: int, op_ns: int, flushes: int, error: Failu
     ends = list(accumulate((int(op_ns * chance.uniform(0.8, 1.6)) for _ in range(ops)), initial=START_NS))[1:]
     parts = 1 if plan.settings.as_dict()["sync"] == "none" else 2
     marks = ends if parts == 1 else [mark for end in ends for mark in (end - op_ns // 2, end)]
-    recorder.add(Samples.from_part_ends(0, parts, START_NS, marks))
+    recorder.add_samples(Samples.from_part_ends(0, parts, START_NS, marks))
     end_ns = ends[-1] if ends else START_NS
     recorder.add_counters(Counters(monotonic_ns=end_ns, devices=(counted(ops, flushes),)))
     recorder.end(ProbeTimes(start_ns=START_NS, end_ns=end_ns, delayed_ns=0))

@@ -114,15 +114,15 @@ def frames(data: bytes) -> None:
         for at in range(0, len(data), 700):
             for frame in decoder.feed(data[at : at + 700]):
                 if isinstance(frame, Samples):
-                    recorder.add(frame)
+                    recorder.add_samples(frame)
                     continue
                 content = content_of(frame)
                 if frame.kind == "figures":
-                    recorder.reported.merge(content)
+                    recorder.reported_figures.merge(content)
                 elif frame.kind == "done":
                     recorder.end(content)
                 elif frame.kind == "inflight":
-                    recorder.note_in_flight(content)
+                    recorder.record_in_flight(content)
     except BadFrame as bad:
         assert str(bad)
         return

@@ -168,16 +168,16 @@ def test_references_apply_to_the_same_class_or_model() -> None:
 
 def test_own_references_come_before_published_ones() -> None:
     own = make_references("db hosts", [on("ssd", rate=9000)])
-    slow = judged(replace(on("ssd", rate=2000), own=own))  # normal among the published
+    slow = judged(replace(on("ssd", rate=2000), own_references=own))  # normal among the published
     assert (on("ssd", rate=2000).speed.answer, slow.speed.answer) == ("normal", "slow")
     assert slow.speed.yardstick == "your own db hosts"
-    same = judged(replace(on("ssd", rate=8500), own=own))
+    same = judged(replace(on("ssd", rate=8500), own_references=own))
     assert (same.speed.answer, same.speed.yardstick) == ("normal", "your own db hosts")
     assert slow.verdict == on("ssd").verdict
 
 
 def test_table_shows_own_and_published_references() -> None:
-    held = replace(on("ssd", rate=4500), own=make_references("db hosts", [on("ssd", rate=9000)]))
+    held = replace(on("ssd", rate=4500), own_references=make_references("db hosts", [on("ssd", rate=9000)]))
     (first, *_) = find_placements(held)
     assert [one.per_s for one in first.own] == [9000]
     table = references.of_run(held)

@@ -61,7 +61,7 @@ def test_speed_that_is_unknown_says_why() -> None:
 @pytest.mark.parametrize("rate_limit", [RateLimit(bytes_per_s=1 << 20), RateLimit(idle=True)])
 def test_rate_limited_run_has_unknown_speed(rate_limit: RateLimit) -> None:
     for steps in ([step(rate=0.1 * SSD_SLOWEST)], [step(rate=20 * SSD_SLOWEST)], [slowest(900)]):
-        found = answered(SSD, *steps, rate_limit=rate_limit, before=before(9000, 9000, 9000))
+        found = answered(SSD, *steps, rate_limit=rate_limit, earlier_runs=before(9000, 9000, 9000))
         assert (found.answer, found.title) == ("unknown", "the rate was limited")
 
 
@@ -148,7 +148,7 @@ def test_short_lack_of_cpu_does_not_explain_slow_storage() -> None:
 
 @pytest.mark.parametrize(("rate", "answer"), [(480, "slow"), (520, "normal"), (3000, "normal")])
 def test_earlier_runs_are_a_yardstick(rate: float, answer: str) -> None:
-    found = answered(None, step(rate=rate), before=before(1000, 1000, 1000, 1200))
+    found = answered(None, step(rate=rate), earlier_runs=before(1000, 1000, 1000, 1200))
     assert (found.answer, found.yardstick) == (answer, "4 earlier runs")
 
 
@@ -162,19 +162,19 @@ def test_earlier_runs_are_a_yardstick(rate: float, answer: str) -> None:
     ids=["their lower quartile", "two runs", "a short step"],
 )
 def test_earlier_runs_need_enough_syncs(done: Step, earlier: tuple[float, ...], answer: str, yardstick: str) -> None:
-    found = answered(None, done, before=before(*earlier))
+    found = answered(None, done, earlier_runs=before(*earlier))
     assert (found.answer, found.yardstick) == (answer, yardstick)
 
 
 @pytest.mark.parametrize(("ms", "answer"), [(4, "slow"), (1.1, "normal")])
 def test_paced_step_is_compared_by_its_latency(ms: float, answer: str) -> None:
     paced = step(rate=5, ops=50, ops_per_s=5.0, changes={"latency_ns": latency(ms * 1e6)})
-    found = answered(None, paced, before=before(1000, 1000, 1000))
+    found = answered(None, paced, earlier_runs=before(1000, 1000, 1000))
     assert (found.answer, "each" in found.title) == (answer, True)
 
 
 def test_earlier_runs_do_not_change_the_verdict() -> None:
-    judged = [verdict(None, step(rate=100), before=earlier) for earlier in ((), before(9000, 9000, 9000))]
+    judged = [verdict(None, step(rate=100), earlier_runs=earlier) for earlier in ((), before(9000, 9000, 9000))]
     assert [one.speed.answer for one in judged] == ["normal", "slow"]
     assert judged[0].findings == judged[1].findings
     assert judged[0].sentence == judged[1].sentence

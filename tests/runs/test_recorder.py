@@ -27,7 +27,7 @@ def times(elapsed_ms: int, **more: Any) -> ProbeTimes:
 
 def test_neighbouring_operations_share_a_clock_reading() -> None:
     step = recorder(sync="fdatasync")
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     finished = step.step("finished", prepare_s=0.2)
     assert (finished.ops, finished.syncs, finished.bytes) == (2, 2, 2 * 16384)
     assert finished.latency_ns and finished.write_ns and finished.sync_ns
@@ -39,21 +39,21 @@ def test_neighbouring_operations_share_a_clock_reading() -> None:
 @pytest.mark.parametrize(("flags", "syncs"), [((), 0), (("direct",), 0), (("dsync",), 3), (("direct", "sync"), 3)])
 def test_a_write_to_an_o_sync_file_counts_as_a_sync(flags: tuple[str, ...], syncs: int) -> None:
     step = recorder(sync="none", open_flags=flags)
-    step.add(Samples.from_part_ends(0, 1, START_NS, [START_NS + mark for mark in (100, 200, 300)]))
+    step.add_samples(Samples.from_part_ends(0, 1, START_NS, [START_NS + mark for mark in (100, 200, 300)]))
     assert (step.ops, step.syncs) == (3, syncs)
     assert step.step("finished", 0.0).sync_ns is None
 
 
 def test_only_synced_operations_count_as_syncs() -> None:
     step = recorder(sync="fsync", sync_every=2)
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark for mark in (10, 10, 20, 90, 100, 100)]))
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark for mark in (10, 10, 20, 90, 100, 100)]))
     assert (step.ops, step.syncs) == (3, 1)
 
 
 def test_the_rate_comes_from_the_clock_and_not_from_latencies() -> None:
     step = recorder(writers=4)
     for writer in range(4):
-        step.add(Samples.from_part_ends(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
+        step.add_samples(Samples.from_part_ends(writer, 2, START_NS, [START_NS + MS, START_NS + 100 * MS]))
     step.end(times(200))
     finished = step.step("finished", 0.0)
     assert finished.rate_per_s == pytest.approx(20)
@@ -78,12 +78,12 @@ def test_a_step_is_disturbed_if_its_probe_was_held_up() -> None:
 
 def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
     step = recorder(writers=2)
-    step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 100 * MS, call="pwrite64"))
-    step.note_in_flight(OperationInFlight(writer=1, since_ns=START_NS + 50 * MS, call="fdatasync"))
+    step.record_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 100 * MS, call="pwrite64"))
+    step.record_in_flight(OperationInFlight(writer=1, since_ns=START_NS + 50 * MS, call="fdatasync"))
     stall = step.snapshot(START_NS + 1050 * MS).stall
     assert stall
     assert (stall.writer, stall.call, stall.elapsed_s) == (1, "fdatasync", 1.0)
-    step.add(Samples.from_part_ends(1, 2, START_NS, [START_NS + MS, START_NS + 1000 * MS]))
+    step.add_samples(Samples.from_part_ends(1, 2, START_NS, [START_NS + MS, START_NS + 1000 * MS]))
     stall = step.snapshot(START_NS + 1050 * MS).stall
     assert stall and stall.writer == 0
 
@@ -91,7 +91,7 @@ def test_the_longest_call_in_flight_is_shown_until_it_returns() -> None:
 def operations(step: StepRecorder, first_ms: int, last_ms: int) -> None:
     """Report operations of 1 ms, each half write and half sync."""
     ends = [START_NS + half * MS // 2 for half in range(2 * first_ms + 1, 2 * last_ms + 1)]
-    step.add(Samples.from_part_ends(0, 2, START_NS + first_ms * MS, ends))
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS + first_ms * MS, ends))
 
 
 def test_the_numbers_of_a_snapshot_are_of_one_moment() -> None:
@@ -130,7 +130,9 @@ def test_a_snapshot_without_recent_operations_continues() -> None:
 )
 def test_a_step_says_why_it_ran_shorter_or_longer(elapsed_ms: int, ops: int, reason: str | None) -> None:
     step = recorder(enough_ops=1000)
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)]))
+    step.add_samples(
+        Samples.from_part_ends(0, 2, START_NS, [START_NS + number * 1000 for number in range(1, 2 * ops + 1)])
+    )
     step.end(times(elapsed_ms))
     assert step.step("finished", 0.0).reason == reason
 
@@ -145,7 +147,7 @@ def test_a_step_of_one_writer_has_counter_intervals(writers: int, intervals: int
     """With several writers, a flush cannot be assigned to one."""
     begun = StepRecorder(0, planned("fdatasync", writers=writers), target().stack)
     begun.begin(Counters(monotonic_ns=START_NS, until_ns=START_NS, devices=(counted(0, 0),)))
-    begun.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
+    begun.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3, 4, 9)]))
     end_ns = START_NS + 10 * MS
     begun.add_counters(Counters(monotonic_ns=end_ns, until_ns=end_ns + MS, devices=(counted(2, 2),)), is_last=True)
     assert [each.ops for each in begun.step("finished", 0.0).counter_intervals] == [2] * intervals
@@ -160,9 +162,9 @@ def test_saved_counter_intervals_are_played_again() -> None:
 
 def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
     step = recorder(sync="fdatasync", writers=2)
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + mark * MS for mark in (1, 3)]))
     for writer in (0, 1):
-        step.note_in_flight(OperationInFlight(writer=writer, since_ns=START_NS + 3 * MS, call="fdatasync"))
+        step.record_in_flight(OperationInFlight(writer=writer, since_ns=START_NS + 3 * MS, call="fdatasync"))
     step.add_counters(Counters(monotonic_ns=START_NS + 13_003 * MS, devices=(counted(10, 10),)))
     step.add_unfinished()
     stopped = step.step("stopped", 0.0)
@@ -174,8 +176,8 @@ def test_an_operation_that_never_returned_is_a_sample_of_its_age() -> None:
 
 def test_the_step_has_the_time_without_a_cpu() -> None:
     step = recorder(sync="fdatasync")
-    step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
+    step.record_in_flight(OperationInFlight(writer=0, since_ns=START_NS + MS, call="fdatasync"))
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 4500 * MS]))
     step.end(times(4500, cpu_wait_ns=7, longest_cpu_wait_ns=6, stolen_ns=8))
     ended = step.step("stopped", 0.0)
     assert (ended.unanswered, ended.cpu_wait_ns, ended.longest_cpu_wait_ns, ended.stolen_ns) == (None, 7, 6, 8)
@@ -187,7 +189,7 @@ def sysbench(*tps: float) -> StepRecorder:
     begun.begin(Counters(monotonic_ns=START_NS, devices=()))
     for second, each in enumerate(tps, 1):
         interval = {"t_s": second, "tps": each, "qps": 2 * each, "p95_ms": 0.0}
-        begun.reported.merge({"intervals": [interval], "transactions": round(sum(tps[:second]))})
+        begun.reported_figures.merge({"intervals": [interval], "transactions": round(sum(tps[:second]))})
     begun.end(times(round((len(tps) + 0.5) * 1000)))
     return begun
 
@@ -214,8 +216,8 @@ def test_silence_of_a_server_is_a_stall(
 
 def test_abandoned_probe_counts_the_operation_that_it_named() -> None:
     step = recorder()
-    step.add(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
-    step.note_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 2 * MS, call="fdatasync"))
+    step.add_samples(Samples.from_part_ends(0, 2, START_NS, [START_NS + MS, START_NS + 2 * MS]))
+    step.record_in_flight(OperationInFlight(writer=0, since_ns=START_NS + 2 * MS, call="fdatasync"))
     step.add_counters(Counters(monotonic_ns=START_NS + 6002 * MS, devices=()), is_last=True)
     step.abandoned_operation = PendingOperation(call="the probe", elapsed_s=1.1)
     step.add_unfinished()

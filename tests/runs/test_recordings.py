@@ -232,8 +232,8 @@ def test_only_the_files_of_a_period_are_read(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize("text", ["1", "0M", "900K", "lots", "-5M", "9999999T", "1e3M"])
 def test_a_size_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(Refused, match="--size"):
-        recordings.size(text)
-    assert recordings.size("24M") == ring.MAX_BYTES
+        recordings.parse_size(text)
+    assert recordings.parse_size("24M") == ring.MAX_BYTES
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_size_that_is_none_is_refused(text: str) -> None:
 )
 def test_the_unit_starts_this_program(monkeypatch: pytest.MonkeyPatch, argv0: str, words: str) -> None:
     monkeypatch.setattr("sys.argv", [argv0])
-    assert words in recordings.unit().splitlines()
+    assert words in recordings.systemd_unit().splitlines()
 
 
 def test_the_unit_prefers_the_name_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -257,4 +257,4 @@ def test_the_unit_prefers_the_name_on_the_path(monkeypatch: pytest.MonkeyPatch, 
     link.symlink_to(installed)
     monkeypatch.setenv("PATH", str(link.parent))
     monkeypatch.setattr("sys.argv", [str(installed)])
-    assert f"ExecStart={link} record" in recordings.unit().splitlines()
+    assert f"ExecStart={link} record" in recordings.systemd_unit().splitlines()

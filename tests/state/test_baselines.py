@@ -56,7 +56,7 @@ LIMIT = Reading(what="8:0 wiops", value="100", path="/sys/fs/cgroup/io.max")
         {"target": None},
         {"scenario": replace(NEW_RUN.scenario, settings={"seconds": 1.0})},  # type: ignore[type-var]
         {"scenario": None},
-        {"like": Process(pid=7)},
+        {"cgroup_process": Process(pid=7)},
         {"rate_limit": RateLimit(bytes_per_s=1 << 20)},
         {"process": Process(io_limits=(LIMIT,))},
         {"digest": "sha256:of another document"},
@@ -70,7 +70,7 @@ def test_a_run_that_differs_is_not_compared(changes: dict[str, Any]) -> None:
 
 def test_a_cgroup_or_no_identity_rules_out_comparison() -> None:
     saved(1)
-    assert earlier_runs(replace(NEW_RUN, like=Process(pid=7))) == ()
+    assert earlier_runs(replace(NEW_RUN, cgroup_process=Process(pid=7))) == ()
     assert earlier_runs(replace(NEW_RUN, target=replace(HERE, identity=""))) == ()
 
 

@@ -1,4 +1,4 @@
-from fstui.model.counters import Counters, DeviceCounters, add, difference
+from fstui.model.counters import Counters, DeviceCounters, difference, sum_counters
 from fstui.model.storage import Node
 from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey
@@ -90,7 +90,7 @@ def test_counter_that_went_backwards_is_unknown(box: Box) -> None:
 def test_differences_add_up() -> None:
     first = (DeviceCounters(device="sda", writes=2, flushes=1), DeviceCounters(device="dm-0", writes=2))
     second = (DeviceCounters(device="sda", writes=3, flushes=4), DeviceCounters(device="dm-0", writes=None))
-    assert add([first, second]) == (
+    assert sum_counters([first, second]) == (
         DeviceCounters(device="sda", writes=5, flushes=5), DeviceCounters(device="dm-0"),
     )  # fmt: skip
 

@@ -35,7 +35,8 @@ def find_reasons(case: Case, step: Step) -> tuple[Reason, ...]:
 
 def limits_reached(case: Case, step: Step) -> tuple[Reading, ...]:
     """Return the I/O limits of the cgroup that slowed the step's writes down."""
-    process = case.evidence.like or case.evidence.process  # with --like, the probes ran in that process's cgroup
+    # with --like, the probes ran in the cgroup of that process
+    process = case.evidence.cgroup_process or case.evidence.process
     return tuple(limit for limit in process.io_limits if _is_reached(limit, step))
 
 

@@ -128,10 +128,10 @@ def find_yardsticks(case: Case) -> tuple[Yardstick, ...]:
     """Return the yardsticks that apply, the most specific first. The last ones are included only if the run is slow."""
     steps = tuple(rated_steps(case))
     at_full_speed = [write_step for write_step in steps if not write_step.settings.ops_per_s]
-    own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own))
+    own_names = ", ".join(dict.fromkeys(reference.name for reference in case.evidence.own_references))
     yardsticks = [
         _yardstick(f"your own {own_names}", at_full_speed, partial(_compare_to_own, case)),
-        _yardstick(counted(len(case.evidence.before), "earlier run"), steps, partial(_compare_to_earlier, case)),
+        _yardstick(counted(len(case.evidence.earlier_runs), "earlier run"), steps, partial(_compare_to_earlier, case)),
     ]
     slowest_disk = f"a {rotation(SLOWEST_RPM)} disk"
     only_slow = [_yardstick(slowest_disk, filter(_is_long, steps), partial(_compare_to_limits, case))]
@@ -156,7 +156,7 @@ def _yardstick(
 def _compare_to_own(case: Case, write_step: WriteStep) -> StepComparison | None:
     """Compare with the user's own runs: slow is below half of the slowest."""
     operation = operation_of(write_step.settings)
-    references = [reference for reference in case.evidence.own if reference.operation == operation]
+    references = [reference for reference in case.evidence.own_references if reference.operation == operation]
     if not references:
         return None
     floor = min(reference.slowest_per_s for reference in references) / SLOW_FACTOR
@@ -166,7 +166,7 @@ def _compare_to_own(case: Case, write_step: WriteStep) -> StepComparison | None:
 
 def _compare_to_earlier(case: Case, write_step: WriteStep) -> StepComparison | None:
     """Compare with earlier runs: slow is below half of the lower quartile."""
-    means = [mean for run in case.evidence.before if (mean := run.mean_ns.get(write_step.step.name))]
+    means = [mean for run in case.evidence.earlier_runs if (mean := run.mean_ns.get(write_step.step.name))]
     if len(means) < MIN_EARLIER_RUNS:
         return None
     # the upper quartile of the times is the lower quartile of the rates

@@ -168,7 +168,7 @@ def kind_of_version(driver: Driver, version: str) -> str:
 
 
 class ServerSettings(StepSettings, frozen=True, kw_only=True):
-    operations: ClassVar[str | None] = "transactions"
+    operation_name: ClassVar[str | None] = "transactions"
     program: ClassVar[str | None] = "sysbench"
     needs_server: ClassVar[bool] = True
     reports_own_figures: ClassVar[bool] = True

@@ -23,7 +23,7 @@ class SqliteCommits(StepSettings, frozen=True, kw_only=True, tag="sqlite_commits
     max_bytes_per_s: int = 268435456
     """The step ends early when it has written max_bytes_per_s × seconds."""
 
-    operations: ClassVar[str | None] = "commits"
+    operation_name: ClassVar[str | None] = "commits"
 
     @property
     def durable(self) -> bool:

@@ -63,7 +63,7 @@ class ProbeRequest(NamedTuple):
     stack: tuple[Node, ...]
     facts: bool
     """Whether the probe first reports on its own sync path."""
-    extra: Mapping[str, Any]
+    unsaved_settings: Mapping[str, Any]
     """Settings that are not in the run document."""
 
 

@@ -222,7 +222,7 @@ class LocalMachine(Machine):
             "fill_bytes_per_s": self._rate_limit.bytes_per_s,
             "stat_paths": [str(self._root / "sys/class/block" / device / "stat") for device in lowest],
         }
-        child.send(json.dumps({**settings.as_dict(), **probe.extra, **host_settings}))
+        child.send(json.dumps({**settings.as_dict(), **probe.unsaved_settings, **host_settings}))
         return LocalProbe(child)
 
     def _apply_idle(self, pid: int) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from fstui.databases.programs import ALL_PROGRAMS, Programs
 from fstui.measure.wire.frames import Frame, Samples
-from fstui.model.counters import COUNTED, Counters, DeviceCounters, DeviceTrace, Idle
+from fstui.model.counters import COUNTER_FIELDS, Counters, DeviceCounters, DeviceTrace, Idle
 from fstui.model.errors import Refused
 from fstui.model.host import Inventory, Process
 from fstui.model.run import Baselines, Run
@@ -53,7 +53,7 @@ class ReplayMachine(Machine):
         return Counters(monotonic_ns=self.now_ns, devices=tuple(self._counters.values()))
 
     def cgroup_process(self) -> Process | None:
-        return self.run.like
+        return self.run.cgroup_process
 
     async def inspect(self, directory: str) -> TargetDirectory:
         return TargetDirectory(
@@ -84,7 +84,7 @@ class ReplayMachine(Machine):
         await self.pass_time(seconds)
 
     async def baselines(self, run: Run) -> Baselines:
-        return Baselines(self.run.before, self.run.own)
+        return Baselines(self.run.earlier_runs, self.run.own_references)
 
     async def pass_time(self, seconds: float) -> None:
         self.now_ns += int(seconds * 1e9)
@@ -101,7 +101,7 @@ class ReplayMachine(Machine):
                     field: None
                     if (value := getattr(saved_counters, field)) is None
                     else (getattr(device, field) or 0) + int(value * to_share) - int(value * from_share)
-                    for field in COUNTED
+                    for field in COUNTER_FIELDS
                 },
             )
 

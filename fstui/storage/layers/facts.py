@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fstui.model.storage import Node, Reading
 
-UNTORN = "atomic_write_unit_max_bytes"
+ATOMIC_WRITE_SIZE = "atomic_write_unit_max_bytes"
 """A reading of a device or a filesystem: the size of the largest write that is documented never to be torn."""
 DEVICE_UNSEEN = "device_unseen"
 """A reading of a filesystem: the path of one of its devices, if that path does not exist here. That device is then

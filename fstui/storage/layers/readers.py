@@ -22,7 +22,7 @@ from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
 from fstui.storage.claims import Claims
 from fstui.storage.layers import kinds
-from fstui.storage.layers.facts import UNTORN
+from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.tree import BlockDeviceNames, Tree
 
@@ -91,7 +91,12 @@ class DeviceReader(Reader):
         """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
         readings = [self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files]
-        return without_none([*readings, self.tree.reading(UNTORN, f"/sys/block/{name}/queue/{UNTORN}", unless=("0",))])
+        return without_none(
+            [
+                *readings,
+                self.tree.reading(ATOMIC_WRITE_SIZE, f"/sys/block/{name}/queue/{ATOMIC_WRITE_SIZE}", unless=("0",)),
+            ]
+        )
 
 
 class FilesystemReader(Reader):

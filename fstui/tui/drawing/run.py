@@ -132,7 +132,7 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if step is None or (settings.reports_own_figures and progress.snapshot is step) else step.syncs
     shared = bool(syncs) and settings.uniform and _is_shared(progress, step, settings)
-    requested = {"LAYER": settings.operations or "requested"}
+    requested = {"LAYER": settings.operation_name or "requested"}
     if step is not None:
         requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
         requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}

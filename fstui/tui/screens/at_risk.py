@@ -21,7 +21,7 @@ from fstui.tui.screens.watch import FollowingScreen
 from fstui.tui.widgets.lines import UNBOUNDED
 
 if TYPE_CHECKING:
-    from fstui.runs.watch import Watching
+    from fstui.runs.watch import WatchInProgress
 
 
 class AtRiskScreen(FollowingScreen):
@@ -57,7 +57,7 @@ class AtRiskScreen(FollowingScreen):
         yield self.lines("minutes", self._draw_minutes, classes="rest", frame=True)
         yield self.footer_lines()
 
-    async def start(self) -> Watching:
+    async def start(self) -> WatchInProgress:
         return await self.fstui.session.watch_risk(directory=self.view.target.path)
 
     def apply(self, event: WatchEvent) -> None:

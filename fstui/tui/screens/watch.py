@@ -33,7 +33,7 @@ from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
 
 if TYPE_CHECKING:
-    from fstui.runs.watch import Watching
+    from fstui.runs.watch import WatchInProgress
 
 WAITS = (
     Column("PROGRAM", 22, gap=0),
@@ -65,10 +65,10 @@ class FollowingScreen(BaseScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._watching: Watching | None = None
+        self._watching: WatchInProgress | None = None
         self._is_over = False
 
-    async def start(self) -> Watching:
+    async def start(self) -> WatchInProgress:
         """Start the watch. Raises Refused, OSError."""
         raise NotImplementedError
 
@@ -151,7 +151,7 @@ class WatchScreen(FollowingScreen):
         yield self.lines("devices", self._draw_devices, frame=True)
         yield self.footer_lines()
 
-    async def start(self) -> Watching:
+    async def start(self) -> WatchInProgress:
         return await self.fstui.session.watch(directory=self.target.path)
 
     def apply(self, event: WatchEvent) -> None:

@@ -56,7 +56,7 @@ async def test_libeatmydata_also_ignores_o_dsync() -> None:
 async def test_a_simulated_run_is_marked_and_not_saved() -> None:
     judged = await run("hdd-7200", "check", seconds="0.3")
     assert judged.simulated == "hdd-7200" and judged.target and judged.target.path == "/simulated/hdd-7200"
-    assert await history.summaries() == [] and judged.before == ()
+    assert await history.summaries() == [] and judged.earlier_runs == ()
     here, place = session("hdd-7200,disk.platter.rpm=5400")
     _, plan = await here.plan_by_name("check", place)
     assert plan.command == "fstui run check --simulate hdd-7200,disk.platter.rpm=5400"

@@ -40,7 +40,7 @@ def sync_stubbed(case: Case) -> Iterator[Conclusion]:
     signs = case.configuration.stub_signs
     if signs:
         yield _this_process(case, signs)
-    process = case.evidence.like
+    process = case.evidence.cgroup_process
     if process and (signs_of_other := tuple(stub_signs(process))):
         yield _another_process(process, signs_of_other)
 

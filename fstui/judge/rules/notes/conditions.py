@@ -193,7 +193,7 @@ def another_cgroup(case: Case) -> Iterator[Conclusion]:
     ## What to do next
     Run the same scenario without `--like` and compare. A large difference comes from the limit, not from the disk.
     """
-    process = case.evidence.like
+    process = case.evidence.cgroup_process
     if process is None:
         return
     name, has_filter = words.process_label(process), process.seccomp == "filter"

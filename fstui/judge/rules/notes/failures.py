@@ -186,7 +186,7 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     duration = seconds(_blocked_ns(worst) / 1e9)
     unanswered = worst.unanswered
     step_duration = seconds(worst.elapsed_s)
-    checkpoint = " This may be a checkpoint of the database." if worst.settings.operations else ""
+    checkpoint = " This may be a checkpoint of the database." if worst.settings.operation_name else ""
     yield Conclusion(
         title=f"all I/O stopped for {duration}" if unanswered else f"one operation took {duration}",
         sentence=f"All I/O of {worst.name} stopped for {duration} of {step_duration}: {unanswered.call} had not "
@@ -221,5 +221,5 @@ def _evidence_lines(step: Step) -> Iterator[str]:
     duration = seconds(_blocked_ns(step) / 1e9)
     yield f"{step.name}: {count(step.ops)} operations in {seconds(step.elapsed_s)}, one of {duration}"
     for device in step.counters:
-        if not step.settings.operations and device.flushes and device.flushes > 2 * step.ops:
+        if not step.settings.operation_name and device.flushes and device.flushes > 2 * step.ops:
             yield f"{device.device} counted {count(device.flushes)} flushes in that time: it worked for other processes"

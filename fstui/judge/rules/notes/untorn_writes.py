@@ -29,17 +29,17 @@ from fstui.judge import words
 from fstui.judge.declaration import Conclusion, rule
 from fstui.judge.facts import Case
 from fstui.model.quantities import size
-from fstui.storage.layers.facts import UNTORN, number
+from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE, number
 
 
 @rule(order=75)
 def untorn_writes(case: Case) -> Iterator[Conclusion]:
-    reported = [(node, unit_bytes) for node in case.stack.nodes if (unit_bytes := number(node, UNTORN))]
+    reported = [(node, unit_bytes) for node in case.stack.nodes if (unit_bytes := number(node, ATOMIC_WRITE_SIZE))]
     if not reported:
         return
     amounts = ", ".join(f"{words.label(node)} {size(unit_bytes)}" for node, unit_bytes in reported)
     filesystem = case.stack.nodes[0]
-    by_filesystem = filesystem.reading(UNTORN) is not None
+    by_filesystem = filesystem.reading(ATOMIC_WRITE_SIZE) is not None
     label = words.label(filesystem)
     limitation = "" if by_filesystem else f" {label} itself reports nothing, so programs there cannot rely on it."
     yield Conclusion(
@@ -48,7 +48,7 @@ def untorn_writes(case: Case) -> Iterator[Conclusion]:
         else "untorn writes reported by the device only",
         sentence=f"The kernel reports which writes with RWF_ATOMIC are untorn: {amounts}. That is reported, not "
         f"proven.{limitation}",
-        evidence=(line for node, _ in reported for line in words.readings(node, UNTORN)),
+        evidence=(line for node, _ in reported for line in words.readings(node, ATOMIC_WRITE_SIZE)),
         next=(
             "Leave InnoDB's doublewrite and PostgreSQL's full_page_writes on, unless the database is documented to use "
             "RWF_ATOMIC here.",

@@ -62,7 +62,7 @@ class ModelTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def table() -> ModelTable:
-    return shipped.table(__package__, "models.toml", ModelTable)
+    return shipped.packaged_table(__package__, "models.toml", ModelTable)
 
 
 @lru_cache(maxsize=4096)

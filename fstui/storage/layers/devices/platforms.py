@@ -43,7 +43,7 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def table() -> tuple[Platform, ...]:
-    return shipped.table(__package__, "platforms.toml", dict[str, tuple[Platform, ...]])["platform"]
+    return shipped.packaged_table(__package__, "platforms.toml", dict[str, tuple[Platform, ...]])["platform"]
 
 
 def find(name: str | None) -> Platform | None:

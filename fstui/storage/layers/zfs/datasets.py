@@ -25,7 +25,7 @@ from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, flush_parameters
 from fstui.storage.tree import Tree
 
 KSTAT = "/proc/spl/kstat/zfs"
-REPLAY = "zil_replay_disable"
+REPLAY_PARAMETER = "zil_replay_disable"
 COLUMNS = ("-H", "-p", "-o", "name,property,value,source")
 PROPERTIES = ("sync", "logbias", "recordsize", "compression", "primarycache", "atime")
 _NAMES_PER_COMMAND = 100
@@ -59,7 +59,7 @@ class DatasetReader(FilesystemReader):
     def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
         name, claims = mount.source, self.sources.claims
         missing_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
-        replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
+        replay = self.tree.reading(REPLAY_PARAMETER, f"{PARAMETERS}/{REPLAY_PARAMETER}")
         properties = self._pools.properties.get(name, (missing_properties,))
         return (*super().option_readings(mount), *properties, *without_none([self._commit_reading(name), replay]))
 

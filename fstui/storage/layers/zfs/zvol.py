@@ -16,7 +16,7 @@ from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
-from fstui.storage.layers.zfs.datasets import REPLAY, barrier_reading, sync_path, zfs_commands
+from fstui.storage.layers.zfs.datasets import REPLAY_PARAMETER, barrier_reading, sync_path, zfs_commands
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
 
 LINKS = "/dev/zvol"
@@ -28,7 +28,7 @@ class VolumeReader(DeviceReader):
     def read(self, name: str) -> LayerDescription:
         volume = self._volume_names.get(name)
         name_reading = Reading(what="volume", value=volume, path=f"{LINKS}/{volume}") if volume else None
-        replay = self.tree.reading(REPLAY, f"{PARAMETERS}/{REPLAY}")
+        replay = self.tree.reading(REPLAY_PARAMETER, f"{PARAMETERS}/{REPLAY_PARAMETER}")
         pool = self._pools.pool_below(volume) if volume else LayerDescription()
         readings = (*without_none([name_reading, replay]), *barrier_reading(self.tree), *self.queue_readings(name))
         return pool._replace(readings=readings, label=volume or "")
@@ -60,7 +60,7 @@ class Volume(LayerKind, frozen=True, kw_only=True):
 
     def is_each_write_durable(self, node: Node) -> bool:
         """Return whether sync=always is in effect: then each write is in the intent log before it is acknowledged."""
-        return node.value("sync") == "always" and node.value(REPLAY) != "1" and not barriers_off(node)
+        return node.value("sync") == "always" and node.value(REPLAY_PARAMETER) != "1" and not barriers_off(node)
 
     def commands(self, nodes: Sequence[Node], sources: Sequence[str]) -> tuple[Command, ...]:
         # one command for each volume: if a volume was destroyed, zfs reports an error for all names of a command

@@ -30,7 +30,7 @@ def test_each_sign_is_enough(process: Process) -> None:
 
 def test_another_stubbed_process_leaves_the_measurement_valid() -> None:
     stub = Process(pid=812, name="mysqld", preloads=readings(sync_stub="/usr/lib/libeatmydata.so"))
-    judgement = verdict(None, step(), like=stub)
+    judgement = verdict(None, step(), cgroup_process=stub)
     assert judgement.verdict == "not-durable"
     assert {"sync-stubbed", "flushes-arrive"} <= rules(judgement)
 

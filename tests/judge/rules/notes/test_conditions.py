@@ -104,14 +104,14 @@ def test_cgroup_note_needs_the_option() -> None:
     ids=["limit", "seccomp"],
 )
 def test_restrictions_of_another_process_are_a_note(fields: dict[str, Any], words: str) -> None:
-    (note,) = judge(Evidence(like=Process(pid=812, name="mysqld", **fields))).findings
+    (note,) = judge(Evidence(cgroup_process=Process(pid=812, name="mysqld", **fields))).findings
     assert (note.rule, note.verdict) == ("another-cgroup", None)
     assert "mysqld (812)" in note.title
     assert words in "\n".join((note.sentence, *note.evidence))
 
 
 def test_stub_library_of_the_process_is_not_durable() -> None:
-    judgement = judge(Evidence(like=Process(pid=812, name="mysqld", preloads=(STUB,))))
+    judgement = judge(Evidence(cgroup_process=Process(pid=812, name="mysqld", preloads=(STUB,))))
     assert judgement.verdict == "not-durable"
     assert judgement.findings[0].rule == "sync-stubbed"
     assert "mysqld (812)" in judgement.sentence

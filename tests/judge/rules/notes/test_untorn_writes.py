@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from fstui.storage.layers.facts import UNTORN
+from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE
 from tests.factories.evidence import finding, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk, readings
 
 
 def test_smallest_unit_counts_and_nothing_is_proven() -> None:
-    stated: dict[str, Any] = {UNTORN: "16384"}
-    where = on_disk(filesystem(**stated), disk(readings=readings(**{UNTORN: "65536"})))
+    stated: dict[str, Any] = {ATOMIC_WRITE_SIZE: "16384"}
+    where = on_disk(filesystem(**stated), disk(readings=readings(**{ATOMIC_WRITE_SIZE: "65536"})))
     found = finding(verdict(where, step()), "untorn-writes")
     assert (found.verdict, found.title) == (None, "untorn writes of up to 16 KiB, as reported")
     assert "sda 64 KiB" in found.sentence and "reported, not proven" in found.sentence
@@ -18,6 +18,8 @@ def test_smallest_unit_counts_and_nothing_is_proven() -> None:
 
 
 def test_filesystem_that_states_nothing_is_named() -> None:
-    found = finding(verdict(on_disk(None, disk(readings=readings(**{UNTORN: "16384"}))), step()), "untorn-writes")
+    found = finding(
+        verdict(on_disk(None, disk(readings=readings(**{ATOMIC_WRITE_SIZE: "16384"}))), step()), "untorn-writes"
+    )
     assert found.title == "untorn writes reported by the device only"
     assert "ext4 /srv itself reports nothing" in found.sentence
