@@ -95,10 +95,8 @@ async def probe_settings(settings: ReplicaCut) -> dict[str, Any]:
         min_version = ".".join(map(str, kind.min_version))
         raise Refused(f"{program.title} is too old: replica-cut needs {min_version} or newer")
     is_semi_sync = settings.replication == "semi-synchronous"
-    of_primary, of_replica = (
-        _VARIABLES[durability] for durability in (settings.durability, settings.effective_replica_durability)
-    )
-    expected = {"primary": of_primary, "replica": {**of_replica, "sync_relay_log": str(settings.sync_relay_log)}}
+    of_replica = _VARIABLES[settings.effective_replica_durability] | {"sync_relay_log": str(settings.sync_relay_log)}
+    expected = {"primary": _VARIABLES[settings.durability], "replica": of_replica}
     semi_sync_options = {"primary": kind.primary_semi, "replica": kind.replica_semi}
     argv = {role: _argv(program, kind, role, values) for role, values in expected.items()}
     return {

@@ -97,8 +97,7 @@ def environment(connection: Connection) -> dict[str, str]:
 
 
 def tls_files(connection: Connection) -> dict[str, str]:
-    """Return the paths of the PEM files, by the names of the files that sysbench 1.0 opens in its working directory
-    (src/drivers/mysql/drv_mysql.c)."""
+    """Return the PEM files, by the names that sysbench 1.0 opens in its directory (src/drivers/mysql/drv_mysql.c)."""
     tls = connection.tls
     if tls is None:
         return {}

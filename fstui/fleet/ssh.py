@@ -173,15 +173,14 @@ def trouble(answer: SshResult, mark: str) -> str:
     """Return why the host did not answer completely, as a sentence; empty if it did."""
     if answer.is_too_long:
         return f"it returned more than {size(MAX_BYTES)}, so the connection was closed"
-    if answer.code is None and answer.value_of(mark, "begin") is None:
+    has_begun = answer.value_of(mark, "begin") is not None
+    if answer.code is None and not has_begun:
         return f"no answer within {seconds(answer.elapsed_s)}"
     if answer.code is None:
         return f"not finished within {seconds(answer.elapsed_s)} (--timeout): the run there was stopped"
     if (trouble := answer.value_of(mark, "trouble")) is not None:
         return _one_line(trouble)
-    return (
-        _why_incomplete(answer, mark) if answer.value_of(mark, "begin") is not None else _why_not_started(answer, mark)
-    )
+    return _why_incomplete(answer, mark) if has_begun else _why_not_started(answer, mark)
 
 
 def _why_incomplete(answer: SshResult, mark: str) -> str:

@@ -209,8 +209,7 @@ def _sum(parts: list[Range]) -> Range:
 
 
 class LevelCounts(NamedTuple):
-    """The flushes and bytes that arrived below a filesystem, as returned by ``Composition.arrived_range``. None if they
-    are not known."""
+    """The flushes and bytes that arrived below a filesystem; None if not known. See ``Composition.arrived_range``."""
 
     devices: tuple[Node, ...]
     flushes: Range | None

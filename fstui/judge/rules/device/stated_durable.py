@@ -139,27 +139,18 @@ def _statement(node: Node, host: Host) -> Statement | None:
     if documented is not None:
         names = (f"the host: {host.cloud or host.virtualization} ({DMI})", media.identification(node))
         evidence = (*names, f"documented: {documented.source}")
-        next_steps = (documented.how_to_check or words.FORCE_STOP,)
-        return Statement(
-            documented.description, documented.documented_durability or "", _DOCUMENTED, evidence, next_steps
-        )
+        condition, advice = documented.documented_durability or "", documented.how_to_check or words.FORCE_STOP
+        return Statement(documented.description, condition, _DOCUMENTED, evidence, (advice,))
     if service is not None and service.documented_durability:
-        return Statement(
-            service.title,
-            service.documented_durability,
-            _DOCUMENTED,
-            (f"documented: {service.source}",),
-            (service.how_to_check,),
-        )
+        condition, source = service.documented_durability, f"documented: {service.source}"
+        return Statement(service.title, condition, _DOCUMENTED, (source,), (service.how_to_check,))
     if model is not None and model.cloud and model.cloud != host.cloud:
         return None  # the disk has the name of another cloud
     if model is not None and model.grade == "array":
         condition = "It is durable if that cache is protected as its vendor states"
         return Statement(model.description, condition, "the array's cache is protected", (), (_CHECK_ARRAY,))
     if is_behind_raid_controller(node):
-        device_kind = (
-            model.description if model is not None and model.grade == "raid" else "a volume of a RAID controller"
-        )
+        device_kind = model.description if model and model.grade == "raid" else "a volume of a RAID controller"
         condition = "It is durable if the battery or capacitor is healthy and the drives' own caches are off"
         return Statement(
             device_kind, condition, "the controller's cache is protected", (words.medium(node),), words.CHECK_CONTROLLER
