@@ -67,8 +67,8 @@ async def _tls_directory(connection: Connection) -> AsyncIterator[str | None]:
     except Refused as refusal:
         raise DatabaseError(str(refusal)) from None
     try:
-        _link_files(tls_files(connection), workspace.held.path)
-        yield workspace.held.path
+        _link_files(tls_files(connection), workspace.held_directory.path)
+        yield workspace.held_directory.path
     finally:
         await workspace.remove()
 

@@ -255,7 +255,7 @@ async def _read_back(
             "streams": header.streams,
             "last": last_acks,
             "servers": servers,
-            "copies": copies and copies.held.as_settings,
+            "copies": copies and copies.held_directory.as_settings,
         }
         child = await Child.start("powercut.readback")
         try:

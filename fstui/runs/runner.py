@@ -131,7 +131,7 @@ class RunInProgress:
         counters_before = self._machine.counters(lowest)
         directory = await self._machine.make_directory(self._target.path, self.id)
         uses_servers = planning.need_programs(self._plan.steps)
-        servers = self._machine.servers(self.id, directory.held) if uses_servers else Servers()
+        servers = self._machine.servers(self.id, directory.held_directory) if uses_servers else Servers()
         try:
             check_alignment(self._plan.steps, directory.dio_alignment, self._target)
             self._server_target = await servers.open_existing(self._plan.steps)
@@ -211,7 +211,7 @@ class RunInProgress:
         stack_before = self._current_stack()
         try:
             step = await self._step_runner.run(
-                directory.held, facts=not (self._has_facts or self._server_target), server=server
+                directory.held_directory, facts=not (self._has_facts or self._server_target), server=server
             )
             changed_settings = changes(self._target.stack, stack_before, self._current_stack())
             step = _with_changes(await _with_cause(step, servers), changed_settings)

@@ -45,7 +45,7 @@ async def private_directory() -> AsyncIterator[str]:
 
     workspace = await Workspace.create_temporary()
     try:
-        yield workspace.held.path
+        yield workspace.held_directory.path
     finally:
         if problem := await workspace.remove():
             raise Refused(problem)

@@ -150,8 +150,8 @@ class RunDirectory:
     file_flags: str = ""
     """Flags of a new file there, as letters of lsattr(1). S: every write is synced; C: btrfs overwrites in place."""
 
-    def __init__(self, held: HeldDirectory) -> None:
-        self.held = held
+    def __init__(self, held_directory: HeldDirectory) -> None:
+        self.held_directory = held_directory
 
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         """Remove the directory. Returns None, or a sentence with the reason why it was not removed."""
@@ -159,8 +159,8 @@ class RunDirectory:
 
 
 class Workspace(RunDirectory):
-    def __init__(self, held: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, reply: Mapping[str, Any]) -> None:
-        super().__init__(held)
+    def __init__(self, held_directory: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, reply: Mapping[str, Any]) -> None:
+        super().__init__(held_directory)
         self.dio_alignment = reply["dio_alignment"]
         self.untorn_bytes = reply["untorn_bytes"]
         self.file_flags = reply["file_flags"]
@@ -203,17 +203,17 @@ class Workspace(RunDirectory):
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
         try:
-            reply = json.loads(await self._keeper.read_reply(timeout_s, self.held.path, disk="target") or b"{}")
+            reply = json.loads(await self._keeper.read_reply(timeout_s, self.held_directory.path, disk="target") or b"{}")
         except NoReply as problem:
             self._keeper.abandon()
             hint = "It will be removed when its disk responds, or by 'fstui clean'"
-            return f"{self.held.path}: not removed, because it {problem.reason}. {hint}"
+            return f"{self.held_directory.path}: not removed, because it {problem.reason}. {hint}"
         await self._keeper.end(1.0, disk="home")
         if reply.get("removed"):  # the keeper has also removed the entry
             return None
         if "error" in reply:
             why = " (the filesystem has stopped: see dmesg)" if reply["errno"] == errno.EIO else ""
-            return f"{self.held.path}: not removed: {reply['error']}{why}; 'fstui clean' tries again"
+            return f"{self.held_directory.path}: not removed: {reply['error']}{why}; 'fstui clean' tries again"
         return await remove_left_behind(self._entry)  # the keeper itself was killed
 
 

@@ -15,10 +15,10 @@ from fstui.state.workspace import TargetDirectory, Workspace, check_space, check
 
 async def test_it_is_in_the_ledger_while_it_exists(tmp_path: Path) -> None:
     made = await Workspace.create(str(tmp_path), "k3f9a1")
-    assert made.held.path == str(tmp_path / ".fstui-k3f9a1")
-    assert [(entry.kind, entry.what) for entry in ledger.entries()] == [("directory", made.held.path)]
+    assert made.held_directory.path == str(tmp_path / ".fstui-k3f9a1")
+    assert [(entry.kind, entry.what) for entry in ledger.entries()] == [("directory", made.held_directory.path)]
     assert ledger.stale_entries() == []
-    (Path(made.held.path) / "data-1").write_text("x")
+    (Path(made.held_directory.path) / "data-1").write_text("x")
     assert await made.remove() is None
     assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
 
@@ -49,7 +49,7 @@ async def abandoned(directory: Path) -> ledger.LedgerEntry:
 
 async def test_the_directory_of_a_killed_keeper_is_removed(tmp_path: Path) -> None:
     made = await Workspace.create(str(tmp_path), "1")
-    (Path(made.held.path) / "data-1").write_text("x")
+    (Path(made.held_directory.path) / "data-1").write_text("x")
     os.kill(made._keeper.pid, signal.SIGKILL)
     assert await made.remove() is None
     assert (list(tmp_path.iterdir()), ledger.entries()) == ([], [])
@@ -58,14 +58,14 @@ async def test_the_directory_of_a_killed_keeper_is_removed(tmp_path: Path) -> No
 async def test_a_failed_removal_stays_in_the_ledger_with_the_reason(tmp_path: Path) -> None:
     made = await Workspace.create(str(tmp_path), "1")
     os.kill(made._keeper.pid, signal.SIGKILL)
-    Path(made.held.path).rename(tmp_path / "moved")
-    Path(made.held.path).symlink_to("/")
+    Path(made.held_directory.path).rename(tmp_path / "moved")
+    Path(made.held_directory.path).symlink_to("/")
     assert "not removed" in (await made.remove() or "")
     (entry,) = ledger.entries()
     problem = await remove_left_behind(entry)
-    assert problem == f"{made.held.path}: not removed: it is not a directory, or does not belong to this user"
+    assert problem == f"{made.held_directory.path}: not removed: it is not a directory, or does not belong to this user"
     assert ledger.entries() == [entry]
-    Path(made.held.path).unlink()
+    Path(made.held_directory.path).unlink()
     assert await remove_left_behind(entry) is None
     assert ledger.entries() == []
 
