@@ -159,7 +159,9 @@ class RunDirectory:
 
 
 class Workspace(RunDirectory):
-    def __init__(self, held_directory: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, reply: Mapping[str, Any]) -> None:
+    def __init__(
+        self, held_directory: HeldDirectory, keeper: Child, entry: ledger.LedgerEntry, reply: Mapping[str, Any]
+    ) -> None:
         super().__init__(held_directory)
         self.dio_alignment = reply["dio_alignment"]
         self.untorn_bytes = reply["untorn_bytes"]
@@ -203,7 +205,9 @@ class Workspace(RunDirectory):
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
         try:
-            reply = json.loads(await self._keeper.read_reply(timeout_s, self.held_directory.path, disk="target") or b"{}")
+            reply = json.loads(
+                await self._keeper.read_reply(timeout_s, self.held_directory.path, disk="target") or b"{}"
+            )
         except NoReply as problem:
             self._keeper.abandon()
             hint = "It will be removed when its disk responds, or by 'fstui clean'"
