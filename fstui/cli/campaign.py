@@ -29,8 +29,7 @@ from fstui.powercut.cutting import CampaignStop, CutCampaign
 from fstui.report.characters import escape_controls
 
 REDRAW_S = 0.25
-MAX_DURATION_S = 86400
-"""A day."""
+MAX_DURATION_S = 86400  # a day
 _UNSAFE = re.compile(r"[^\w.-]")
 _REQUIRED = ("host", "directory", "off", "on", "cuts")
 _Command = Callable[..., Any]

@@ -152,7 +152,7 @@ def scenarios(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     from fstui.runs import scenarios as scenario_files  # noqa: PLC0415
 
     own, _ = _run(scenario_files.load_own())
-    return _matching(incomplete, ((name, scenario.title) for name, scenario in (*scenario_files.load_shipped(), *own)))
+    return _items(incomplete, ((name, scenario.title) for name, scenario in (*scenario_files.load_shipped(), *own)))
 
 
 def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -167,9 +167,9 @@ def settings(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
         return []
     key, equals, _ = incomplete.partition("=")
     if not equals:
-        return _matching(incomplete, ((f"{name}=", setting.help) for name, setting in form.items()))
+        return _items(incomplete, ((f"{name}=", setting.help) for name, setting in form.items()))
     choices = form[key].choices if key in form else ()
-    return _matching(incomplete, ((f"{key}={choice}", "") for choice in choices or ()))
+    return _items(incomplete, ((f"{key}={choice}", "") for choice in choices or ()))
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -181,7 +181,7 @@ def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Co
     except (OSError, Refused):
         return []
     descriptions = [(run.id, f"{run.verdict}, {run.scenario} on {run.target}") for run in runs]
-    return _matching(incomplete, [*descriptions, ("last", "the newest run")])
+    return _items(incomplete, [*descriptions, ("last", "the newest run")])
 
 
 def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -189,14 +189,14 @@ def pages_and_words(ctx: click.Context, param: click.Parameter, incomplete: str)
     from fstui.runs import rules  # noqa: PLC0415
 
     names = (*rules.rule_names(), *explanation.documentation(), *glossary.entries())
-    return _matching(incomplete, ((name, "") for name in names))
+    return _items(incomplete, ((name, "") for name in names))
 
 
 def directories(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     return [CompletionItem(incomplete, type="dir")]
 
 
-def _matching(incomplete: str, candidates: Iterable[tuple[str, str]]) -> list[CompletionItem]:
+def _items(incomplete: str, candidates: Iterable[tuple[str, str]]) -> list[CompletionItem]:
     return [CompletionItem(name, help=help_ or None) for name, help_ in candidates if name.startswith(incomplete)]
 
 

@@ -120,14 +120,14 @@ def _page(root: click.Context) -> Iterator[str]:
     yield f'.TH FSTUI 1 "" "fstui {__version__}" "User Commands"'
     yield from (".nh", ".ad l")  # no hyphens that are not part of a command
     yield from (".SH NAME", r"fstui \- is an acknowledged write durable, and is the storage slow?")
-    yield from (".SH SYNOPSIS", rf"\fB{_safe(root.command_path)}\fR {_safe(_usage(root))}")
+    yield from (".SH SYNOPSIS", rf"\fB{_escape(root.command_path)}\fR {_escape(_usage(root))}")
     yield ".SH DESCRIPTION"
     yield from _help(root.command)
     yield ".SH OPTIONS"
     yield from _options(root)
     yield ".SH COMMANDS"
     for ctx in _subcommands(root):
-        yield f".SS {_safe(ctx.command_path)} {_safe(_usage(ctx))}"
+        yield f".SS {_escape(ctx.command_path)} {_escape(_usage(ctx))}"
         yield from _help(ctx.command)
         yield from _options(ctx)
     yield from _definitions("EXIT STATUS", _EXIT_STATUSES)
@@ -155,26 +155,26 @@ def _help(command_: click.Command) -> Iterator[str]:
     for paragraph in inspect.cleandoc(command_.help or "").split("\n\n"):
         before, backspace, lines = paragraph.partition("\b\n")
         if backspace and not before:
-            yield from (".PP", ".nf", *map(_safe, lines.splitlines()), ".fi")
+            yield from (".PP", ".nf", *map(_escape, lines.splitlines()), ".fi")
         else:
-            yield from (".PP", _safe(" ".join(paragraph.split())))
+            yield from (".PP", _escape(" ".join(paragraph.split())))
 
 
 def _options(ctx: click.Context) -> Iterator[str]:
     for param in ctx.command.get_params(ctx):
         if (record := param.get_help_record(ctx)) and record[1] and (param.name != "help" or not ctx.parent):
             # a line may break after each choice
-            name = _safe(record[0]).replace("|", r"|\:")
-            yield from (".TP", rf"\fB{name}\fR", _safe(" ".join(record[1].split())))
+            name = _escape(record[0]).replace("|", r"|\:")
+            yield from (".TP", rf"\fB{name}\fR", _escape(" ".join(record[1].split())))
 
 
 def _definitions(title: str, rows: tuple[tuple[str, str], ...]) -> Iterator[str]:
     yield f".SH {title}"
     for name, meaning in rows:
-        yield from (".TP", rf"\fB{_safe(name)}\fR", _safe(meaning))
+        yield from (".TP", rf"\fB{_escape(name)}\fR", _escape(meaning))
 
 
-def _safe(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape text for roff, so that dashes can be copied and no line is a request."""
     escaped = text.replace("\\", r"\e").replace("-", r"\-")
     return rf"\&{escaped}" if escaped.startswith((".", "'")) else escaped

@@ -58,12 +58,12 @@ def output_option() -> Callable[[Any], Any]:
         "--output",
         type=Path,
         metavar="FILE",
-        callback=_checked_output,
+        callback=_check_output,
         help="Write the result to FILE instead of stdout.",
     )
 
 
-def _checked_output(context: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+def _check_output(context: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and not context.resilient_parsing:
         import asyncio  # noqa: PLC0415  help needs neither
 

@@ -14,15 +14,15 @@ from fstui.report.characters import escape_controls, escape_lines, printable
 from fstui.report.text import wrap
 
 _READER_TIMEOUT_S = 1.0
-_BAD, _DOUBT, _GOOD = "1;31", "1;33", "1;32"  # red, yellow, green
+_BAD, _WARNING, _GOOD = "1;31", "1;33", "1;32"  # red, yellow, green
 _COLOURS = {
-    "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _DOUBT, "slow": _DOUBT,
+    "lost": _BAD, "not-durable": _BAD, "stalls": _BAD, "suspicious": _WARNING, "slow": _WARNING,
     "consistent": _GOOD, "kept": _GOOD, "normal": _GOOD,
 }  # fmt: skip
 _VERDICT = rf"(?i)[✗!✓▲] +({'|'.join(_COLOURS)})\b"
-_SIGNS = {"✗": _BAD, "!": _DOUBT, "✓": _GOOD}
+_SIGNS = {"✗": _BAD, "!": _WARNING, "✓": _GOOD}
 _ROW = r"(?m)^([✗!✓])(?=  \S)"
-"""The sign at the beginning of a row of a list."""
+"""The sign of a verdict at the beginning of a row."""
 
 
 class ReaderGone(Exception):  # noqa: N818  no error: the reader needs no more output
@@ -38,7 +38,7 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
         raise ReaderGone
     try:
         sys.stdout.flush()
-        data = bytearray(document if isinstance(document, bytes) else _encoded(document, sys.stdout.encoding))
+        data = bytearray(document if isinstance(document, bytes) else _encode(document, sys.stdout.encoding))
         # not through sys.stdout: with PYTHONUNBUFFERED, its write() drops the data that does not fit into a full pipe
         write_available(sys.stdout.fileno(), data, timeout_s)
         if data:
@@ -51,9 +51,9 @@ def write_stdout(document: str | bytes, timeout_s: float | None = None) -> None:
         raise
 
 
-def _encoded(document: str, encoding: str) -> bytes:
+def _encode(document: str, encoding: str) -> bytes:
     text = escape_lines(document)
-    return printable(colour_verdicts(text) if width() and colours_wanted() else text, encoding).encode(encoding)
+    return printable(colour_verdicts(text) if width() and uses_colours() else text, encoding).encode(encoding)
 
 
 def write_available(stream_fd: int, data: bytearray, timeout_s: float | None) -> None:
@@ -79,12 +79,12 @@ def say(sentence: str) -> None:
     with suppress(OSError, ValueError):
         if sys.stderr is not None and is_writable(sys.stderr.fileno()):
             # not print: a signal handler may call this function while print runs, which is not reentrant
-            line = printable(_wrapped(sentence), sys.stderr.encoding) + "\n"
+            line = printable(_wrap_for_stderr(sentence), sys.stderr.encoding) + "\n"
             os.write(sys.stderr.fileno(), line.encode(sys.stderr.encoding))
 
 
-def _wrapped(sentence: str) -> str:
-    """On a terminal, break the sentence between words. A longer word stays whole, so that a path can be copied."""
+def _wrap_for_stderr(sentence: str) -> str:
+    """If stderr is a terminal, break the sentence between words. A long word stays whole, so that it can be copied."""
     columns = _columns(sys.stderr)
     return "\n".join(wrap(sentence, columns)) if columns else escape_controls(sentence)
 
@@ -119,7 +119,7 @@ def is_writable(stream_fd: int) -> bool:
     return writable
 
 
-def colours_wanted(environ: Mapping[str, str] = os.environ) -> bool:
+def uses_colours(environ: Mapping[str, str] = os.environ) -> bool:
     """Return whether the terminal supports colours and NO_COLOR is not set (no-color.org)."""
     return not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("dumb", "unknown")
 

@@ -56,8 +56,7 @@ class Progress:
             case StepProgressed():
                 self.current_index, self.snapshot, self.preparing = event.snapshot.index, event.snapshot, None
             case StepFinished():
-                # a new dict, because a paused view keeps the old one
-                self.finished_steps = {**self.finished_steps, event.index: event.step}
+                self.finished_steps = {**self.finished_steps, event.index: event.step}  # a paused view keeps a copy
                 self.current_index, self.snapshot, self.preparing = None, None, None
             case FindingsChanged():
                 self.judgement = event.judgement

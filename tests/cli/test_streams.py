@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fstui.cli.delivery import EventLines
-from fstui.cli.output import colour_verdicts, colours_wanted
+from fstui.cli.output import colour_verdicts, uses_colours
 from fstui.model.events import RunFinished, StepProgressed
 from fstui.model.steps import Snapshot
 from fstui.runs.files import write_output_file
@@ -222,8 +222,8 @@ def test_only_verdicts_are_coloured() -> None:
 
 
 def test_no_color_is_respected() -> None:
-    assert colours_wanted({"TERM": "xterm"})
-    assert not any(map(colours_wanted, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
+    assert uses_colours({"TERM": "xterm"})
+    assert not any(map(uses_colours, ({"TERM": "xterm", "NO_COLOR": "1"}, {"TERM": "dumb"}, {})))
 
 
 @pytest.mark.parametrize(("no_colour", "coloured"), [("", True), ("1", False)])

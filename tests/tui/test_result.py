@@ -314,10 +314,10 @@ def test_the_map_shows_the_step_of_the_speed() -> None:
     run = msgspec.structs.replace(screens.RUN, speed=speed)
     first, *others = ordered(run)
     for finding in (None, first):
-        step = drawing.step_of(run, finding)
+        step = drawing.step_of_finding(run, finding)
         assert step and step.name == "fsync"
     other = msgspec.structs.replace(others[0], steps=("O_DIRECT",))
-    step = drawing.step_of(run, other)
+    step = drawing.step_of_finding(run, other)
     assert step and step.name == "O_DIRECT"
 
 

@@ -26,6 +26,7 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _RATE_WIDTH, _MAX_TARGET = 8, 6, 40
 _NARROW, _WIDE, _VERY_WIDE = 73, 107, 150
+"""Widths in cells at which a table gets more columns or longer bars."""
 COLUMNS = (
     Column("", 1),
     Column("WHEN", 12),

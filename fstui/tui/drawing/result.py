@@ -132,7 +132,7 @@ def picture(run: Run, step: Step | None, width: int, height: int) -> list[Text]:
     ]
 
 
-def step_of(run: Run, chosen: Finding | None) -> Step | None:
+def step_of_finding(run: Run, chosen: Finding | None) -> Step | None:
     """Return the step whose heat map is shown next to a finding.
 
     Prefer the step that the answer to "is it slow?" names, unless another finding than the leading one names only other
@@ -146,7 +146,7 @@ def step_of(run: Run, chosen: Finding | None) -> Step | None:
     return max(steps_of_answer or steps_of_finding, key=lambda step: step.syncs, default=None)
 
 
-def io_path_of(run: Run, step: Step | None, width: int) -> list[Text]:
+def io_path_lines(run: Run, step: Step | None, width: int) -> list[Text]:
     if step is None:
         return []
     drawn = [(f"   {part.text}", _PART_STYLES[part.style]) for part in path_report.lines(run, step)]

@@ -211,13 +211,13 @@ class ResultScreen(BaseScreen):
         chosen = self.chosen
         if isinstance(chosen, Step) and chosen.timeline:
             return chosen
-        return drawing.step_of(self.result, chosen if isinstance(chosen, Finding) else None)
+        return drawing.step_of_finding(self.result, chosen if isinstance(chosen, Finding) else None)
 
     def _draw_picture(self, width: int, height: int) -> list[Text]:
         return drawing.picture(self.result, self._step, width, height)
 
     def _draw_io_path(self, width: int, height: int) -> list[Text]:
-        return drawing.io_path_of(self.result, self._step, width)
+        return drawing.io_path_lines(self.result, self._step, width)
 
     def _explanation(self, chosen: Finding | Step | Detail | None, width: int, height: int) -> list[Text]:
         if isinstance(chosen, Detail):

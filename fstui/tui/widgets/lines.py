@@ -20,8 +20,7 @@ from fstui.tui.styles import FAINT
 
 Draw = Callable[[int, int], Sequence[Text]]
 """A function that returns the lines for a width and a height."""
-UNBOUNDED = 10_000
-"""A height for all lines."""
+UNBOUNDED = 10_000  # a height for all lines
 _WHEEL_LINES = 3
 _PIECES = 14
 _EDGES = re.compile("^[╭│├╰]|[ ─╮│┤╯]+$", re.MULTILINE)
