@@ -21,6 +21,7 @@ from fstui.tui.app import FstuiApp
 from fstui.tui.drawing import plan as drawing
 from fstui.tui.offers import Choices, Offer, options
 from fstui.tui.screens.plan import PlanScreen
+from fstui.tui.screens.question import QuestionScreen
 from fstui.tui.screens.result import ResultScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import runs, screens
@@ -120,12 +121,16 @@ async def test_first_enter_warns_about_low_space(monkeypatch: pytest.MonkeyPatch
     async with PreparedApp(NearlyFull(), directory="/srv/data").run_test(size=(80, 24)) as pilot:
         await planned(pilot)
         await pilot.press("down", "down", "down", "enter")
+        await reached(pilot, QuestionScreen)
+        await pilot.pause()
+        text = "\n".join(shown(pilot.app))
+        assert "of its 2.0 GiB stays free" in text and "into /srv/data/.fstui-…" in text
+        assert "Enter run anyway" in text and "Esc back" in text and "Enter start" not in text
+        await pilot.press("escape")
         await pilot.pause()
         assert isinstance(pilot.app.screen, PlanScreen)
-        assert any("of its 2.0 GiB stays free" in line for line in shown(pilot.app))
-        await pilot.press("escape", "enter")
-        await pilot.pause()
-        assert isinstance(pilot.app.screen, PlanScreen), "the question was closed, so Enter asks again"
+        await pilot.press("enter")
+        await reached(pilot, QuestionScreen)
         await pilot.press("enter")
         await reached(pilot, ResultScreen)
 

@@ -16,6 +16,7 @@ from fstui.state import runs
 from fstui.tui.drawing.lessons import STAGES
 from fstui.tui.screens.history import HistoryScreen
 from fstui.tui.screens.lessons import LessonScreen, LessonsScreen
+from fstui.tui.screens.question import QuestionScreen
 from fstui.tui.screens.run import RunScreen
 from fstui.tui.screens.storage import StorageScreen
 from tests.factories import busy, recorded, screens
@@ -23,6 +24,7 @@ from tests.factories.watched import minutes
 from tests.tui.conftest import PreparedApp
 from tests.tui.screen import pressed
 from tests.tui.test_at_risk import watch_risk
+from tests.tui.test_plan import NearlyFull, planned, reached
 from tests.tui.test_recording import INCIDENT
 from tests.tui.test_watch import SENTENCE, watch_this
 
@@ -119,6 +121,19 @@ async def helping(pilot: Pilot[Any]) -> None:
 @pytest.mark.parametrize("before", [storage, running, result, watching, at_risk], ids=lambda before: before.__name__)
 def test_screen(snap_compare: Compare, size: tuple[int, int], before: Before) -> None:
     assert snap_compare(PreparedApp(), terminal_size=size, run_before=before)
+
+
+@SIZES
+def test_question(snap_compare: Compare, size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FSTUI_YES")
+
+    async def asked(pilot: Pilot[Any]) -> None:
+        await planned(pilot)
+        await pilot.press("enter")
+        await reached(pilot, QuestionScreen)
+        await pilot.pause()
+
+    assert snap_compare(PreparedApp(NearlyFull(), directory="/srv/data"), terminal_size=size, run_before=asked)
 
 
 @SMALL_SIZES

@@ -122,7 +122,7 @@ def notes(
         steps = offer.plan.steps if isinstance(offer.plan, Plan) else ()
         for reason, count in Counter(step.skip for step in steps if step.skip).items():
             lines += paragraph(f"{count} skipped: {reason}", prose_width, " – ")
-        amount, free_bytes = _amount(offer.plan, target), target.space.free_bytes if target.space else None
+        amount, free_bytes = write_amount(offer.plan, target), target.space.free_bytes if target.space else None
         if isinstance(offer.plan, Plan) and _uses_much_space(offer.plan, free_bytes):
             warning = f"{amount} Its files use more than a tenth of the free space."
             lines += paragraph(warning, prose_width, " ! ", WARNING)
@@ -170,7 +170,7 @@ def _uses_much_space(plan: Plan, free_bytes: int | None) -> bool:
     return free_bytes is not None and plan.peak_bytes * _FREE_SPACE_DIVISOR > free_bytes
 
 
-def _amount(plan: Plan | PowerCutPlan, target: Target) -> str:
+def write_amount(plan: Plan | PowerCutPlan, target: Target) -> str:
     directory = target.path.rstrip("/")
     each_second = f"{size(plan.bytes_per_s)} a second" if plan.bytes_per_s else ""
     if isinstance(plan, PowerCutPlan):

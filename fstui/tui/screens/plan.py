@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -26,13 +27,12 @@ from fstui.tui.drawing.run import other_activity
 from fstui.tui.iostats import DeviceActivity
 from fstui.tui.offers import Choices, Offer, Offers, is_matrix, options
 from fstui.tui.screens.base_screen import BaseScreen
+from fstui.tui.screens.question import QuestionScreen
 from fstui.tui.styles import HEAD, KEY
 from fstui.tui.widgets.table import DrawnTable, TableContent
 
 if TYPE_CHECKING:
-    from fstui.model.plan import Plan
     from fstui.runs.history import Summary
-    from fstui.runs.site import Site
 
 COUNTERS_INTERVAL_S = 1.0
 MAX_SAVED_RUNS = 1000
@@ -76,7 +76,6 @@ class PlanScreen(BaseScreen):
         self.activity = DeviceActivity()
         self.saved_runs: Sequence[Summary] | None = None
         self._scenario_to_start = ""
-        self._plan_to_confirm: Plan | None = None
         self._last_setting: str | None = None
 
     def compose(self) -> ComposeResult:
@@ -271,7 +270,7 @@ class PlanScreen(BaseScreen):
         if self.offer and self.offer.command:
             self.copy(self.offer.command)
 
-    def action_start(self) -> None:
+    def action_start(self, *, confirmed: bool = False) -> None:
         offer, site = self.offer, self.offers.site
         if offer is None or offer.refusal:
             return
@@ -283,22 +282,18 @@ class PlanScreen(BaseScreen):
         if isinstance(offer.plan, power_cut.PowerCutPlan):
             self.fstui.open_power_cut(site.raw_target.path, target, self.offers.choices.settings_of(offer.form))
             return
-        if not self._is_confirmed(offer.plan, site):
+        plan = offer.plan
+        warnings = caution.concerns(self.fstui.session, site, self.activity.busy, plan.peak_bytes, plan.max_bytes)
+        if warnings and not confirmed:
+            start = partial(self.action_start, confirmed=True)
+            title, consequence = f"{offer.name} on {target.mount_point}", drawing.write_amount(plan, target)
+            self.app.push_screen(QuestionScreen(title, warnings, consequence, start))
             return
         run, declaration = self.offers.start(offer, site)
         if declaration is not None:
             self.fstui.save_declaration(site, declaration)
         self.workers.cancel_group(self, "plan")  # planning must not disturb what is measured
-        self.fstui.open_run(run, offer.plan, target)
-
-    def _is_confirmed(self, plan: Plan, site: Site) -> bool:
-        """Return whether to start the run: without concerns, or if the key was pressed again after a warning."""
-        concerns = caution.concerns(self.fstui.session, site, self.activity.busy, plan.peak_bytes, plan.max_bytes)
-        if not concerns or (plan is self._plan_to_confirm and self._closed_notice == self._question):
-            return True
-        self._plan_to_confirm = plan
-        self.ask(f"Warning: {', '.join(concerns)}. Press Enter again to run it anyway.")
-        return False
+        self.fstui.open_run(run, plan, target)
 
     def _choose(self, choices: Choices) -> None:
         if choices != self.offers.choices:
