@@ -145,8 +145,8 @@ def _noisy(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
     first = accounts[0]
     where = words.devices(first.devices)
     per_sync = words.range_text([account.max_per_sync for account in accounts])
-    wrote = f"Another process wrote to {where} during the run"
-    cause = f"{wrote}, or a layer between filesystem and disk adds flushes of its own"
+    other_process = f"Another process wrote to {where} during the run"
+    cause = f"{other_process}, or a layer between filesystem and disk adds flushes of its own"
     if first.other_flushes_per_s and any(account.others_flush_often for account in accounts):
         writers = f": {words.writers(case.other_writers.writers)}" if case.other_writers.writers else ""
         per_s = rate(first.other_flushes_per_s)

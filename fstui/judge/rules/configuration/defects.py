@@ -16,22 +16,22 @@ from fstui.storage.layers.filesystems.overlay import upper_path
 @rule(order=20)
 def defects(case: Case) -> Iterator[Finding]:
     for match in case.configuration.defects:
-        outcome, values = match.outcome, _placeholders(case, match)
+        outcome, texts = match.outcome, _placeholder_texts(case, match)
         is_unverified = outcome.low_unless_verified and not case.lowest_devices.verified
         yield Finding(
             rule=match.defect.name,
             verdict=outcome.verdict,
             confidence="low" if is_unverified else outcome.confidence,
             scope="storage",
-            title=outcome.title.format_map(values),
-            sentence=outcome.sentence.format_map(values),
+            title=outcome.title.format_map(texts),
+            sentence=outcome.sentence.format_map(texts),
             steps=match.hit.steps,
             evidence=match.hit.evidence,
-            next=tuple(line.format_map(values) for line in outcome.next),
+            next=tuple(line.format_map(texts) for line in outcome.next),
         )
 
 
-def _placeholders(case: Case, match: FoundDefect) -> dict[str, str]:
+def _placeholder_texts(case: Case, match: FoundDefect) -> dict[str, str]:
     layer, rate = match.hit.layer, case.flushes.sync_rate
     upper = upper_path(layer)
     battery, drives = words.CHECK_CONTROLLER

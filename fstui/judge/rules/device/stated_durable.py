@@ -170,8 +170,8 @@ def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | N
         return Statement(
             device_kind, "It is durable if that is true", condition, (words.medium(node),), (words.check_health(node),)
         )
-    local = is_attached_directly(node) or is_passed_through(node)
-    if reports and local and not is_over_own_network(node):
+    is_local = is_attached_directly(node) or is_passed_through(node)
+    if reports and is_local and not is_over_own_network(node):
         return Statement(
             "a drive", "By its own report, it has no volatile write cache", _NO_CACHE, reports, (_CHECK_DRIVE,)
         )
