@@ -37,7 +37,7 @@ STOP_TIMEOUT_S = 1.0
 """How long the operation in flight may take after a stop before the probe is abandoned."""
 PROGRESS_TIMEOUT_S = 1.0
 """A probe that prepares its file reports progress at least this often."""
-NO_DIRECT = "the filesystem refuses O_DIRECT of this kind"
+NO_DIRECT = "the filesystem refuses O_DIRECT with these settings"
 
 
 class StepRunner:

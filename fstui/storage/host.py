@@ -9,7 +9,7 @@ from pathlib import Path
 from fstui import proc
 from fstui.model.host import Host
 from fstui.storage.layers.devices import platforms
-from fstui.storage.tree import DATABASE, Tree
+from fstui.storage.tree import UDEV_DATABASE, Tree
 
 _DMI = "/sys/class/dmi/id"
 _DMI_NAMES = ("sys_vendor", "product_name", "product_version", "board_vendor", "bios_vendor", "chassis_asset_tag")
@@ -45,7 +45,7 @@ def read_host(root: Path = Path("/")) -> Host:
         cloud=next((name for pattern, name in _CLOUDS if re.search(pattern, " ".join(dmi.values()))), None),
         cpus=_cpus(tree.stripped("/sys/devices/system/cpu/online") or ""),
         memory_bytes=proc.meminfo(tree.text("/proc/meminfo") or "").get("MemTotal", 0),
-        udev=tree.exists(DATABASE),
+        udev=tree.exists(UDEV_DATABASE),
     )
 
 

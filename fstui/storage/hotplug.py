@@ -15,7 +15,7 @@ from typing import Any
 
 from fstui.proc import MOUNTINFO
 from fstui.storage.mounts import MAX_MOUNTS_BYTES
-from fstui.storage.tree import DATABASE, Tree
+from fstui.storage.tree import UDEV_DATABASE, Tree
 
 _MAX_EVENTS_PER_CALL = 10_000
 
@@ -28,10 +28,10 @@ class Watch:
         if self._tree.is_real:
             with contextlib.suppress(OSError):
                 self._mountinfo = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
-        self._events: Any = _udev_events() if self._tree.is_real and self._tree.exists(DATABASE) else None
+        self._events: Any = _udev_events() if self._tree.is_real and self._tree.exists(UDEV_DATABASE) else None
         self._last_state = self._state()
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Return whether anything changed since the last call, or since the watch began."""
         # read all sources each time, so that the next call does not report the same change again
         mounts_changed, udev_reported = self._mounts_changed(), self._udev_reported()

@@ -163,7 +163,7 @@ def _with_roles(node: Node, roles: Mapping[str, str]) -> Node:
 def _medium(node: Node, host: Host) -> Medium:
     if node.layer in ("block", "memory"):
         return media.medium_of(node, host)
-    return Medium(reason=node.reason or "what is below cannot be seen from here")
+    return Medium(reason=node.reason or "the underlying device is not visible to this host")
 
 
 def _target(mount: Mount, graph: Graph, pseudo: bool) -> Target:

@@ -146,11 +146,11 @@ class BlockDeviceNames:
         return parts[-2] if len(parts) > 1 and parts[-2] in self.whole_devices else _PARTITION.sub("", name)
 
 
-DATABASE = "/run/udev/data"
+UDEV_DATABASE = "/run/udev/data"
 
 
 def udev_properties(tree: Tree, device: str) -> Mapping[str, str]:
     """Return the properties of ``major:minor`` in udev's database; empty if udev is not running."""
-    lines = (tree.text(f"{DATABASE}/b{device}") or "").split("\n")
+    lines = (tree.text(f"{UDEV_DATABASE}/b{device}") or "").split("\n")
     pairs = (line.removeprefix("E:").partition("=") for line in lines if line.startswith("E:"))
     return {name: value for name, _, value in pairs}

@@ -67,6 +67,6 @@ def counted(box: Box, claims: Claims) -> str:
     began = time.perf_counter()
     read_counters(nodes, box.root)
     middle = time.perf_counter()
-    Watch(box.root).changed()
+    Watch(box.root).has_changed()
     ms = [1000 * seconds for seconds in (middle - began, time.perf_counter() - middle)]
     return f"counters {ms[0]:.1f} ms, watch {ms[1]:.1f} ms"

@@ -284,7 +284,7 @@ def platforms_page() -> str:
         "| "
         + " | ".join(
             text.replace("|", r"\|")
-            for text in (row.title, row.recognised, row.flush_default, row.how_to_check, row.source)
+            for text in (row.title, row.recognised_by, row.flush_default, row.how_to_check, row.source)
         )
         + " |"
         for row in sorted(platforms.table(), key=lambda row: row.title.lower())

@@ -25,7 +25,9 @@ def test_step_with_o_direct_is_skipped_without_a_space_check(workshop: Path, own
         assert list(point.iterdir()) == []
     assert {step.status for step in run.steps} == {"skipped"}
     assert all(step.error and step.error.call == "open" for step in run.steps)
-    assert all(failure(step).startswith("the filesystem refuses O_DIRECT of this kind (open: ") for step in run.steps)
+    assert all(
+        failure(step).startswith("the filesystem refuses O_DIRECT with these settings (open: ") for step in run.steps
+    )
     assert "in-memory" in {found.rule for found in run.findings}
     assert run.target and run.target.space is None
 

@@ -14,12 +14,12 @@ def test_mount_and_new_disk_are_changes(box: Box) -> None:
     box.mount("/dev/sda", "/", "ext4")
     watch = Watch(box.root)
     box.write(f"{path}/stat", "1 2 3")
-    assert not watch.changed()
+    assert not watch.has_changed()
     box.disk("sdb")
-    assert watch.changed()
-    assert not watch.changed()
+    assert watch.has_changed()
+    assert not watch.has_changed()
     box.mount("/dev/sdb", "/srv", "ext4")
-    assert watch.changed()
+    assert watch.has_changed()
     watch.close()
 
 
@@ -28,9 +28,9 @@ def test_kernel_reports_real_mounts(tmp_path: Path) -> None:
     watch = Watch()
     try:
         subprocess.run(["mount", "-t", "tmpfs", "fstui-tests", str(tmp_path)], check=True)
-        assert watch.changed()
+        assert watch.has_changed()
         unmount(tmp_path)
-        assert watch.changed()
+        assert watch.has_changed()
     finally:
         watch.close()
 

@@ -124,12 +124,12 @@ def test_zram_is_memory_and_can_be_removed(opened: ExitStack, tmp_path: Path) ->
     watch = Watch()
     opened.callback(watch.close)
     with disks.zram(tmp_path) as storage:
-        assert watch.changed()
+        assert watch.has_changed()
         (lowest,) = target_of(str(storage.directory), survey()).lowest
         assert (lowest.id, lowest.sync) == (storage.device, "stops")
         assert lowest.medium is not None
         assert lowest.medium.class_ == "memory"
-    assert watch.changed()
+    assert watch.has_changed()
     names = {node.id for target in survey().filesystems for node in target.stack}
     assert storage.device not in names
 

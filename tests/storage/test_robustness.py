@@ -112,7 +112,7 @@ def look_at_everything(root: Path, answers: Claims = ANSWERS) -> None:
     difference(counters, counters)
     assert encode(inventory)
     assert encode(counters)
-    Watch(root).changed()
+    Watch(root).has_changed()
     with contextlib.suppress(Refused):
         read_process_of(21, root)
     for target in inventory.filesystems:

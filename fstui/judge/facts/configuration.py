@@ -20,8 +20,8 @@ from fstui.model.run import Evidence
 from fstui.model.storage import Node, Reading
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices.caches import (
-    has_cache,
     has_protected_cache,
+    has_volatile_cache,
     is_hidden_by_controller,
     may_be_protected,
     may_outlive_power_cut,
@@ -180,11 +180,11 @@ def _barriers_off(evidence: Evidence, stack: Stack, _: Steps) -> Iterator[Hit]:
 
 
 def _has_cache_on(node: Node) -> bool:
-    return bool(has_cache(node) or _reported_cache(node))
+    return bool(has_volatile_cache(node) or _reported_cache(node))
 
 
 def _has_cache_off(node: Node) -> bool:
-    return has_cache(node) is False and not _has_cache_on(node)
+    return has_volatile_cache(node) is False and not _has_cache_on(node)
 
 
 def _cache_outcome(devices: Sequence[Node]) -> str:
@@ -222,7 +222,7 @@ def _barrier_advice(filesystem: Node, barrier: Reading) -> str:
 def _cache_line(node: Node) -> str:
     protection = f", {node.medium.reason or node.medium.class_}" if node.medium and has_protected_cache(node) else ""
     fact = volatile_cache(node) if node.write_cache is None else None
-    reading = _reported_cache(node) if not has_cache(node) else None
+    reading = _reported_cache(node) if not has_volatile_cache(node) else None
     reading = reading or (fact.reading if fact else None)
     return (words.reading(node, reading) if reading else words.write_cache(node)) + protection
 
@@ -283,7 +283,7 @@ def _contradictions(node: Node, evidence: Evidence, stack: Stack) -> Iterator[tu
         and not evidence.has_changed(lower.id, "write cache")
     ]
     yield from ((words.write_cache(lower), lower) for lower in lower_layers)
-    if not lower_layers and stack.backing_filesystems(node) and not stack.in_memory and not loop.direct_io(node):
+    if not lower_layers and stack.backing_filesystems(node) and not stack.in_memory and not loop.uses_direct_io(node):
         yield f"{node.id}: keeps what it writes in the page cache until it is flushed (no direct-io)", node
 
 

@@ -31,7 +31,7 @@ from fstui.storage.layers.flushes import (
     ExpectedFlushes,
     Range,
     expected_flushes,
-    expected_of_backing,
+    flushes_per_backing_fsync,
     syncs_every_write,
 )
 
@@ -140,7 +140,7 @@ def _expected_per_device(
 
 def _forwarded(above: FlushAccount, filesystem: Node, share: Range, files: int) -> ExpectedFlushes | None:
     """Return what the filesystem below ``files`` loop devices is expected to send. Each device may get every flush."""
-    per_flush = expected_of_backing(filesystem)
+    per_flush = flushes_per_backing_fsync(filesystem)
     if per_flush is None or above.expected is None:
         return None
     flushes = above.expected.times(per_flush).times(share).times(Range(1, files))

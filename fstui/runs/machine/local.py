@@ -90,7 +90,7 @@ class LocalMachine(Machine):
     def has_changed(self) -> bool:
         if self._watch is None:
             self._watch = Watch(self._root)
-        return self._watch.changed()
+        return self._watch.has_changed()
 
     async def _run_tools(self, inventory: Inventory, max_age_s: float) -> Inventory | None:
         """Return a new survey with the output of tools; None if the recent output is still valid."""

@@ -92,9 +92,9 @@ def expected_flushes(filesystem: Node, sync: Sync, claims_fua: bool | None) -> E
     return expected
 
 
-def expected_of_backing(filesystem: Node) -> Range | None:
+def flushes_per_backing_fsync(filesystem: Node) -> Range | None:
     """Return the flushes for each fsync of a backing file on this filesystem; None: unknown."""
-    return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).expected_of_backing(filesystem)
+    return NOTHING if barriers_off(filesystem) else kind(filesystem.kind).flushes_per_backing_fsync(filesystem)
 
 
 def syncs_every_write(filesystem: Node) -> bool:
@@ -131,5 +131,5 @@ class InPlace(LayerKind, frozen=True, kw_only=True):
         all of 10 147 flushes while other processes committed all the time."""
         return sync.overwrites and sync.call in {"fdatasync", "O_DSYNC"}
 
-    def expected_of_backing(self, node: Node) -> Range:
+    def flushes_per_backing_fsync(self, node: Node) -> Range:
         return ONE_OR_TWO

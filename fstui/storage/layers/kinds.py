@@ -201,7 +201,7 @@ class LayerKind(Base, frozen=True, kw_only=True):
         """Return whether the thread that syncs sends all flushes of the sync itself, without a journal thread."""
         return False
 
-    def expected_of_backing(self, node: Node) -> Range | None:
+    def flushes_per_backing_fsync(self, node: Node) -> Range | None:
         """Return how many flushes an fsync of a loop device's backing file causes, if barriers are on."""
         return None
 

@@ -115,7 +115,7 @@ class FilesystemReader(Reader):
             *root,
         )
         removed_device = () if description.below else self._removed_device(mount)
-        state = (*removed_device, *self.trouble(device), *_forced_read_only(mount, self.layer_kind))
+        state = (*removed_device, *self.fault_readings(device), *_forced_read_only(mount, self.layer_kind))
         return description._replace(readings=readings, state=state)
 
     def _removed_device(self, mount: Mount) -> tuple[Reading, ...]:
@@ -150,7 +150,7 @@ class FilesystemReader(Reader):
         has_sync = "sync" in mount.all_options
         return (Reading(what="sync_option", value="sync", path=MOUNTINFO),) if has_sync else ()
 
-    def trouble(self, device: str) -> tuple[Reading, ...]:
+    def fault_readings(self, device: str) -> tuple[Reading, ...]:
         return ()
 
 

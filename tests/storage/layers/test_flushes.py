@@ -8,7 +8,7 @@ from fstui.storage.layers.flushes import (
     Range,
     Sync,
     expected_flushes,
-    expected_of_backing,
+    flushes_per_backing_fsync,
 )
 from fstui.storage.layers.kinds import kind
 from tests.factories.storage import filesystem
@@ -41,26 +41,26 @@ def test_direct_dsync_write_becomes_one_fua_write(claims: bool | None, with_fua:
 def test_data_journal_commits_every_write() -> None:
     journal = filesystem("ext4", data="journal")
     assert expected_flushes(journal, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(Range(2, 3), Range(1, 3))
-    assert expected_of_backing(journal) == Range(1, 3)
+    assert flushes_per_backing_fsync(journal) == Range(1, 3)
 
 
 def test_copy_on_write() -> None:
     assert expected_flushes(filesystem("btrfs"), Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(TWO, ONE)
     assert expected_flushes(filesystem("zfs"), Sync("fsync"), claims_fua=False) == ExpectedFlushes(ONE, ONE)
-    assert expected_of_backing(filesystem("btrfs")) == Range(1, 4)
+    assert flushes_per_backing_fsync(filesystem("btrfs")) == Range(1, 4)
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", "nfs4", "overlay", "fuse.sshfs", "newfs"])
 def test_no_flush_expected_for_remote_or_unknown_data(kind: str) -> None:
     assert expected_flushes(filesystem(kind), Sync("fdatasync"), claims_fua=False) is None
-    assert expected_of_backing(filesystem(kind)) is None
+    assert flushes_per_backing_fsync(filesystem(kind)) is None
 
 
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "zfs", "newfs"])
 def test_without_barriers_no_flush_is_sent(kind: str) -> None:
     off = filesystem(kind, barrier="nobarrier")
     assert expected_flushes(off, Sync("fdatasync"), claims_fua=False) == ExpectedFlushes(NOTHING, NOTHING)
-    assert expected_of_backing(off) == NOTHING
+    assert flushes_per_backing_fsync(off) == NOTHING
 
 
 def test_sync_mount_has_synced_before_the_call() -> None:

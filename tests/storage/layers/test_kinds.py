@@ -23,7 +23,7 @@ def test_unknown_kind_has_cautious_row() -> None:
     unknown = kind("newfs")
     assert (unknown.sync, unknown.adds_bytes, unknown.rewrites_in_place) == ("unknown", True, False)
     assert unknown.may_compress(block("x", "newfs"))
-    assert unknown.expected_of_backing(block("x", "newfs")) is None
+    assert unknown.flushes_per_backing_fsync(block("x", "newfs")) is None
 
 
 def test_fuse_program_is_of_kind_fuse() -> None:

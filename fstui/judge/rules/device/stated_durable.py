@@ -45,8 +45,8 @@ from fstui.model.host import Host
 from fstui.model.storage import Node
 from fstui.storage.layers.devices import media, models, platforms
 from fstui.storage.layers.devices.caches import (
-    has_cache,
     has_controller_cache,
+    has_volatile_cache,
     is_behind_raid_controller,
     is_optane,
     is_safe_drive,
@@ -113,7 +113,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_judged_by_flushes(node: Node) -> bool:
-    return has_cache(node) is True and not has_controller_cache(node)
+    return has_volatile_cache(node) is True and not has_controller_cache(node)
 
 
 def _lowest_accounts(case: Case) -> tuple[FlushAccount, ...]:
@@ -160,7 +160,7 @@ def _statement(node: Node, host: Host) -> Statement | None:
 
 def _statement_of_drive(node: Node, model: models.Model | None) -> Statement | None:
     reports = no_cache_reports(node)
-    if model is not None and model.ephemeral and has_cache(node) is False:
+    if model is not None and model.ephemeral and has_volatile_cache(node) is False:
         condition = "According to the kernel, it has no volatile write cache"
         return Statement(model.description, condition, _NO_CACHE, reports, (_CHECK_STORE,))
     if is_safe_drive(node) and not reports:

@@ -176,9 +176,9 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
     run again. Longhorn: check that the disks of its nodes have power-loss protection, or no write cache.
     """
     served = [(node, platform) for node in case.stack.commit_devices if (platform := _served_by(case, node))]
-    suspects = [(node, platform) for node, platform in served if platform.drops_flushes or platform.leaves_in_drive]
+    suspects = [(node, platform) for node, platform in served if platform.drops_flushes or platform.skips_drive_flush]
     flushes_work = any(growth.shows_work for growth in case.flush_growth) and case.flushes.complete_lowest_account
-    if not suspects or (flushes_work and not suspects[0][1].leaves_in_drive):
+    if not suspects or (flushes_work and not suspects[0][1].skips_drive_flush):
         return
     if case.configuration.breaks_sync or case.rotation.syncs_reach_platters or case.commits_are_safe:
         return
@@ -192,7 +192,7 @@ def ignored_by_default(case: Case) -> Iterator[Conclusion]:
         f"A sync that reaches {where} may end in volatile memory.",
         verdict="cannot-tell",
         confidence="low",
-        evidence=(f"{platform.title}: recognised by {platform.recognised}", f"documented: {platform.source}"),
+        evidence=(f"{platform.title}: recognised by {platform.recognised_by}", f"documented: {platform.source}"),
         next=(platform.how_to_check, words.UNTIL_THEN),
     )
 

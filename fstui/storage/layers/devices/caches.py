@@ -63,7 +63,7 @@ def volatile_cache(node: Node) -> CacheReport | None:
     return _report(node, "ID_ATA_WRITE_CACHE_ENABLED")
 
 
-def has_cache(node: Node) -> bool | None:
+def has_volatile_cache(node: Node) -> bool | None:
     """Return whether the kernel, or else the drive, reports a volatile write cache; None if no source reports it."""
     if node.write_cache is not None:
         return node.write_cache == "write back"
@@ -117,7 +117,7 @@ def no_cache_reports(node: Node) -> tuple[str, ...]:
     off_readings = [report.reading for report in reports if not report.is_on]
     # an NVMe drive that has a cache and has switched it off is no contradiction
     present_but_off = {report.reading.what: report.is_on for report in reports} == {"vwc": True, "drive_cache": False}
-    if has_cache(node) is not False or (len(off_readings) < len(reports) and not present_but_off):
+    if has_volatile_cache(node) is not False or (len(off_readings) < len(reports) and not present_but_off):
         return ()
     return tuple(f"{node.id} {reading.what}: {reading.value} ({reading.path})" for reading in off_readings)
 

@@ -23,7 +23,7 @@ from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, off_reading
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
-from fstui.storage.tree import DATABASE, Tree, integer, udev_properties
+from fstui.storage.tree import UDEV_DATABASE, Tree, integer, udev_properties
 
 _VPD_NOT_ROTATING = 1
 _VPD_RATES = range(0x0401, 0xFFFF)
@@ -60,7 +60,7 @@ def write_placement(node: Node) -> models.WritePlacement:
     a shingled disk."""
     model = models.find(node.model)
     if model is not None:
-        return model.writes
+        return model.write_placement
     return "log" if node.model and node.reading("grade") is None and not is_declared(node) else "in place"
 
 
@@ -77,7 +77,7 @@ class DiskReader(DeviceReader):
         path = links.path_of(tree, name)
         link_name = links.link_of(path, name)
         device_number = tree.stripped(f"{directory}/dev") or ""
-        properties, database = udev_properties(tree, device_number), f"{DATABASE}/b{device_number}"
+        properties, database = udev_properties(tree, device_number), f"{UDEV_DATABASE}/b{device_number}"
         model_name = _model_name(tree, directory) or properties.get("ID_MODEL", "").replace("_", " ") or None
         model, cache_enabled = models.find(model_name), properties.get("ID_ATA_WRITE_CACHE_ENABLED")
         state = tree.reading("state", f"{directory}/device/state", unless=("running", "live"))

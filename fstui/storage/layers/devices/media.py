@@ -86,21 +86,23 @@ def medium_of(node: Node, host: Host | None = None) -> Medium:
     if layer_kind.networked or link(node.link).networked:
         return Medium(class_="network", reason="reached over a network")
     if node.kind != "disk":
-        return Medium(reason=f"what is behind a {node.kind} device cannot be seen from here")
-    return _stated_medium(node) or (_virtual_medium(node, host or Host()) if is_virtual(node) else _drive_medium(node))
+        return Medium(reason=f"the storage behind a {node.kind} device is not visible to this host")
+    return _reported_medium(node) or (
+        _virtual_medium(node, host or Host()) if is_virtual(node) else _drive_medium(node)
+    )
 
 
-def _stated_medium(node: Node) -> Medium | None:
+def _reported_medium(node: Node) -> Medium | None:
     model = models.find(node.model)
     if model is not None and model.class_ != "unknown":
-        reason = f"the model says {model.description} ({_model_source(node)})"
+        reason = f"the model identifies {model.description} ({_model_source(node)})"
         write_cache = model.write_cache or _cache(node)
         return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=write_cache, reason=reason)
     rpm_reading, rpm = node.reading("rpm"), number(node, "rpm")
     if rpm_reading is None or not rpm:
         return None
     class_ = next(class_ for limit, class_ in _HDD_CLASSES if rpm <= limit)
-    reason = f"it states {rotation(rpm)} ({rpm_reading.path})"
+    reason = f"it reports {rotation(rpm)} ({rpm_reading.path})"
     return Medium(class_=class_, rpm=rpm, write_cache=_cache(node), reason=reason)
 
 
@@ -110,10 +112,10 @@ def _virtual_medium(node: Node, host: Host) -> Medium:
         reason = f"{model.description} ({identification(node)})"
         return Medium(class_=model.class_, ephemeral=model.ephemeral, write_cache=_virtual_cache(node), reason=reason)
     name = f"a {node.link} disk" if link(node.link).virtual else f"{node.model} ({_model_source(node)})"
-    flag = "; virtual disks say rotational=1 on any host" if node.rotational else ""
+    flag = "; virtual disks report rotational=1 on any host" if node.rotational else ""
     platform = platforms.find(host.virtualization)
     flush_default = f". {platform.flush_default}" if platform else ""
-    reason = f"{name}: what is below cannot be seen from here{flag}{flush_default}"
+    reason = f"{name}: the underlying device is not visible to this host{flag}{flush_default}"
     return Medium(write_cache=_virtual_cache(node), reason=reason)
 
 
@@ -135,7 +137,7 @@ def _drive_medium(node: Node) -> Medium:
     if number(node, "rpm") == 0 or (node.rotational is False and node.link is not None):
         return Medium(class_="ssd", write_cache=_cache(node), reason=f"it does not rotate ({rotational}: 0)")
     if node.rotational:
-        reason = f"it rotates ({rotational}: 1), but does not say how fast"
+        reason = f"it rotates ({rotational}: 1), but does not report its speed"
         return Medium(write_cache=_cache(node), reason=reason)
     return Medium(reason="nothing identifies it")
 
@@ -148,7 +150,7 @@ def _cache(node: Node) -> MediumCache:
     """Return the kind of cache: none if ``vwc`` is "absent", otherwise as the kernel and the drive report it."""
     if node.value("vwc") == "absent":
         return "none"
-    claimed = volatile_cache(node)
-    if node.write_cache == "write back" or (claimed is not None and claimed.is_on):
+    cache_report = volatile_cache(node)
+    if node.write_cache == "write back" or (cache_report is not None and cache_report.is_on):
         return "volatile"
     return "none" if node.write_cache == "write through" else "unknown"

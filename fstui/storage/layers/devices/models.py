@@ -37,7 +37,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A sentence for the user: who can confirm that, and how."""
     data_lifetime: str | None = None
     """For a disk that belongs to its instance: after which events its data is kept, and after which it is lost."""
-    writes: WritePlacement = "in place"
+    write_placement: WritePlacement = "in place"
     """Where a hard disk writes: in place, to a log on its platters, or to its own flash."""
     over_rdma: bool = False
     """A volume that is reached over RDMA and responds within tens of microseconds."""

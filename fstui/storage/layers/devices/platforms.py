@@ -22,16 +22,16 @@ class Platform(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dmi: str | None = None
     release: str | None = None
     kinds: tuple[str, ...] = ()
-    mounted_from: str | None = None
+    source_pattern: str | None = None
     """Regular expression that the mount source of a filesystem in ``kinds`` must match."""
     model: str | None = None
-    recognised: str
+    recognised_by: str
     """How fstui recognises the platform, as a phrase."""
     flush_default: str
     """What it does with a flush by default."""
     drops_flushes: bool = False
     """It is documented to acknowledge flushes by default, without passing them on."""
-    leaves_in_drive: bool = False
+    skips_drive_flush: bool = False
     """By default, it may write flushed data to the drive without flushing the drive's cache. Such a flush takes time,
     so its duration proves nothing."""
     documented_durability: str | None = None
@@ -64,6 +64,6 @@ def service(kind: str, source: str, model: str | None = None) -> Platform | None
     for platform in table():
         if platform.model and model and re.search(platform.model, model):
             return platform
-        if kind in platform.kinds and (platform.mounted_from is None or re.search(platform.mounted_from, source)):
+        if kind in platform.kinds and (platform.source_pattern is None or re.search(platform.source_pattern, source)):
             return platform
     return None

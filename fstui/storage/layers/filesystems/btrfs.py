@@ -50,7 +50,7 @@ class BtrfsReader(FilesystemReader):
                 return Reading(what=what, value=" ".join(profiles), path=directory)
         return None
 
-    def trouble(self, device: str) -> tuple[Reading, ...]:
+    def fault_readings(self, device: str) -> tuple[Reading, ...]:
         """Return missing members, members with errors, and an operation that moves data."""
         directory = f"{_DIRECTORY}/{self._uuid_of.get(device)}"
         readings = [self.tree.reading(EXCLUSIVE, f"{directory}/{EXCLUSIVE}", unless=_IDLE_VALUES)]
@@ -89,7 +89,7 @@ class Btrfs(LayerKind, frozen=True, kw_only=True):
         is_unchecked = node.reading("checksums") or node.reading("nocow_flag")  # chattr +C
         return self.tolerated_failures(node, members) if has_copies and not is_unchecked else 0
 
-    def expected_of_backing(self, node: Node) -> Range:
+    def flushes_per_backing_fsync(self, node: Node) -> Range:
         return Range(1, 4)
 
 

@@ -55,7 +55,7 @@ class ExtReader(FilesystemReader):
             readings.append(Reading(what="data", value=data, path=path))
         return (*readings, *_journal_reading(self.tree, device, data, path))
 
-    def trouble(self, device: str) -> tuple[Reading, ...]:
+    def fault_readings(self, device: str) -> tuple[Reading, ...]:
         """Return ``errors_count`` if the kernel found errors since the last e2fsck."""
         return without_none([self.tree.reading("errors_count", f"/sys/fs/ext4/{device}/errors_count", unless=("0",))])
 
@@ -110,8 +110,8 @@ class Ext(InPlace, frozen=True, kw_only=True):
     def caller_sends_flushes(self, node: Node, sync: Sync) -> bool:
         return super().caller_sends_flushes(node, sync) and not journals_data(node)
 
-    def expected_of_backing(self, node: Node) -> Range:
-        return Range(1, 3) if journals_data(node) else super().expected_of_backing(node)
+    def flushes_per_backing_fsync(self, node: Node) -> Range:
+        return Range(1, 3) if journals_data(node) else super().flushes_per_backing_fsync(node)
 
 
 KINDS = tuple(Ext(name=name, traces_syncs=True, barrier_option="barrier=1") for name in ("ext2", "ext3", "ext4"))

@@ -24,7 +24,7 @@ from fstui.storage.tree import SECTOR_BYTES
 _MEMFD = "/memfd:"
 """The beginning of the path of a file in memory (memfd_create(2)), which has no name in any directory."""
 _DELETED = " (deleted)"
-BACKING = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
+LIST_COMMAND = ("losetup", "--list", "--noheadings", "--raw", "--output", "NAME,BACK-MAJ:MIN,BACK-INO")
 """Prints the device number of the filesystem of each file, and the inode of the file. They come from the loop device
 itself (LOOP_GET_STATUS64, loop(4)), so they are correct even if the path leads to another file."""
 _STAT_OUTPUT = r"(?a)(\d{1,15}) (\d{1,20}) ([0-9a-f]{1,8}):([0-9a-f]{1,8}) (\d{1,20})"
@@ -51,7 +51,7 @@ class _FoundFile(NamedTuple):
     size_bytes: int
 
 
-def direct_io(node: Node) -> bool:
+def uses_direct_io(node: Node) -> bool:
     return node.value("dio") == "1"
 
 
@@ -181,7 +181,7 @@ class LoopReader(DeviceReader):
     def _identities(self) -> Mapping[str, Identity]:
         """The file of each loop device; empty if losetup printed nothing."""
         # losetup prints the blanks that align the columns as \x20
-        output = (claims.output_of(self.sources.claims, BACKING) or "").replace("\\x20", " ")
+        output = (claims.output_of(self.sources.claims, LIST_COMMAND) or "").replace("\\x20", " ")
         lines = (line.split() for line in output.split("\n"))
         return {words[0].removeprefix("/dev/"): Identity(words[1], "".join(words[2:])) for words in lines if words[1:]}
 
@@ -194,10 +194,10 @@ class Loop(LayerKind, frozen=True, kw_only=True):
         """
         files = (node.value("backing_file") for node in nodes if not is_read_only(node))
         paths = (file for file in files if file is not None and not file.startswith(_MEMFD))
-        return (BACKING, *map(stat_command, paths))
+        return (LIST_COMMAND, *map(stat_command, paths))
 
     def sync_of(self, node: Node) -> tuple[SyncPath, str]:
-        buffered = "" if direct_io(node) else "; direct-io is off: O_DIRECT writes above stay in the page cache"
+        buffered = "" if uses_direct_io(node) else "; direct-io is off: O_DIRECT writes above stay in the page cache"
         return self.sync, self.reason + buffered
 
 

@@ -78,7 +78,7 @@ def test_declared_rotating_disk_takes_precedence() -> None:
 
 
 AWS = Host(virtualization="kvm", cloud="aws")
-NETWORK = Medium(class_="network", reason="the model says a network volume of AWS (EBS)")
+NETWORK = Medium(class_="network", reason="the model identifies a network volume of AWS (EBS)")
 
 
 def fast_volume(**changes: Any) -> Node:

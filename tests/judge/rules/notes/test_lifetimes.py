@@ -46,7 +46,7 @@ def test_relative_upper_directory_is_resolved() -> None:
 
 
 def test_ephemeral_disk_is_a_note() -> None:
-    local = disk(medium=Medium(class_="ssd", ephemeral=True, reason="the model says an instance store of AWS"))
+    local = disk(medium=Medium(class_="ssd", ephemeral=True, reason="the model identifies an instance store of AWS"))
     found = finding(verdict(on_disk(filesystem(), local), step()), "ephemeral")
     assert found.verdict is None
     assert "However durable its syncs are, its data is lost" in found.sentence

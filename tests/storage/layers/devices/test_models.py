@@ -12,7 +12,7 @@ def test_every_model_has_pattern_and_source(row: models.Model) -> None:
     assert re.compile(row.pattern)
     assert row.source.strip()
     assert row.class_ not in {"unknown", "memory"} or row.grade in {"virtual", "hard disk", "raid", "array"}
-    assert row.writes == "in place" or row.grade == "hard disk"
+    assert row.write_placement == "in place" or row.grade == "hard disk"
 
 
 KNOWN = {
@@ -101,4 +101,4 @@ def test_virtual_disk_names_hypervisor_habit(box: Box, product: str, habit: str)
 ])  # fmt: skip
 def test_names_of_hard_disks(model: str, writes: str) -> None:
     row = models.find(model)
-    assert row is not None and (row.grade, row.writes) == ("hard disk", writes)
+    assert row is not None and (row.grade, row.write_placement) == ("hard disk", writes)

@@ -7,9 +7,9 @@ from fstui.storage.layers.devices import platforms
 
 @pytest.mark.parametrize("row", platforms.table(), ids=lambda row: row.name)
 def test_every_platform_says_what_it_does_and_who_can_tell(row: platforms.Platform) -> None:
-    for pattern in filter(None, (row.dmi, row.release, row.model, row.mounted_from)):
+    for pattern in filter(None, (row.dmi, row.release, row.model, row.source_pattern)):
         assert re.compile(pattern)
-    assert row.how_to_check.endswith(".") and not row.flush_default.endswith(".") and row.recognised and row.source
+    assert row.how_to_check.endswith(".") and not row.flush_default.endswith(".") and row.recognised_by and row.source
     assert row.documented_durability is None or not row.drops_flushes
 
 

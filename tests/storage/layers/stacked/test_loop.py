@@ -6,7 +6,7 @@ import pytest
 from fstui.model.storage import Target
 from fstui.storage.claims import ToolOutput, command_line
 from fstui.storage.layers.stacked import loop
-from fstui.storage.layers.stacked.loop import BACKING, stat_command
+from fstui.storage.layers.stacked.loop import LIST_COMMAND, stat_command
 from fstui.storage.survey import commands, survey, target_of
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
@@ -90,7 +90,7 @@ def test_read_only_loop_may_say_write_through(box: Box) -> None:
 def after_losetup(box: Box, number: str) -> Target:
     """Return the target on /srv after losetup reported the device number of the file of loop0."""
     told = ToolOutput(output=f"/dev/loop0 \\x20\\x20{number}\\x20\n")
-    return target_of("/srv", survey(box.root, {command_line(BACKING): told}))
+    return target_of("/srv", survey(box.root, {command_line(LIST_COMMAND): told}))
 
 
 def test_path_in_another_namespace_is_not_followed(box: Box) -> None:
@@ -111,7 +111,7 @@ def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, fou
     """The path leads to an overlay, as in a container. The loop's file has another anonymous number, as on tmpfs."""
     box.mount("overlay", "/", "overlay", device="0:31")
     mount_loop(box, "/x.img")
-    claims = {command_line(BACKING): ToolOutput(output="/dev/loop0 \\x20 0:46 12\n")}
+    claims = {command_line(LIST_COMMAND): ToolOutput(output="/dev/loop0 \\x20 0:46 12\n")}
     if inode is not None:
         printed = f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n"
         claims[command_line(stat_command("/x.img"))] = ToolOutput(output=printed)
@@ -197,7 +197,9 @@ def after_stat(box: Box, file: str, *, inode: int = 12, node_of: str | None = No
     losetup = ToolOutput(output=f"/dev/loop0 \\x20{number} 12\n")
     device = ":".join(f"{int(part):x}" for part in box.number_of[node_of].split(":")) if node_of else "0:0"
     stat = ToolOutput(output=f"{os.makedev(major, minor)} {inode} {device} 1073741824\n")
-    return target_of("/srv", survey(box.root, {command_line(BACKING): losetup, command_line(stat_command(file)): stat}))
+    return target_of(
+        "/srv", survey(box.root, {command_line(LIST_COMMAND): losetup, command_line(stat_command(file)): stat})
+    )
 
 
 @pytest.mark.parametrize(("inode", "deleted"), [(12, False), (13, True)], ids=["itself", "another of that name"])
