@@ -205,9 +205,8 @@ class Workspace(RunDirectory):
     async def remove(self, timeout_s: float = _REMOVE_TIMEOUT_S) -> str | None:
         self._keeper.hang_up()
         try:
-            reply = json.loads(
-                await self._keeper.read_reply(timeout_s, self.held_directory.path, disk="target") or b"{}"
-            )
+            line = await self._keeper.read_reply(timeout_s, self.held_directory.path, disk="target")
+            reply = json.loads(line or b"{}")
         except NoReply as problem:
             self._keeper.abandon()
             hint = "It will be removed when its disk responds, or by 'fstui clean'"

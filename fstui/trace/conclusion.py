@@ -116,11 +116,8 @@ def _why_untimed(program: WaitingProgram, counts: WatchCounts) -> str:
         return "The devices had too many requests to trace them all, so their times are not known."
     own_device = program.worst_row.device
     flushes = sum(device.flushes or 0 for device in counts.devices if device.device == own_device)
-    if flushes:
-        return (
-            f"{own_device} counted {counted(flushes, 'flush')}, but the trace has none, so their times are not known."
-        )
-    return ""
+    text = f"{own_device} counted {counted(flushes, 'flush')}, but the trace has none, so their times are not known."
+    return text if flushes else ""
 
 
 def _conclude_from_times(

@@ -128,14 +128,10 @@ class ActivitySampler:
     def servers(self, names: dict[int, str]) -> list[dict[str, Any]]:
         """Return the fields of each server. Child processes with a server's name belong to that server."""
         server_pids = {pid for pid, name in names.items() if name in self.request["servers"]}
-        main_pids = sorted(pid for pid in server_pids if parent(pid) not in server_pids)
+        parents = {pid: stat.parent for pid in server_pids if (stat := proc.stat(pid))}
+        main_pids = sorted(pid for pid in server_pids if parents.get(pid) not in server_pids)
         self.readers = {pid: self.readers.get(pid) or ServerReader(pid, names[pid], self.request) for pid in main_pids}
         return [reader.fields for reader in self.readers.values()]
-
-
-def parent(pid: int) -> int:
-    process = proc.stat(pid)
-    return process.parent if process else 0
 
 
 def main() -> None:

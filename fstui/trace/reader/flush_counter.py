@@ -136,7 +136,7 @@ class FlushCounter(EventRecording):
             elapsed_s = (now_ns - self._step_start_ns) / 1e9
             if self.collected_bytes - self._bytes_before_step > MAX_BYTES_PER_S * max(elapsed_s, FIRST_READ_DELAY_S):
                 self._record_requests(False)
-        if self.buffered_bytes > self._max_buffered_bytes:
+        if self._store.bytes > self._max_buffered_bytes:
             self._add_events(time.monotonic_ns() - MAX_BEGIN_DELAY_NS)
 
     def begin(self, from_ns: int) -> None:

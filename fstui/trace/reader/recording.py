@@ -125,10 +125,6 @@ class EventRecording:
                 return int(thread)
         raise TracefsError("the kernel's trace buffer does not return the marker that was written to it")
 
-    @property
-    def buffered_bytes(self) -> int:
-        return self._store.bytes
-
     def read_format(self, event: TracedEvent) -> int:
         """Read the format of an event. Returns the event id in the buffer. Raises TracefsError."""
         try:

@@ -37,9 +37,8 @@ def find_tracefs() -> str:
     """Return a path to tracefs. If it is not mounted, mount it without a mount point. Raises TracefsError."""
     if os.geteuid() != 0:
         raise TracefsError("only root may trace the kernel")
-    mounted = mount_point()
-    if mounted:
-        return mounted
+    if path := mount_point():
+        return path
     if "tracefs" not in proc.read_text("/proc/filesystems").split():
         raise TracefsError("this kernel has no tracefs")
     try:
