@@ -33,17 +33,17 @@ class Symptom(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A page: what a message means, the command that distinguishes the causes, and what to do."""
 
     product: str
-    says: tuple[str, ...]
+    messages: tuple[str, ...]
     """Messages by which the page is found. The first one is its name. ``…`` matches any words."""
-    means: str
-    run: tuple[str, ...] = (WATCH,)
+    meaning: str
+    commands: tuple[str, ...] = (WATCH,)
     outcome: tuple[CommandOutcome, ...] = ()
     directory: str = "DIR"
     sources: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        return self.says[0]
+        return self.messages[0]
 
 
 class Symptoms(Base, frozen=True, kw_only=True):
@@ -62,15 +62,16 @@ def find(text: str) -> Symptom | None:
     """Return the page of a message, or of a log line that contains it, even if its words differ a little."""
     words = _words(text)[:_MAX_WORDS]
     joined = f" {' '.join(words)} "
-    messages = [(says, page) for page in symptoms().page for says in page.says]
-    contained = [(len(says), page) for says, page in messages if _pattern(says).search(joined)]
+    messages = [(message, page) for page in symptoms().page for message in page.messages]
+    contained = [(len(message), page) for message, page in messages if _pattern(message).search(joined)]
     if contained:
         return max(contained, key=lambda one: one[0])[1]
     # the text may also be a part of a message; a single word must occur on one page only
-    pages_with_text = [page for says, page in messages if joined in f" {' '.join(_words(says))} "]
+    pages_with_text = [page for message, page in messages if joined in f" {' '.join(_words(message))} "]
     if (len(words) > 1 and pages_with_text) or len({page.name for page in pages_with_text}) == 1:
         return pages_with_text[0]
-    coverage, closest = max(((_coverage(_words(says), words), page) for says, page in messages), key=lambda one: one[0])
+    coverages = ((_coverage(_words(message), words), page) for message, page in messages)
+    coverage, closest = max(coverages, key=lambda one: one[0])
     return closest if coverage >= _MIN_COVERAGE else None
 
 
@@ -81,8 +82,8 @@ def markdown(text: str) -> str | None:
     outcomes = page.outcome or symptoms().watch
     rows = (f"- **{outcome.when}**: {_DIR.sub(page.directory, outcome.then)}" for outcome in outcomes)
     return "\n".join([
-        f"# {page.product}: {page.name}", page.means,
-        "", "```sh", *page.run, "```",
+        f"# {page.product}: {page.name}", page.meaning,
+        "", "```sh", *page.commands, "```",
         "", "What the output says, and what to do:", "", *rows,
         "", "Sources:", "", *(f"- {source}" for source in page.sources), "",
     ])  # fmt: skip
@@ -93,18 +94,17 @@ def _words(text: str) -> list[str]:
 
 
 @cache
-def _pattern(says: str) -> re.Pattern[str]:
-    return re.compile(r"(?: \w+)*?".join(f" {' '.join(_words(part))}" for part in says.split("…")) + "(?= )")
+def _pattern(message: str) -> re.Pattern[str]:
+    return re.compile(r"(?: \w+)*?".join(f" {' '.join(_words(part))}" for part in message.split("…")) + "(?= )")
 
 
-def _coverage(says: Iterable[str], words: Iterable[str]) -> float:
+def _coverage(message_words: Iterable[str], words: Iterable[str]) -> float:
     """Return how much of a message a text contains: the share of the message's words, or the share weighted by
     rarity, whichever is lower.
 
     Rarity alone is not enough: "could" and "not" are rare here, but do not suggest "could not fsync file".
     """
-    rarity, text = _rarity(), set(words)
-    message = set(says)
+    rarity, text, message = _rarity(), set(words), set(message_words)
     matched = [
         word
         for word in message
@@ -116,5 +116,5 @@ def _coverage(says: Iterable[str], words: Iterable[str]) -> float:
 
 @cache
 def _rarity() -> Mapping[str, float]:
-    counts = Counter(word for page in symptoms().page for says in page.says for word in set(_words(says)))
+    counts = Counter(word for page in symptoms().page for message in page.messages for word in set(_words(message)))
     return {word: 1 / count for word, count in counts.items()}
