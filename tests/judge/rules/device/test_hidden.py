@@ -51,7 +51,7 @@ def test_nfs_is_durable_as_far_as_the_protocol_goes(commits: int, words: str) ->
     counters = (DeviceCounters(device="mount:/mnt", commits=commits),)
     judgement = verdict(served(), step(changes={"counters": counters}))
     assert (judgement.verdict, judgement.confidence) == ("plausible", "low")
-    assert "stable storage before it answers" in judgement.sentence and words in judgement.sentence
+    assert "stable storage before it acknowledges" in judgement.sentence and words in judgement.sentence
     assert any("RFC 1813" in line for line in finding(judgement, "remote-filesystem").evidence)
 
 
