@@ -136,7 +136,7 @@ class HeadlessRun:
             )
 
     async def _check_activity(self, site: Site, plan: Plan) -> tuple[Idle | None, tuple[str, ...]]:
-        """Return the activity of the devices and what the user must confirm; nothing for a plan, --yes, --simulate."""
+        """Return the activity of the devices and what to confirm: nothing for a plan, with --yes or --simulate."""
         if self._options.plan_only or self._options.yes or self._session.simulated:
             return None, ()
         return await caution.check(self._session, site, plan.peak_bytes, plan.max_bytes)

@@ -118,8 +118,8 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
-    everything. It skips, and lists, filesystems that store no data, are read-only or in memory, or do not respond, and
-    further mounts of the same filesystem. Every check is saved as a run.
+    everything. Filesystems that store no data, are read-only, are in memory or do not respond are skipped and listed,
+    and so are further mounts of the same filesystem. Every check is saved as a run.
 
     Exit status as for 'fstui run', taking the worst filesystem; 1 if a filesystem does not respond.
 
@@ -161,7 +161,7 @@ def leave_out_busy(checkup: Checkup, yes: bool) -> None:
 
 
 class CheckCommand:
-    """Measure filesystems, print the results, and print progress to stderr (only failures if it is no terminal)."""
+    """Measure filesystems and print the results. Progress goes to stderr; without a terminal, only failures do."""
 
     def __init__(self, checkup: Checkup, options: OutputOptions, exit_status_of: Callable[[Run], int]) -> None:
         self._checkup = checkup

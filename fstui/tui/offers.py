@@ -199,8 +199,13 @@ class Offers:
             return None
         undone, self.choices = self.choices.declaration, self._undo_stack.pop()
         self._forget_plans()
-        saved = self._saved_declarations[-1][0].text if self._saved_declarations else None
-        return self._saved_declarations.pop()[1] if undone.text == saved != self.choices.declaration.text else None
+        if not self._saved_declarations:
+            return None
+        saved, earlier = self._saved_declarations[-1]
+        if undone.text != saved.text or saved.text == self.choices.declaration.text:
+            return None
+        self._saved_declarations.pop()
+        return earlier
 
     def declared_site(self, site: Site) -> Site:
         return site.with_declaration(self.choices.declaration)
