@@ -18,7 +18,7 @@ from fstui.model.run import Run
 from fstui.report import formats
 from fstui.report.characters import escape_controls
 from fstui.report.sections import Cell, Report, Section, glyph, number, speed, verdict
-from fstui.report.text import wrap
+from fstui.report.text import fold, wrap
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
 from tests.hostile import NAME, assert_safe, everywhere
@@ -228,3 +228,8 @@ def test_numbers_are_not_broken_when_a_sentence_is_wrapped() -> None:
 def test_commands_in_quotes_are_not_broken() -> None:
     sentence = "Switch the drive's cache off ('hdparm -W 0 /dev/sda'), then run again."
     assert wrap(sentence, 41) == ["Switch the drive's cache off", "('hdparm -W 0 /dev/sda'), then run again."]
+
+
+def test_a_command_longer_than_a_line_breaks_at_its_spaces() -> None:
+    lines = fold("Run 'mount -o remount,barrier=1 /srv/bad'.", 24)
+    assert lines == ["Run 'mount -o", "remount,barrier=1", "/srv/bad'."]

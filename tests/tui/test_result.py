@@ -336,3 +336,16 @@ async def test_a_wide_terminal_shows_full_rule_names() -> None:
 def test_the_reason_for_an_unsaved_run_is_named(simulated: str | None, why: str) -> None:
     run = msgspec.structs.replace(screens.RUN, simulated=simulated)
     assert drawing.saved(run, None, None, 80).plain.rstrip().endswith(why)
+
+
+async def test_title_of_a_box_stays_while_it_is_scrolled() -> None:
+    app = PreparedApp()
+    async with app.run_test(size=(120, 24)) as pilot:
+        app.open_result(screens.RUN, None, "/srv/data")
+        await pilot.pause()
+        before = shown(app)
+        await pilot.press("pagedown")
+        await pilot.pause()
+        after = shown(app)
+    assert before != after
+    assert [line for line in before if "╭" in line] == [line for line in after if "╭" in line]

@@ -144,6 +144,8 @@ class DrawnLines(DrawnText):
         texts = self._draw(width - 2 * frame, inner_height)
         self._offset = min(self._offset, max(len(texts) - inner_height, 0))
         visible = list(texts[self._offset : self._offset + inner_height])
+        if self._offset and texts[0].plain.startswith("──"):
+            visible[0] = texts[0]  # the title stays while the lines below it scroll
         hidden = len(texts) - self._offset - inner_height
         if hidden > 0:
             visible[-1] = Text(f"   … {hidden + 1} more (PgDn)", style=FAINT, end="")
