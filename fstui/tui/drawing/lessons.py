@@ -228,7 +228,7 @@ def explanation(lesson: Lesson, width: int) -> list[Text]:
 
 
 def meanings(lesson: Lesson, width: int) -> list[Text]:
-    names = dict.fromkeys((*lesson.words, *terms_in(lesson.explain)))
+    names = tuple(dict.fromkeys((*lesson.words, *terms_in(lesson.explain))))
     return [line(), rule(width, "terms in this lesson", "g: all terms"), *term_lines(names, width)] if names else []
 
 
@@ -288,7 +288,12 @@ def _window_s(elapsed_s: float) -> float:
 
 
 def prose(text: str, width: int, style: str = "") -> list[Text]:
-    return paragraph(" ".join(text.splitlines()), min(width, _PROSE_WIDTH), style=style) if text else []
+    """Draw paragraphs, which blank lines separate."""
+    lines: list[Text] = []
+    for words in filter(None, text.split("\n\n")):
+        lines += [line()] if lines else []
+        lines += paragraph(" ".join(words.splitlines()), min(width, _PROSE_WIDTH), style=style)
+    return lines
 
 
 def _measured_rates(lesson: Lesson, result: TakenLesson, width: int) -> list[Text]:
