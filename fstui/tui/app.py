@@ -17,6 +17,7 @@ from rich.cells import cached_cell_len
 from rich.segment import Segment
 from textual import constants, work
 from textual.app import App
+from textual.command import CommandPalette
 from textual.events import Key
 from textual.filter import LineFilter
 from textual.geometry import Region
@@ -28,7 +29,7 @@ from fstui.model.quantities import counted
 from fstui.model.storage import Target
 from fstui.report.characters import escape_controls, escape_lines
 from fstui.runs.session import Session
-from fstui.tui.commands import EVERYWHERE, bindings
+from fstui.tui.commands import EVERYWHERE, PALETTE, bindings
 from fstui.tui.palette import EntryProvider
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.screens.storage import StorageScreen
@@ -103,9 +104,9 @@ class FstuiApp(App[int]):
         self.call_after_refresh(_resume_garbage_collection)
 
     def action_command_palette(self) -> None:
-        if isinstance(self.screen, BaseScreen):
+        if isinstance(self.screen, BaseScreen):  # and not the palette itself
             self.screen.show_palette_keys()
-        super().action_command_palette()
+            self.push_screen(CommandPalette(placeholder=PALETTE.help, id="--command-palette"))
 
     @work(exclusive=True, group="state")
     async def read_state(self) -> None:
@@ -208,10 +209,11 @@ class FstuiApp(App[int]):
             self.push_screen(help_screen(self.screen, self.keymap))
 
     def action_glossary(self) -> None:
-        from fstui.tui.screens.page_screen import glossary_screen  # noqa: PLC0415
+        from fstui.tui.screens.page_screen import GlossaryScreen, HelpScreen  # noqa: PLC0415
 
-        if isinstance(self.screen, BaseScreen):
-            self.push_screen(glossary_screen(self.screen))
+        screen = self.screen_stack[-2] if isinstance(self.screen, HelpScreen) else self.screen
+        if isinstance(screen, BaseScreen):
+            self.push_screen(GlossaryScreen(screen))
 
     def action_history(self) -> None:
         from fstui.tui.screens.history import HistoryScreen  # noqa: PLC0415

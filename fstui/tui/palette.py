@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
 
 from fstui.model.errors import Refused
 from fstui.tui.commands import key_name
@@ -46,12 +48,13 @@ class EntryProvider(Provider):
             yield DiscoveryHit(entry.name, entry.run, help=entry.help)
 
     async def search(self, query: str) -> Hits:
-        matcher, runs = self.matcher(query), await self._runs()
+        words, runs = [re.escape(word) for word in query.split()], await self._runs()
         for entry in (*self._keys(), *self._mounts(), *self._scenarios(), *self._rules_and_themes(), *runs):
-            # the help must contain the whole query: its single letters would be found in almost any sentence
-            score = matcher.match(entry.name) or float(query.lower() in entry.help.lower())
-            if score > 0:
-                yield Hit(score, matcher.highlight(entry.name), entry.run, help=entry.help)
+            # Each word must stand in the entry: letters scattered over a name or a sentence match almost anything.
+            in_name = [re.search(rf"(?i)(?<!\w){word}", entry.name) for word in words]
+            if all(re.search(f"(?i){word}", f"{entry.name} {entry.help}") for word in words):
+                name = Content(entry.name).highlight_regex(f"(?i){'|'.join(words)}", style="underline")
+                yield Hit(1 + sum(map(bool, in_name)), name, entry.run, help=entry.help)
 
     async def _runs(self) -> list[PaletteEntry]:
         """Return the saved runs, or none if reading them takes too long: the palette stays empty while it waits."""

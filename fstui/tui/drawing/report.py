@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -21,7 +22,7 @@ from fstui.tui.drawing.cells import fit, labelled_lines, line, paragraph, select
 from fstui.tui.styles import AREA, FAINT, HEAD, verdict_style
 
 IS_IT_SLOW = "is-it-slow"
-_TERM_WIDTH, _TERM_TEXT_WIDTH = 20, 90
+_TERM_WIDTH, _TERM_TEXT_WIDTH, _TWO_TERMS_FROM = 20, 90, 145
 
 
 class Detail(NamedTuple):
@@ -54,18 +55,28 @@ def section_lines(section: Section, width: int) -> list[Text]:
     return lines
 
 
-def term_lines(names: Iterable[str], width: int) -> list[Text]:
-    """Draw the meanings of terms, with the names on the left and a blank line between two terms."""
-    from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
-
+def term_lines(names: Sequence[str], width: int) -> list[Text]:
+    """Draw the meanings of terms, with a blank line between two terms; two terms side by side if there is room."""
+    columns = 2 if width >= _TWO_TERMS_FROM else 1
     lines: list[Text] = []
-    for name in names:
-        title = fit(glossary.titled(name), _TERM_WIDTH - 2)
-        for text in explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH)):
-            lines.append(line("   ", (title, HEAD)).append_text(text))
-            title = " " * len(title)
+    for start in range(0, len(names), columns):
+        terms = [_term(name, width // columns) for name in names[start : start + columns]]
+        for left, *right in zip_longest(*terms, fillvalue=line()):
+            drawn = line().append_text(left)
+            for text in right:
+                drawn.append(" " * (width // columns - drawn.cell_len)).append_text(text)
+            lines.append(drawn)
         lines.append(line())
     return lines[:-1]
+
+
+def _term(name: str, width: int) -> list[Text]:
+    from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
+
+    title = fit(glossary.titled(name), _TERM_WIDTH - 2)
+    texts = explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH))
+    leads = [title, *[" " * len(title)] * (len(texts) - 1)]
+    return [line("   ", (lead, HEAD)).append_text(text) for lead, text in zip(leads, texts, strict=True)]
 
 
 def details(run: Run, earlier: Run | None = None) -> list[Detail]:

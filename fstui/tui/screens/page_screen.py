@@ -153,12 +153,34 @@ def _key_lines(rows: Sequence[tuple[str, str, str]], widths: Sequence[int], widt
     return lines
 
 
-def glossary_screen(screen: BaseScreen) -> PageScreen:
-    from fstui.report import glossary  # noqa: PLC0415
+class GlossaryScreen(PageScreen):
+    """The terms of a screen, then all others; on a very wide screen two side by side, to be read line by line."""
 
-    own = _terms_of(screen)
-    others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.titled(name).lower())
-    return PageScreen("glossary", [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)])
+    KEYS = (
+        Command("glossary.jump", "slash", "jump", "jump to", "Go to the first term that begins with some letters."),
+        *PageScreen.KEYS,
+    )
+
+    def __init__(self, screen: BaseScreen) -> None:
+        from fstui.report import glossary  # noqa: PLC0415
+
+        own = _terms_of(screen)
+        others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.titled(name).lower())
+        cards = [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)]
+        super().__init__("glossary", cards, max_columns=1)
+
+    async def action_jump(self) -> None:
+        await self.open_prompt("the first letters of a term", change=self._jump)
+
+    def _jump(self, letters: str) -> None:
+        """Scroll to the first term, which is bold, that begins with the letters."""
+        page = self.query_one("#page")
+        for part in page.query(DrawnLines) if letters else ():
+            for y, strip in enumerate(part.strips[1:], 1):
+                titles = (segment.text for segment in strip if segment.style and segment.style.bold)
+                if any(title.lower().startswith(letters.lower()) for title in titles):
+                    page.scroll_to(y=part.virtual_region.y + y, animate=False)
+                    return
 
 
 def _terms_of(screen: BaseScreen) -> tuple[str, ...]:
