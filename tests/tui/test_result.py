@@ -198,7 +198,7 @@ async def test_another_saved_run_is_compared_with_this_one() -> None:
         assert isinstance(pilot.app.screen, PageScreen)
         assert lines[1].startswith(" In one run each, B was faster in 7 of 7 steps")
         assert [line.split()[:2] for line in lines[4:6]] == [["A", "a1b2c3"], ["B", "k3f9a1"]]
-        assert any("2.00 ×" in line and line.split()[0] == "B" for line in lines)
+        assert any("2.00 ×" in line for line in lines)
         assert max(map(len, shown(pilot.app))) <= 80
         await pilot.press("escape", "escape")
         assert isinstance(pilot.app.screen, ResultScreen)

@@ -13,6 +13,7 @@ from fstui.report import compare
 from fstui.report.comparison import NOT_DURABLE_WORDS as NOT_DURABLE
 from fstui.report.comparison import Comparison
 from fstui.report.sections import Report, Section, text, value
+from fstui.report.text import NONE
 from fstui.tui.drawing import latency
 from fstui.tui.drawing.cells import (
     MIN_FRAME_WIDTH,
@@ -41,6 +42,15 @@ STEPS = (
     Column("P99", 7, right=True, gap=2, from_width=60),
     Column("FLUSH/SYNC", 10, right=True, gap=2, from_width=72),
 )
+SIDE_BY_SIDE = (
+    Column("STEP", gap=0, cut="middle"),
+    Column("A RATE/S", 9, right=True),
+    Column("B RATE/S", 9, right=True),
+    Column("RATIO", right=True),
+    Column("A P99", 7, right=True, gap=2, from_width=66),
+    Column("B P99", 7, right=True, from_width=66),
+)
+"""The columns of two runs on a narrow screen: one row per step, so that more steps fit."""
 
 
 def blocks(report: Report, height: int = 0) -> list[Card]:
@@ -52,7 +62,8 @@ def blocks(report: Report, height: int = 0) -> list[Card]:
 
     def draw(width: int) -> list[Text]:
         faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
-        return [*section_lines(legend, width), rule(width, "steps"), *_steps(steps, width), *faint]
+        draw_steps = _side_by_side if width < MIN_FRAME_WIDTH and len(legend.rows) == len("AB") else _steps
+        return [*section_lines(legend, width), rule(width, "steps"), *draw_steps(steps, width), *faint]
 
     cards: list[Card] = [("runs", draw)]
     cards += [(section.title, partial(section_lines, section._replace(title=""))) for section in other_sections]
@@ -104,6 +115,30 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
             colour_meters([row], AREA if index else f"dim {AREA}")
             row.highlight_words([f" {NOT_DURABLE} "], BAD)
             drawn.append(row)
-        if remarks := " · ".join(note for note in step.lines if note[0] != "!"):
-            drawn += paragraph(remarks, width, "     ", FAINT)
+        drawn += _remarks(step, width)
     return drawn
+
+
+def _side_by_side(steps: Sequence[Section], width: int) -> list[Text]:
+    """Draw a row for each step, with the rates of both sides and the ratio, and remarks below."""
+    rows: list[tuple[str, ...]] = []
+    for step in steps:
+        sides = {text(letter): list(map(text, cells)) for letter, *cells in step.rows}
+        (a_rate, _, a_ratio, _, a_p99, _), (b_rate, _, b_ratio, _, b_p99, _) = (
+            sides.get(letter, [NONE] * (len(compare.STEP) - 1)) for letter in "AB"
+        )
+        ratio = f"A {a_ratio}" if a_ratio == NOT_DURABLE else b_ratio.replace(NOT_DURABLE, f"B {NOT_DURABLE}")
+        rows.append((step.title, a_rate, b_rate, ratio, a_p99, b_p99))
+    wanted = {"STEP": width * 3 // 10, "RATIO": max((cell_len(row[3]) for row in rows), default=0)}
+    columns = [replace(head, width=wanted.get(head.title, head.width)) for head in SIDE_BY_SIDE]
+    names = tell_apart([row[0] for row in rows], fit_columns(columns, width - 4)[0].width)
+    drawn = table(columns, [(name, *row[1:]) for name, row in zip(names, rows, strict=True)], width)
+    for row in drawn:
+        row.highlight_regex(f"[AB] {NOT_DURABLE}", BAD)
+    with_remarks = ((row, *_remarks(step, width)) for row, step in zip(drawn[1:], steps, strict=True))
+    return [drawn[0], *(part for lines in with_remarks for part in lines)]
+
+
+def _remarks(step: Section, width: int) -> list[Text]:
+    remarks = " · ".join(note for note in step.lines if note[0] != "!")
+    return paragraph(remarks, width, "     ", FAINT) if remarks else []
