@@ -119,12 +119,20 @@ def _preparation(progress: Progress) -> str:
 
 
 def requested_and_counted(progress: Progress, width: int, height: int) -> list[Text]:
-    """Draw what fstui requested, what each layer counted, and what other processes wrote before the run."""
+    """Draw what fstui requested, what each layer counted, and what other processes wrote before the run.
+
+    The numbers of the previous step stay, dimmed, until a step has its first ones.
+    """
     columns = fit_columns(LAYERS, width - 5)
     step: Step | Snapshot | None = progress.snapshot
-    if step is None and progress.current_index is None and progress.finished_steps:
-        step = progress.finished_steps[max(progress.finished_steps)]
     settings = progress.plan.steps[progress.shown_index].settings if progress.shown_index is not None else Settings()
+    requested = {"LAYER": settings.operation_name or "requested"}
+    style = ""
+    if step is None and progress.finished_steps:
+        step = progress.finished_steps[max(progress.finished_steps)]
+        settings = step.settings
+        if progress.current_index is not None:
+            requested, style = {"LAYER": "previous step"}, FAINT
     layers = [node for node in progress.target.stack[1:] if node.lowest or node.layer == "block"]
     idle_lines = _other_writers(progress, width)
     max_layers = max(height - 2 - len(idle_lines), 1)
@@ -132,11 +140,10 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
         layers.remove(next(node for node in layers if not node.lowest))
     syncs = 0 if step is None or (settings.reports_own_figures and progress.snapshot is step) else step.syncs
     shared = bool(syncs) and settings.uniform and _is_shared(progress, step, settings)
-    requested = {"LAYER": settings.operation_name or "requested"}
     if step is not None:
         requested |= {"WRITES": count(step.ops), "SYNCS": count(step.syncs)}
         requested |= {} if settings.reports_own_figures else {"BYTES": size(step.bytes)}
-    lines = [heading(columns, width), line("   " + row(columns, requested))]
+    lines = [heading(columns, width), line(("   " + row(columns, requested), style))]
     for node in layers[:max_layers]:
         device = next((device for device in step.counters if device.device == node.id), None) if step else None
         values = {"LAYER": _label(node, progress.target)}
@@ -144,7 +151,7 @@ def requested_and_counted(progress: Progress, width: int, height: int) -> list[T
             cells = figures.counter_cells(device, 0 if shared else syncs, settings)
             values |= dict(zip(COUNTER_TITLES, cells, strict=True))
             values |= {"PER SYNC": "shared"} if shared else {}
-        lines.append(line("   " + row(columns, values).rstrip()))
+        lines.append(line(("   " + row(columns, values).rstrip(), style)))
     return lines + idle_lines
 
 
