@@ -193,6 +193,10 @@ class Offers:
         self.choices = choices
         self._forget_plans()
 
+    @property
+    def can_undo(self) -> bool:
+        return bool(self._undo_stack)
+
     def undo(self) -> Declaration | None:
         """Undo the last choice. If a run saved its declaration, return the earlier one, to be saved again."""
         if not self._undo_stack:

@@ -72,7 +72,7 @@ async def test_page_scrolls_to_its_end(size: tuple[int, int]) -> None:
 
 async def test_w_opens_it_from_a_result_and_escape_returns() -> None:
     app = PreparedApp()
-    async with app.run_test(size=(80, 24)) as pilot:
+    async with app.run_test(size=(120, 40)) as pilot:
         app.open_result(screens.RUN, "/x.json", "/srv/data")
         await pilot.pause()
         assert "w power cut" in shown(app)[-1]

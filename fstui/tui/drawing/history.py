@@ -41,6 +41,7 @@ COLUMNS = (
     Column("HOST", 12, gap=2, from_width=121),
     Column("NOTE", 28, gap=2, from_width=121),
 )
+_REMARKS = Column("REMARKS", 12, gap=2)
 _MIN_PICTURE_LINES = 8
 _AXIS_CELLS = 8
 _MIN_TREND_ROWS, _MAX_TREND_ROWS, _CARD_LINES = 4, 36, 5
@@ -73,6 +74,8 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
         for column in COLUMNS
         if column.title not in left_out
     ]
+    if any(map(report.remarks, runs)):
+        columns.append(_REMARKS)
     fitting = fit_columns(columns, width - 4)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     titles = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
@@ -200,6 +203,7 @@ def _row(summary: Summary, columns: Sequence[Column], scale: LogScale, bar: int)
         "BAR": charts.bar(summary.rate_per_s, scale, bar),
         "RUN": summary.id,
         "HOST": summary.hostname,
+        _REMARKS.title: ", ".join(report.remarks(summary)),
         "NOTE": summary.note,
     }
     styles = {"": style, "VERDICT": style, "BAR": AREA}

@@ -21,7 +21,7 @@ from fstui.powercut.records import PREFIX
 from fstui.report.figures import power_cut_writes, write_volume_text
 from fstui.report.latency_map import LogScale
 from fstui.report.plans import BY_HAND
-from fstui.report.text import origin
+from fstui.report.text import fold, origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
 from fstui.tui.drawing import charts, io_path
@@ -32,6 +32,7 @@ from fstui.tui.widgets.table import TableContent, row_cells
 
 _BAR_WIDTH, _WIDE_BAR_WIDTH, _WIDE_SCREEN, _VERY_WIDE_SCREEN = 12, 24, 103, 150
 _MAX_PROSE_WIDTH = 120
+_ARROWS = "◂  ▸"
 _BARS = ("DURATION", "BYTES")
 _FREE_SPACE_DIVISOR = 10
 """A run that uses more than a tenth of the free space has its bar and its amount in the warning colour."""
@@ -86,26 +87,43 @@ def settings(
     offer: Offer, choices: Choices, cursor: tuple[str, int], target: Target | None, width: int
 ) -> TableContent:
     """Return a row for each setting, with its name as key. ``cursor``: the selected setting and option."""
-    columns = fit_columns(SETTINGS, width)
+    values = {name: _value(offer, choices, name, target) for name in offers.row_names(offer.form)}
+    name_head, value_head, note_head = SETTINGS
+    value_width = max(cell_len(value) for value, _ in values.values()) + len(_ARROWS)
+    columns = fit_columns(
+        (
+            replace(name_head, width=max(name_head.width, *map(cell_len, values))),
+            replace(value_head, width=min(max(value_width, value_head.width), width // 3)),
+            note_head,
+        ),
+        width,
+    )
 
     def draw(name: str) -> list[Text]:
-        setting = offer.form.settings.get(name)
-        if setting is None:
-            value, note = _declaration(choices.declaration, name, target)
-            value = f"◂ {value} ▸" if name == cursor[0] else value
+        value, note = values[name]
+        setting, option = offer.form.settings.get(name), cursor[1] if name == cursor[0] else None
+        if setting and offers.is_matrix(setting):
+            drawn = _boxes(setting, choices.values(offer.form, name), option, columns[-1].width)
         else:
-            setting_values, allowed = choices.values(offer.form, name), offers.options(setting)
-            if offers.is_matrix(setting):
-                values = {"NAME": name, "VALUE": f"{len(setting_values)} of {len(allowed)}"}
-                boxes = _boxes(setting, setting_values, cursor[1] if name == cursor[0] else None, columns[-1].width)
-                return [*row_cells(columns[:2], values, {}), boxes]
-            value = ", ".join(_text(setting, text) for text in setting_values) + (" s" if setting.unit == "s" else "")
-            value = f"◂ {value} ▸" if name == cursor[0] and len(setting_values) == 1 else value
-            options = [(_text(setting, value), value in setting_values) for value in allowed]
-            note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in options) or setting.help
-        return row_cells(columns, {"NAME": name, "VALUE": value, "NOTE": note}, {})
+            drawn = Text("\n").join(map(line, fold(note, columns[-1].width + 1, " ", " ")))
+            has_arrows = option is not None and (setting is None or len(choices.values(offer.form, name)) == 1)
+            value = _ARROWS.replace("  ", f" {value} ") if has_arrows else value
+        return [*row_cells(columns[:2], {"NAME": name, "VALUE": value}, {}), drawn]
 
-    return TableContent(columns, {name: partial(draw, name) for name in offers.row_names(offer.form)})
+    return TableContent(columns, {name: partial(draw, name) for name in values})
+
+
+def _value(offer: Offer, choices: Choices, name: str, target: Target | None) -> tuple[str, str]:
+    """Return the value of a setting, and its other values or what it means."""
+    setting = offer.form.settings.get(name)
+    if setting is None:
+        return _declaration(choices.declaration, name, target)
+    values, allowed = choices.values(offer.form, name), offers.options(setting)
+    if offers.is_matrix(setting):
+        return f"{len(values)} of {len(allowed)}", ""
+    words = [(_text(setting, value), value in values) for value in allowed]
+    note = " · ".join(f"[{text}]" if is_chosen else text for text, is_chosen in words) or setting.help
+    return ", ".join(_text(setting, text) for text in values) + (" s" if setting.unit == "s" else ""), note
 
 
 def notes(

@@ -117,7 +117,9 @@ class PlanScreen(BaseScreen):
 
     def footer_commands(self) -> Iterable[Command]:
         is_refused = self.offer is None or bool(self.offer.refusal)
-        return (command for command in super().footer_commands() if command.id != "plan.start" or not is_refused)
+        useless = {"plan.start"} if is_refused else set()
+        useless |= set() if self.offers.can_undo else {"plan.undo"}
+        return (command for command in super().footer_commands() if command.id not in useless)
 
     def on_resize(self) -> None:
         if self.saved_runs is None:

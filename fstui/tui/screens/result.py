@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
-from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, QUIT, Command
+from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.drawing.report import Detail, details
@@ -35,15 +36,15 @@ class ResultScreen(BaseScreen):
         Command("result.markdown", "Y", "copy_markdown", "", "Copy the whole result as Markdown, for a ticket."),
         Command("result.again", "r", "again", "again", "Repeat the run on the same directory."),
         Command("result.explain", "x", "explain", "explain", "Explain the rule of the selected or the first finding."),
-        Command("result.powercut", "w", "power_cut", "power cut", "Test this storage with a power cut."),
-        Command("result.export", "e", "export", "export", "Show the directory, then write one file per format."),
         Command("result.compare", "c", "compare", "compare", "Compare with another saved run."),
+        HISTORY,
+        Command("result.export", "e", "export", "export", "Show the directory, then write one file per format."),
+        Command("result.powercut", "w", "power_cut", "power cut", "Test this storage with a power cut."),
         Command("result.view", "v", "view", "", "Show the selected row on a page of its own."),
         Command("result.open", "enter", "open", "", "Show the row on its own page; the first time, press it twice."),
-        HISTORY,
         HELP,
         BACK,
-        QUIT,
+        replace(QUIT, label=""),
         *LIST,
     )
     DOUBLE_CLICK_ACTION = "view"
@@ -101,6 +102,12 @@ class ResultScreen(BaseScreen):
         yield self.lines("steps", self._draw_steps, frame=True)
         yield self.lines("saved", self._draw_saved, classes="line")
         yield self.footer_lines()
+
+    def footer_commands(self) -> Iterable[Command]:
+        """Omit the comparison of a simulated run that is not saved, and on a narrow screen the palette."""
+        is_saved = self.saved_to is not None or self.result.simulated is None
+        own = (command for command in self.KEYS if is_saved or command.id != "result.compare")
+        return own if self.has_class("-narrow") else (*own, PALETTE)
 
     def on_mount(self) -> None:
         if self.repeated_run is not None:
