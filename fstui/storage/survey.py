@@ -1,7 +1,7 @@
 """Survey the host: every mounted filesystem with the graph of layers below it, and the devices that none of them uses.
 
 The survey only reads /proc, /sys and udev's database. It touches no filesystem, so it cannot hang on one. The caller
-passes what only tools can report (``claims``).
+passes what only tools can report (``tool_output``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from fstui.model.host import Host, Inventory
 from fstui.model.storage import Medium, Node, Target
 from fstui.proc import Mount
 from fstui.storage import mounts
-from fstui.storage.claims import NO_CLAIMS, ROOT_ONLY, Claims, Command
 from fstui.storage.host import read_host
 from fstui.storage.layers import kind
 from fstui.storage.layers.devices import media
@@ -28,17 +27,18 @@ from fstui.storage.layers.kinds import group_by_kind, sync_of
 from fstui.storage.layers.readers import Readers, Sources
 from fstui.storage.nodes import device_node, filesystem_node, is_pseudo, types_without_device
 from fstui.storage.process import read_process
+from fstui.storage.tool_output import NO_OUTPUTS, ROOT_ONLY, Command, ToolOutputs
 from fstui.storage.tree import BlockDeviceNames, Tree
 
 MAX_DEPTH = 64
 """The maximum number of layers on top of each other. Deeper layers are left out."""
 
 
-def survey(root: Path = Path("/"), claims: Claims = NO_CLAIMS) -> Inventory:
+def survey(root: Path = Path("/"), tool_outputs: ToolOutputs = NO_OUTPUTS) -> Inventory:
     """Return all storage of this host. Leave out what cannot be read, and raise no error."""
     tree = Tree(root)
     host = read_host(root)
-    graph = Graph(tree, host, claims)
+    graph = Graph(tree, host, tool_outputs)
     without_device = types_without_device(tree)
     targets = [_target(mount, graph, is_pseudo(mount, without_device)) for mount in graph.visible_mounts]
     targets.sort(key=lambda target: target.pseudo)
@@ -61,7 +61,7 @@ def target_of(directory: str, inventory: Inventory) -> Target:
 class Graph:
     """The layers of one survey. Each is built once and shared by all stacks that it is part of."""
 
-    def __init__(self, tree: Tree, host: Host, claims: Claims) -> None:
+    def __init__(self, tree: Tree, host: Host, tool_outputs: ToolOutputs) -> None:
         self.mounts = mounts.read_mounts(tree)
         self.visible_mounts = mounts.visible_mounts(self.mounts)
         covered = mounts.covered_mounts(self.mounts, self.visible_mounts)
@@ -71,7 +71,7 @@ class Graph:
         mount_of_path = partial(mounts.mount_of_path, by_mount_point=visible_points)
         # of several mounts of a device, the first is used
         by_device = {mount.device: mount for mount in reversed((*self.visible_mounts, *covered))}
-        sources = Sources(tree, BlockDeviceNames(tree), claims, mount_of_path, by_device.get)
+        sources = Sources(tree, BlockDeviceNames(tree), tool_outputs, mount_of_path, by_device.get)
         self.readers = Readers(sources)
         self._other_layers: dict[str, Node] = {}
         """Layers that are neither mounts nor block devices, by the ids that readers gave them."""
@@ -199,13 +199,13 @@ def _unused(graph: Graph, targets: Sequence[Target]) -> tuple[Node, ...]:
     return tuple(unused)
 
 
-def commands(inventory: Inventory, root: bool | None = None) -> tuple[Command, ...]:
-    """Return the commands that report on this host's storage and change nothing. ``root``: include those for root."""
-    root = os.geteuid() == 0 if root is None else root
+def commands(inventory: Inventory, as_root: bool | None = None) -> tuple[Command, ...]:
+    """Return the commands that report on this host's storage and change nothing. ``as_root``: also those for root."""
+    as_root = os.geteuid() == 0 if as_root is None else as_root
     nodes = {node.id: node for target in inventory.filesystems for node in target.stack}
     nodes.update({node.id: node for node in inventory.unused})
     all_commands: dict[Command, None] = {}
     for name, nodes_of_kind in group_by_kind(nodes.values()).items():
         sources = [target.source for target in inventory.filesystems if target.fstype == name]
         all_commands |= dict.fromkeys(kind(name).commands(nodes_of_kind, sources))
-    return tuple(command for command in all_commands if root or command[0] not in ROOT_ONLY)
+    return tuple(command for command in all_commands if as_root or command[0] not in ROOT_ONLY)

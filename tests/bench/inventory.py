@@ -10,10 +10,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from fstui.storage.claims import Claims
 from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.survey import survey
+from fstui.storage.tool_output import ToolOutputs
 from tests.factories.box import Box
 from tests.factories.crowd import crowd
 
@@ -34,13 +34,14 @@ def main(argv: list[str]) -> int:
         boxes = {size: crowd(Path(directory) / str(size), size) for size in SIZES}
         times: dict[int, list[float]] = {size: [] for size in SIZES}
         for _ in range(options.rounds):
-            for size, (box, claims) in boxes.items():
-                times[size].append(timed(box.root, claims))
-        for size, (box, claims) in boxes.items():
+            for size, (box, tool_outputs) in boxes.items():
+                times[size].append(timed(box.root, tool_outputs))
+        for size, (box, tool_outputs) in boxes.items():
             medians[size] = statistics.median(times[size])
             low, high = min(times[size]), max(times[size])
             print(
-                f"{size:5} devices and mounts  {medians[size]:.3f} s  ({low:.3f} – {high:.3f})  {counted(box, claims)}"
+                f"{size:5} devices and mounts  {medians[size]:.3f} s  ({low:.3f} – {high:.3f})  "
+                f"{counted(box, tool_outputs)}"
             )
     return verdict(medians)
 
@@ -54,15 +55,15 @@ def verdict(medians: dict[int, float]) -> int:
     return 0 if fits and linear else 1
 
 
-def timed(root: Path, claims: Claims) -> float:
+def timed(root: Path, tool_outputs: ToolOutputs) -> float:
     began = time.perf_counter()
-    survey(root, claims)
+    survey(root, tool_outputs)
     return time.perf_counter() - began
 
 
-def counted(box: Box, claims: Claims) -> str:
+def counted(box: Box, tool_outputs: ToolOutputs) -> str:
     """Time what else is read while the app runs: the counters of every device, and whether anything changed."""
-    inventory = survey(box.root, claims)
+    inventory = survey(box.root, tool_outputs)
     nodes = [node for target in inventory.filesystems for node in target.stack]
     began = time.perf_counter()
     read_counters(nodes, box.root)

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from fstui.storage.claims import Claims, ToolOutput
+from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.box import Box
 
 
-def crowd(root: Path, size: int) -> tuple[Box, Claims]:
+def crowd(root: Path, size: int) -> tuple[Box, ToolOutputs]:
     """Make a host of ``size`` devices and mounts. Return it with the output of its tools."""
     box = Box(root)
     tables = []
@@ -30,7 +30,7 @@ def crowd(root: Path, size: int) -> tuple[Box, Claims]:
     return box, {**commands, **_mounts(box, size - 4 * disks - disks // 10, disks)}
 
 
-def _mounts(box: Box, number_of_mounts: int, disks: int) -> Claims:
+def _mounts(box: Box, number_of_mounts: int, disks: int) -> ToolOutputs:
     """Add mounts of many kinds. Return the output of the tools of ZFS."""
     statistics_of_nfs, properties = [], []
     for number in range(number_of_mounts):

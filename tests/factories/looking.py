@@ -2,8 +2,8 @@
 
 from fstui.model.host import Inventory
 from fstui.model.storage import Medium, Node, Target
-from fstui.storage.claims import NO_CLAIMS, Claims, ToolOutput
 from fstui.storage.survey import survey
+from fstui.storage.tool_output import NO_OUTPUTS, ToolOutput, ToolOutputs
 from tests.factories.box import Box
 
 
@@ -11,8 +11,8 @@ def target(inventory: Inventory, mount_point: str) -> Target:
     return next(target for target in inventory.filesystems if target.mount_point == mount_point)
 
 
-def look(box: Box, mount_point: str = "/srv", claims: Claims = NO_CLAIMS) -> Target:
-    return target(survey(box.root, claims), mount_point)
+def look(box: Box, mount_point: str = "/srv", tool_outputs: ToolOutputs = NO_OUTPUTS) -> Target:
+    return target(survey(box.root, tool_outputs), mount_point)
 
 
 def with_table(box: Box, table: str, mount_point: str = "/srv") -> Target:
@@ -20,8 +20,8 @@ def with_table(box: Box, table: str, mount_point: str = "/srv") -> Target:
     return look(box, mount_point, {"dmsetup table": ToolOutput(output=table)})
 
 
-def only(box: Box, claims: Claims = NO_CLAIMS) -> Node:
-    (node,) = survey(box.root, claims).unused
+def only(box: Box, tool_outputs: ToolOutputs = NO_OUTPUTS) -> Node:
+    (node,) = survey(box.root, tool_outputs).unused
     return node
 
 

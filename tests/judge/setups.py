@@ -12,9 +12,9 @@ import msgspec
 
 from fstui.model.judgement import Answer, Confidence, Judgement, Verdict
 from fstui.model.steps import Step
-from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.layers.devices import platforms
 from fstui.storage.survey import survey
+from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
 from tests.factories.growth import AMOUNTS, flushes
@@ -140,28 +140,28 @@ def judged(setup: Setup, scenario: str) -> Judgement:
     if (setup.name, scenario) not in _JUDGED:
         with tempfile.TemporaryDirectory() as made:
             box = Box(Path(made))
-            names, claims = _build(box, setup)
-            here = survey(box.root, claims)
+            names, tool_outputs = _build(box, setup)
+            here = survey(box.root, tool_outputs)
             steps = _steps(setup, names, scenario)
             found = verdict(target(here, "/srv"), *steps, host=here.host, idle=quiet(*names))
         _JUDGED[setup.name, scenario] = found
     return _JUDGED[setup.name, scenario]
 
 
-def _build(box: Box, setup: Setup) -> tuple[tuple[str, ...], Claims]:
+def _build(box: Box, setup: Setup) -> tuple[tuple[str, ...], ToolOutputs]:
     """Create the host. Return the names of its disks, and the output of its tools."""
     _host(box, HOSTS[setup.host])
     if setup.mounted:
         box.mount(setup.mounted, "/srv", setup.fs, device="0:51")
         return (), {}
     names: list[str] = []
-    claims: dict[str, ToolOutput] = {}
+    tool_outputs: dict[str, ToolOutput] = {}
     for number in range(MEMBERS.get(setup.layers, 1)):
         name = _NAMES.get(setup.link, "sd{}").format("abc"[number] if setup.link in _LETTERS else number)
         names.append(name)
-        claims |= _disk(box, setup, name, number)
+        tool_outputs |= _disk(box, setup, name, number)
     _layers(box, setup, tuple(names))
-    return tuple(names), claims
+    return tuple(names), tool_outputs
 
 
 _LETTERS = {"sata", "sas", "scsi", "fc", "iscsi", "usb", "virtio-scsi", "virtio", "xen"}
@@ -175,7 +175,7 @@ def _host(box: Box, files: Mapping[str, str]) -> None:
         box.write(place.get(name, f"/sys/class/dmi/id/{name}"), content)
 
 
-def _disk(box: Box, setup: Setup, name: str, number: int) -> Claims:
+def _disk(box: Box, setup: Setup, name: str, number: int) -> ToolOutputs:
     says, files = setup.says, _model(setup)
     if "wce" in says:
         kind = "write back" if says["wce"] else "write through"

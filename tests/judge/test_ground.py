@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from fstui.model.judgement import Judgement
-from fstui.storage.claims import ToolOutput
 from fstui.storage.survey import survey
+from fstui.storage.tool_output import ToolOutput
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, rules, verdict
 from tests.factories.looking import target

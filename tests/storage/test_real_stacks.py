@@ -9,10 +9,10 @@ import pytest
 from fstui.measure.helpers.tool_output import run
 from fstui.model.counters import difference
 from fstui.model.storage import Target
-from fstui.storage.claims import ToolOutput, command_line
 from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.survey import commands, survey, target_of
+from fstui.storage.tool_output import ToolOutput, command_line
 from tests.factories.looking import read, roles
 from tests.real import disks
 
@@ -103,8 +103,8 @@ def test_overlay_on_unmounted_filesystem_is_not_followed(opened: ExitStack, tmp_
     point = opened.enter_context(overlay_in_memory(held, tmp_path / "merged"))
     disks.sh("umount", "--lazy", held)
     stat_commands = [command for command in commands(survey()) if command[0] == "stat"]
-    claims = {command_line(command): ToolOutput(**run(list(command))) for command in stat_commands}
-    found = target_of(str(point), survey(claims=claims))
+    tool_outputs = {command_line(command): ToolOutput(**run(list(command))) for command in stat_commands}
+    found = target_of(str(point), survey(tool_outputs=tool_outputs))
     assert [node.kind for node in found.stack] == ["overlay"]
     assert read(found.stack[0], "missing")[0] == f"{held}/upper: nothing is there"
 

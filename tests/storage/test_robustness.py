@@ -9,14 +9,14 @@ from fstui.model.counters import difference
 from fstui.model.documents import encode
 from fstui.model.errors import Refused
 from fstui.model.storage import Node
-from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.counters import read_counters
 from fstui.storage.hotplug import Watch
 from fstui.storage.process import read_process_of
 from fstui.storage.survey import commands, survey
+from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.box import Box
 
-ANSWERS: Claims = {
+ANSWERS: ToolOutputs = {
     "dmsetup table": ToolOutput(output="vg-lv: 0 8 cache 8:0 8:1 9:0 512 1 writeback smq 0\n"),
     "hdparm -W /dev/sda": ToolOutput(output=" write-caching =  1 (on)\n"),
     "nvme id-ctrl /dev/nvme1 -o json": ToolOutput(output='{"vwc": 1}'),
@@ -104,9 +104,9 @@ def files_of(root: Path) -> list[str]:
     return sorted(os.path.relpath(os.path.join(base, name), root) for base, _, names in os.walk(root) for name in names)
 
 
-def look_at_everything(root: Path, answers: Claims = ANSWERS) -> None:
+def look_at_everything(root: Path, answers: ToolOutputs = ANSWERS) -> None:
     inventory = survey(root, answers)
-    assert all(command[0] in PROGRAMS for command in commands(inventory, root=True))
+    assert all(command[0] in PROGRAMS for command in commands(inventory, as_root=True))
     nodes: list[Node] = [node for target in inventory.filesystems for node in target.stack]
     counters = read_counters([*nodes, *inventory.unused], root)
     difference(counters, counters)

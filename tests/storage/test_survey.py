@@ -1,6 +1,6 @@
 import pytest
 
-from fstui.storage import claims
+from fstui.storage import tool_output
 from fstui.storage.survey import commands, survey
 from tests.factories.box import Box
 from tests.factories.looking import look, only, with_table
@@ -92,8 +92,8 @@ def test_commands_depend_on_devices_and_user(box: Box) -> None:
     box.mount("/dev/nvme0n1", "/", "ext4")
     box.mount("tank/db", "/db", "zfs")
     inventory = survey(box.root)
-    for_root = {claims.command_line(asked) for asked in commands(inventory, root=True)}
-    for_users = {claims.command_line(asked) for asked in commands(inventory, root=False)}
+    for_root = {tool_output.command_line(asked) for asked in commands(inventory, as_root=True)}
+    for_users = {tool_output.command_line(asked) for asked in commands(inventory, as_root=False)}
     pools = {
         "zpool status -L -P tank",
         "zpool get -H -p -o name,property,value,source ashift tank",

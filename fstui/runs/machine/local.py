@@ -25,10 +25,10 @@ from fstui.model.rate_limit import UNLIMITED, RateLimit
 from fstui.model.storage import Node, Space, Target
 from fstui.runs.machine.base import Machine, NoTrace, ProbeRequest, RunningProbe, RunningWatch, SaveResult, StepTracing
 from fstui.state.workspace import HeldDirectory, TargetDirectory, Workspace, inspect
-from fstui.storage import claims, process, survey
 from fstui.storage import counters as device_counters
-from fstui.storage.claims import Claims, Command
+from fstui.storage import process, survey, tool_output
 from fstui.storage.hotplug import Watch
+from fstui.storage.tool_output import Command, ToolOutputs
 from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:
@@ -77,14 +77,16 @@ class LocalMachine(Machine):
         self._file_numbers = count(1)
         self._watch: Watch | None = None
         self._newest_inventory: Inventory | None = None
-        self._claims: Claims = {}
+        self._tool_outputs: ToolOutputs = {}
         self._commands: tuple[Command, ...] = ()
         self._tools_run_at = -math.inf
         self._guests: tuple[Guest, ...] = ()
         self._guests_read_at = -math.inf
 
     def survey(self) -> Inventory:
-        self._newest_inventory = msgspec.structs.replace(survey.survey(self._root, self._claims), guests=self._guests)
+        self._newest_inventory = msgspec.structs.replace(
+            survey.survey(self._root, self._tool_outputs), guests=self._guests
+        )
         return self._newest_inventory
 
     def has_changed(self) -> bool:
@@ -98,7 +100,7 @@ class LocalMachine(Machine):
         if not commands or (commands == self._commands and time.monotonic() - self._tools_run_at < max_age_s):
             return None
         self._tools_run_at = time.monotonic()
-        self._claims = await run_tools(commands)
+        self._tool_outputs = await run_tools(commands)
         new_inventory = self.survey()
         self._commands = survey.commands(new_inventory)
         return new_inventory
@@ -326,13 +328,13 @@ async def _write(path: Path, document: bytes) -> None:
         await call_in_child(write_private, path, document, timeout_s=SAVE_TIMEOUT_S, where=str(path))
 
 
-async def run_tools(commands: tuple[claims.Command, ...]) -> Claims:
+async def run_tools(commands: tuple[tool_output.Command, ...]) -> ToolOutputs:
     """Run tools in a child process, which is abandoned if a tool hangs. Return their output."""
-    outputs = {claims.command_line(command): claims.ToolOutput(error="no answer") for command in commands}
+    outputs = {tool_output.command_line(command): tool_output.ToolOutput(error="no answer") for command in commands}
     child = await Child.start("measure.helpers.tool_output")
     child.send(json.dumps(commands))
     async for document in _documents(child, TOOLS_TIMEOUT_S):
-        outputs.update(claims.decode(document))
+        outputs.update(tool_output.decode(document))
     return outputs
 
 

@@ -13,9 +13,9 @@ import fstui.storage.layers
 from fstui.model.base import Base
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Layer, Node, Reading, SyncPath
-from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import ALL, ONE_PATH, PART, SOMETIMES, TWO_COPIES, Forwarded, Member, by_role
+from fstui.storage.tool_output import Command
 from fstui.storage.tree import Tree
 
 if TYPE_CHECKING:  # flushes.py imports this module

@@ -20,10 +20,10 @@ import msgspec
 
 from fstui.model.storage import Node, Reading
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.claims import Claims
 from fstui.storage.layers import kinds
 from fstui.storage.layers.facts import ATOMIC_WRITE_SIZE
 from fstui.storage.layers.kinds import LayerKind, kind
+from fstui.storage.tool_output import ToolOutputs
 from fstui.storage.tree import BlockDeviceNames, Tree
 
 BARRIERS_OFF = frozenset({"nobarrier", "barrier=0", "barrier=none", "barrier=off"})
@@ -34,7 +34,7 @@ NO_DEVICE_MAJOR = "0"
 class Sources(NamedTuple):
     tree: Tree
     names: BlockDeviceNames
-    claims: Claims
+    tool_outputs: ToolOutputs
     mount_of_path: Callable[[str], Mount | None]
     mount_of_device: Callable[[str], Mount | None]
     """Return a mount of the filesystem with that device number, or None."""

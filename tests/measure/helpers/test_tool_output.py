@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fstui.measure.children import command
-from fstui.storage import claims
-from fstui.storage.claims import ToolOutput
+from fstui.storage import tool_output
+from fstui.storage.tool_output import ToolOutput
 
 
 def ask(*commands: list[str], program: list[str] | None = None) -> dict[str, dict[str, str]]:
@@ -26,14 +26,14 @@ def ask_made_up(place: Path, script: str, *commands: list[str], timeout_s: float
     tool = place / commands[0][0]
     tool.write_text(f"#!/bin/sh\n{script}\n")
     tool.chmod(0o755)
-    program = "import fstui.measure.helpers.tool_output as claims\n"
-    program += f"claims.PATH, claims.COMMAND_TIMEOUT_S = '{place}:/usr/bin:/bin', {timeout_s}\nclaims.main()"
+    program = "import fstui.measure.helpers.tool_output as helper\n"
+    program += f"helper.PATH, helper.COMMAND_TIMEOUT_S = '{place}:/usr/bin:/bin', {timeout_s}\nhelper.main()"
     return ask(*commands, program=[sys.executable, "-c", program])
 
 
 @pytest.mark.parametrize("line", [None, [], {}, {"command": 3}, {"command": "x", "output": 5}, "text"])
 def test_malformed_answers_are_ignored(line: object) -> None:
-    assert claims.decode(line) in ({}, {"3": ToolOutput()})
+    assert tool_output.decode(line) in ({}, {"3": ToolOutput()})
 
 
 def test_program_answers_every_command_and_runs_only_its_tools() -> None:

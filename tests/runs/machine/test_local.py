@@ -13,7 +13,7 @@ from fstui.runs.machine import local
 from fstui.runs.machine.local import LocalMachine
 from fstui.state import runs
 from fstui.storage import survey
-from fstui.storage.claims import Claims, Command, ToolOutput, command_line
+from fstui.storage.tool_output import Command, ToolOutput, ToolOutputs, command_line
 from tests.factories.samples import RUN
 from tests.factories.storage import disk
 
@@ -85,12 +85,12 @@ async def test_tools_run_once_if_nothing_changed(monkeypatch: pytest.MonkeyPatch
     calls: list[tuple[Command, ...]] = []
     command = ("dmsetup", "table")
 
-    async def tools(commands: tuple[Command, ...]) -> Claims:
+    async def tools(commands: tuple[Command, ...]) -> ToolOutputs:
         calls.append(commands)
         return {command_line(command): ToolOutput() for command in commands}
 
-    def surveyed(_: Path, claims: Claims) -> Inventory:
-        return Inventory(unused=tuple(disk(name) for name in claims))
+    def surveyed(_: Path, tool_outputs: ToolOutputs) -> Inventory:
+        return Inventory(unused=tuple(disk(name) for name in tool_outputs))
 
     monkeypatch.setattr(local, "run_tools", tools)
     monkeypatch.setattr(survey, "survey", surveyed)

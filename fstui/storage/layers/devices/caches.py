@@ -12,9 +12,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.claims import Claims, Command, command_line, missing_reading, output_of
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.devices.nvme import nvme_device
+from fstui.storage.tool_output import Command, ToolOutputs, command_line, missing_reading, output_of
 
 _SAFE_MEDIA = frozenset({"ssd-plp", "optane"})
 _RAID_DRIVERS = frozenset({
@@ -171,12 +171,12 @@ def cache_commands(node: Node) -> tuple[Command, ...]:
     return ("hdparm", "-W", f"/dev/{node.id}"), ("smartctl", "-n", "standby", "-g", "wcache", f"/dev/{node.id}")
 
 
-def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
+def cache_readings(node: Node, tool_outputs: ToolOutputs) -> tuple[Reading, ...]:
     """Return ``vwc`` and ``drive_cache`` as the drive reported them. If the setting is unknown, add ``missing``."""
     commands = cache_commands(node)
     readings: list[Reading] = []
     for command in commands:
-        output = output_of(claims, command)
+        output = output_of(tool_outputs, command)
         reading = _parse(command, output) if output is not None else None
         # of several tools that report the same reading, the first is used
         if reading is not None and all(reading.what != earlier.what for earlier in readings):
@@ -184,7 +184,7 @@ def cache_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
     # vwc=present does not show whether the cache is on
     is_known = any(reading.what == "drive_cache" or reading.value == "absent" for reading in readings)
     if commands and not is_known:
-        readings.append(missing_reading("the drive's report of its write cache", commands, claims))
+        readings.append(missing_reading("the drive's report of its write cache", commands, tool_outputs))
     return tuple(readings)
 
 

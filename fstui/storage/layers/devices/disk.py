@@ -16,13 +16,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import Command
 from fstui.storage.layers.devices import caches, health, links, models, nvme
 from fstui.storage.layers.devices.caches import cache_commands, is_declared, volatile_cache
 from fstui.storage.layers.devices.links import link
 from fstui.storage.layers.facts import number, off_reading
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
+from fstui.storage.tool_output import Command
 from fstui.storage.tree import UDEV_DATABASE, Tree, integer, udev_properties
 
 _VPD_NOT_ROTATING = 1
@@ -113,8 +113,10 @@ class DiskReader(DeviceReader):
         return nvme.controller_of(node.id) is None  # a multipath head represents its paths
 
     def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        claims = self.sources.claims
-        return with_readings(node, (*caches.cache_readings(node, claims), *health.health_readings(node, claims))), roles
+        tool_outputs = self.sources.tool_outputs
+        return with_readings(
+            node, (*caches.cache_readings(node, tool_outputs), *health.health_readings(node, tool_outputs))
+        ), roles
 
 
 def _feature_readings(tree: Tree, directory: str) -> tuple[Reading, ...]:

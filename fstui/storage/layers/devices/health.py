@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.claims import Claims, Command, command_line, output_of
 from fstui.storage.layers.devices.nvme import nvme_device
 from fstui.storage.layers.facts import number
+from fstui.storage.tool_output import Command, ToolOutputs, command_line, output_of
 
 BACKUP_FAILED = 0x10
 """Bit of the critical warning: "The volatile memory backup device has failed" (NVM Express base specification)."""
@@ -42,9 +42,9 @@ def health_command(node: Node) -> Command | None:
     return None
 
 
-def health_readings(node: Node, claims: Claims) -> tuple[Reading, ...]:
+def health_readings(node: Node, tool_outputs: ToolOutputs) -> tuple[Reading, ...]:
     command = health_command(node)
-    if command is None or (output := output_of(claims, command)) is None:
+    if command is None or (output := output_of(tool_outputs, command)) is None:
         return ()
     try:
         document = json.loads(output)

@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import MOUNTINFO, Mount
-from fstui.storage.claims import Claims, Command, command_line, output_of, reports_absence
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription
 from fstui.storage.mounts import parents
+from fstui.storage.tool_output import Command, ToolOutputs, command_line, output_of, reports_absence
 
 _TIME = r"(\d{1,12}\.\d{9})"
 _DIRECTORY = rf"(\d{{1,20}}) {_TIME} {_TIME}(?: {_TIME})?"
@@ -47,7 +47,7 @@ class OverlayReader(FilesystemReader):
         if upper_mount.line > mount.line:  # mounted later than the overlay
             reason, source = f"the original {upper}: {upper_mount.mount_point} was mounted over it", MOUNTINFO
         # its filesystem was unmounted or moved, although the overlay still uses it
-        elif reports_absence(self.sources.claims, stat_command(upper)):
+        elif reports_absence(self.sources.tool_outputs, stat_command(upper)):
             reason, source = f"{upper}: nothing is there", command_line(stat_command(upper))
         elif self._is_upper(mount, upper) is False:
             reason = f"the original {upper}: another directory has taken its place"
@@ -58,7 +58,7 @@ class OverlayReader(FilesystemReader):
 
     def _is_upper(self, mount: Mount, upper: str) -> bool | None:
         """Return whether ``upper`` is the upper directory; None if unknown, as for a mount of a subdirectory."""
-        at_path, at_mount_point = (_directory(self.sources.claims, path) for path in (upper, mount.mount_point))
+        at_path, at_mount_point = (_directory(self.sources.tool_outputs, path) for path in (upper, mount.mount_point))
         return _has_same_times(at_path, at_mount_point) if at_path and at_mount_point and mount.root == "/" else None
 
     def settings(self, mount: Mount, device: str) -> tuple[Reading, ...]:
@@ -92,8 +92,8 @@ class _Directory(NamedTuple):
     """The time of its creation (statx(2)); empty if the filesystem does not store it."""
 
 
-def _directory(claims: Claims, path: str) -> _Directory | None:
-    match = re.fullmatch(_DIRECTORY, (output_of(claims, stat_command(path)) or "").strip())
+def _directory(tool_outputs: ToolOutputs, path: str) -> _Directory | None:
+    match = re.fullmatch(_DIRECTORY, (output_of(tool_outputs, stat_command(path)) or "").strip())
     if match is None:
         return None
     return _Directory(match[1], match[2], match[3], match[4] if float(match[4] or 0) else "")

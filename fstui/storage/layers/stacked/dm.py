@@ -16,8 +16,7 @@ from functools import cached_property
 import msgspec
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage import claims
-from fstui.storage.claims import Command
+from fstui.storage import tool_output
 from fstui.storage.layers.forwarding import ALL, ONE_PATH, ONLY_READ, REQUEST_CLONES, SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
@@ -25,6 +24,7 @@ from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.bcache import CacheKind
 from fstui.storage.layers.stacked.dm_tables import DmTable
 from fstui.storage.layers.stacked.md import Array
+from fstui.storage.tool_output import Command
 
 
 class DmTarget(LayerKind, frozen=True, kw_only=True):
@@ -119,8 +119,10 @@ class DmReader(DeviceReader):
         name = dm_tables.unmangle(self.tree.stripped(f"/sys/block/{node.id}/dm/name") or "")
         table = self._tables.get(name)
         if table is None:
-            has_output = claims.output_of(self.sources.claims, dm_tables.COMMAND) is not None
-            missing = claims.missing_reading("the device-mapper table", [dm_tables.COMMAND], self.sources.claims)
+            has_output = tool_output.output_of(self.sources.tool_outputs, dm_tables.COMMAND) is not None
+            missing = tool_output.missing_reading(
+                "the device-mapper table", [dm_tables.COMMAND], self.sources.tool_outputs
+            )
             return (node if has_output else with_readings(node, (missing,))), roles
         other_readings = tuple(reading for reading in node.readings if reading.what != "target")
         completed = msgspec.structs.replace(node, kind=table.kind, readings=(*table.readings, *other_readings))
@@ -130,7 +132,7 @@ class DmReader(DeviceReader):
 
     @cached_property
     def _tables(self) -> Mapping[str, DmTable]:
-        return dm_tables.read_tables(self.sources.claims)
+        return dm_tables.read_tables(self.sources.tool_outputs)
 
 
 _POOL_REASON = "a flush commits the pool's metadata and is forwarded"

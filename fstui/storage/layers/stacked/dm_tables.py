@@ -16,12 +16,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fstui.model.storage import Reading
-from fstui.storage import claims
-from fstui.storage.claims import Claims, Command
+from fstui.storage import tool_output
+from fstui.storage.tool_output import Command, ToolOutputs
 from fstui.storage.tree import integer
 
 COMMAND: Command = ("dmsetup", "table")
-PATH = claims.command_line(COMMAND)
+PATH = tool_output.command_line(COMMAND)
 _LINE = r"(.+?): \d+ \d+ (\S+)(?: (.*))?"
 """``<name>: <start> <length> <target> <arguments>``."""
 _NUMBER = r"\d+:\d+"
@@ -44,9 +44,9 @@ class DmTable(NamedTuple):
     """The role of each device below, by its major:minor."""
 
 
-def read_tables(tool_outputs: Claims) -> Mapping[str, DmTable]:
+def read_tables(tool_outputs: ToolOutputs) -> Mapping[str, DmTable]:
     segments: dict[str, list[Segment]] = {}
-    for line in (claims.output_of(tool_outputs, COMMAND) or "").split("\n"):
+    for line in (tool_output.output_of(tool_outputs, COMMAND) or "").split("\n"):
         if match := re.fullmatch(_LINE, line):
             segments.setdefault(match[1], []).append(Segment(match[2], tuple((match[3] or "").split(" "))))
     return {name: _table(lines) for name, lines in segments.items()}

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage import claims
-from fstui.storage.claims import Command
+from fstui.storage import tool_output
 from fstui.storage.layers.facts import is_read_only
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, without_none
+from fstui.storage.tool_output import Command
 from fstui.storage.tree import SECTOR_BYTES
 
 _MEMFD = "/memfd:"
@@ -114,7 +114,7 @@ class LoopReader(DeviceReader):
         identity, backing = self._identities.get(name), self._file_at(file)
         if not file.endswith(_DELETED) or identity is None or backing is None or backing.identity != identity:
             return None
-        return Reading(what="named", value=file, path=claims.command_line(stat_command(file)))
+        return Reading(what="named", value=file, path=tool_output.command_line(stat_command(file)))
 
     def _device_behind_node(self, name: str, file: str) -> str | None:
         """Return the block device that backs the loop device if the path of its backing file leads to a device node.
@@ -127,7 +127,7 @@ class LoopReader(DeviceReader):
         return self.sources.names.by_number(backing.device)
 
     def _file_at(self, path: str) -> _FoundFile | None:
-        output = claims.output_of(self.sources.claims, stat_command(path)) or ""
+        output = tool_output.output_of(self.sources.tool_outputs, stat_command(path)) or ""
         if (match := re.fullmatch(_STAT_OUTPUT, output.strip())) is None:
             return None
         number, major, minor = int(match[1]), int(match[3], 16), int(match[4], 16)
@@ -140,7 +140,7 @@ class LoopReader(DeviceReader):
         It cannot be that file if it does not exist, if it is smaller than the loop device, or if its filesystem was
         mounted after the filesystem on the loop device.
         """
-        if claims.reports_absence(self.sources.claims, stat_command(path)):
+        if tool_output.reports_absence(self.sources.tool_outputs, stat_command(path)):
             return True
         file, sectors = self._file_at(path), self.tree.integer(f"/sys/block/{name}/size")
         if file is not None and sectors is not None and file.size_bytes < sectors * SECTOR_BYTES:
@@ -181,7 +181,7 @@ class LoopReader(DeviceReader):
     def _identities(self) -> Mapping[str, Identity]:
         """The file of each loop device; empty if losetup printed nothing."""
         # losetup prints the blanks that align the columns as \x20
-        output = (claims.output_of(self.sources.claims, LIST_COMMAND) or "").replace("\\x20", " ")
+        output = (tool_output.output_of(self.sources.tool_outputs, LIST_COMMAND) or "").replace("\\x20", " ")
         lines = (line.split() for line in output.split("\n"))
         return {words[0].removeprefix("/dev/"): Identity(words[1], "".join(words[2:])) for words in lines if words[1:]}
 

@@ -17,11 +17,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fstui.model.counters import DeviceCounters
 from fstui.model.storage import Node, Reading, SyncPath
 from fstui.proc import Mount
-from fstui.storage.claims import Command, missing_reading
 from fstui.storage.layers.flushes import ONE_FLUSH, ExpectedFlushes, Sync
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import FilesystemReader, LayerDescription, Sources, without_none
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools, flush_parameters
+from fstui.storage.tool_output import Command, missing_reading
 from fstui.storage.tree import Tree
 
 KSTAT = "/proc/spl/kstat/zfs"
@@ -57,8 +57,8 @@ class DatasetReader(FilesystemReader):
         return super().settings(mount, device) or barrier_reading(self.tree)
 
     def option_readings(self, mount: Mount) -> tuple[Reading, ...]:
-        name, claims = mount.source, self.sources.claims
-        missing_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], claims)
+        name, tool_outputs = mount.source, self.sources.tool_outputs
+        missing_properties = missing_reading("the dataset's properties", [("zfs", "get", "all", name)], tool_outputs)
         replay = self.tree.reading(REPLAY_PARAMETER, f"{PARAMETERS}/{REPLAY_PARAMETER}")
         properties = self._pools.properties.get(name, (missing_properties,))
         return (*super().option_readings(mount), *properties, *without_none([self._commit_reading(name), replay]))

@@ -11,11 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from fstui.model.storage import Node, Reading
-from fstui.storage.claims import Claims, missing_reading
 from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, Member, by_role
 from fstui.storage.layers.kinds import LayerKind, kind
 from fstui.storage.layers.readers import LayerDescription, Sources, without_none
 from fstui.storage.layers.stacked.loop import file_layer
+from fstui.storage.tool_output import ToolOutputs, missing_reading
 from fstui.storage.tree import Tree
 
 PARAMETERS = "/sys/module/zfs/parameters"
@@ -48,8 +48,10 @@ class PoolStatus(NamedTuple):
     state: tuple[Reading, ...]
 
 
-def pool_statuses(claims: Claims) -> Mapping[str, PoolStatus]:
-    outputs = {command: result.output for command, result in claims.items() if command.startswith("zpool status ")}
+def pool_statuses(tool_outputs: ToolOutputs) -> Mapping[str, PoolStatus]:
+    outputs = {
+        command: result.output for command, result in tool_outputs.items() if command.startswith("zpool status ")
+    }
     statuses = (_parse_status(command, output) for command, output in outputs.items())
     return {status.name: status for status in statuses if status.name}
 
@@ -97,9 +99,9 @@ class Pools:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._statuses = pool_statuses(sources.claims)
+        self._statuses = pool_statuses(sources.tool_outputs)
         self._descriptions: dict[str, LayerDescription] = {}
-        self.properties = read_properties(sources.claims)
+        self.properties = read_properties(sources.tool_outputs)
 
     def pool_below(self, dataset: str) -> LayerDescription:
         """Return the pool of a dataset or volume as the layer below it, with the vdevs that are not block devices."""
@@ -118,7 +120,7 @@ class Pools:
             status = PoolStatus(name, [], ())
             reason = "only zpool status reports its devices"
             command = ("zpool", "status", "-L", "-P", name)
-            readings += (missing_reading("the pool's devices", [command], self._sources.claims),)
+            readings += (missing_reading("the pool's devices", [command], self._sources.tool_outputs),)
         else:
             has_slog = any(vdev.role == "slog" for vdev in status.vdevs)
             reason = "the intent log is on " + ("a device of its own (SLOG)" if has_slog else "the pool's own disks")
@@ -183,10 +185,10 @@ def flush_parameters(tree: Tree) -> tuple[Reading, ...]:
     return without_none(tree.reading(name, f"{PARAMETERS}/{name}") for name in ("zfs_nocacheflush", "zil_nocacheflush"))
 
 
-def read_properties(claims: Claims) -> Mapping[str, tuple[Reading, ...]]:
+def read_properties(tool_outputs: ToolOutputs) -> Mapping[str, tuple[Reading, ...]]:
     """Return the properties by dataset or pool. The path of a property ends with its origin, if it has one."""
     properties: dict[str, tuple[Reading, ...]] = {}
-    for command, result in claims.items():
+    for command, result in tool_outputs.items():
         tool = command.partition(" ")[0]
         if " get " not in command or tool not in ("zfs", "zpool"):
             continue

@@ -11,13 +11,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from fstui.model.storage import Node, Reading, SyncPath
-from fstui.storage.claims import Command
 from fstui.storage.layers.facts import barriers_off
 from fstui.storage.layers.forwarding import SOMETIMES, Forwarded, Member
 from fstui.storage.layers.kinds import LayerKind
 from fstui.storage.layers.readers import DeviceReader, LayerDescription, with_readings, without_none
 from fstui.storage.layers.zfs.datasets import REPLAY_PARAMETER, barrier_reading, sync_path, zfs_commands
 from fstui.storage.layers.zfs.zpool import PARAMETERS, Pools
+from fstui.storage.tool_output import Command
 
 LINKS = "/dev/zvol"
 _MAX_DEPTH = 50

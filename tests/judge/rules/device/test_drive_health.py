@@ -6,8 +6,8 @@ import pytest
 
 from fstui.model.host import Inventory
 from fstui.runs.rules import JudgementCache
-from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.layers.devices.health import health_readings
+from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.evidence import HONEST_PROCESS, finding, rules, verdict
 from tests.factories.steps import step
 from tests.factories.storage import disk, filesystem, on_disk, readings
@@ -59,8 +59,8 @@ SAS = {
 
 def asked(found: object) -> dict[str, str]:
     """Return the readings of sda if smartctl printed this."""
-    claims: Claims = {"smartctl -n standby --json=c -a /dev/sda": ToolOutput(output=json.dumps(found))}
-    return {reading.what: reading.value for reading in health_readings(disk(), claims)}
+    tool_outputs: ToolOutputs = {"smartctl -n standby --json=c -a /dev/sda": ToolOutput(output=json.dumps(found))}
+    return {reading.what: reading.value for reading in health_readings(disk(), tool_outputs)}
 
 
 def test_sata_drive_reports_its_attributes_by_name() -> None:
@@ -85,8 +85,8 @@ def test_answer_without_health_gives_no_reading(found: object) -> None:
 
 @pytest.mark.parametrize("output", ["[]", "{", '{"critical_warning": 1}'])
 def test_answer_of_another_kind_is_no_reading(output: str) -> None:
-    claims: Claims = {"nvme smart-log /dev/nvme0 -o json": ToolOutput(output=output)}
-    assert health_readings(disk("nvme0n1", link="nvme"), claims) == ()
+    tool_outputs: ToolOutputs = {"nvme smart-log /dev/nvme0 -o json": ToolOutput(output=output)}
+    assert health_readings(disk("nvme0n1", link="nvme"), tool_outputs) == ()
 
 
 def test_faults_of_a_sata_drive_name_its_tool() -> None:

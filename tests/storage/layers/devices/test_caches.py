@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from fstui.judge import judge
 from fstui.model.run import Evidence
 from fstui.model.storage import Medium, Node, Reading
-from fstui.storage import claims
-from fstui.storage.claims import Claims, ToolOutput
+from fstui.storage import tool_output
 from fstui.storage.layers.devices.caches import (
     has_protected_cache,
     has_volatile_cache,
@@ -19,6 +18,7 @@ from fstui.storage.layers.devices.caches import (
     volatile_cache,
 )
 from fstui.storage.survey import survey
+from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.box import Box
 from tests.factories.looking import only, read, target
 
@@ -111,7 +111,7 @@ SMARTCTL = "smartctl -n standby -g wcache /dev/sda"
 ON, OFF = "\n/dev/sda:\n write-caching =  1 (on)\n", "\n/dev/sda:\n write-caching =  0 (off)\n"
 
 
-def answering(**answers: str) -> Claims:
+def answering(**answers: str) -> ToolOutputs:
     return {command: ToolOutput(output=output) for command, output in answers.items()}
 
 
@@ -170,7 +170,7 @@ def test_smartctl_replaces_hdparm(box: Box) -> None:
      "no answer for 2 s", SMARTCTL),
     ({HDPARM: ToolOutput(output="/dev/sda:\n SG_IO: bad/missing sense data")}, "does not report it", HDPARM),
 ])  # fmt: skip
-def test_missing_answer_has_a_reason(box: Box, answers: Claims, why: str, path: str) -> None:
+def test_missing_answer_has_a_reason(box: Box, answers: ToolOutputs, why: str, path: str) -> None:
     box.disk("sda", USB)
     node = only(box, answers)
     assert read(node, "missing") == (f"the drive's report of its write cache: {why}", path)
@@ -188,6 +188,6 @@ def test_answers_do_not_change_the_identity(box: Box) -> None:
     box.mount("/dev/mapper/vg-lv", "/srv", "ext4", device=box.number_of["dm-0"])
     table = f"vg-lv: 0 8 writecache s {box.number_of['sda']} 9:9 4096 0"
     answers = answering(**{HDPARM: ON, "dmsetup table": table})
-    before, after = (survey(box.root, found).filesystems[0] for found in (claims.NO_CLAIMS, answers))
+    before, after = (survey(box.root, found).filesystems[0] for found in (tool_output.NO_OUTPUTS, answers))
     assert before.identity == after.identity
     assert (before.stack[1].kind, after.stack[1].kind) == ("dm-linear", "dm-writecache")

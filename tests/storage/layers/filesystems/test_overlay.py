@@ -1,8 +1,8 @@
 import pytest
 
-from fstui.storage.claims import Claims, ToolOutput, command_line
 from fstui.storage.layers.filesystems.overlay import stat_command
 from fstui.storage.survey import commands, survey
+from fstui.storage.tool_output import ToolOutput, ToolOutputs, command_line
 from tests.factories.box import Box
 from tests.factories.looking import edges, look, read
 
@@ -28,8 +28,10 @@ def test_overlay_is_on_the_filesystem_of_upperdir(box: Box, option: str, sync: s
 def test_unseen_upper_directory_gives_no_layers(box: Box) -> None:
     box.mount("overlay", "/", "overlay", super_options="rw,lowerdir=/l,upperdir=/var/lib/docker/u,workdir=/w")
     asked = command_line(stat_command("/var/lib/docker/u"))
-    nowhere: Claims = {asked: ToolOutput(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")}
-    found = look(box, "/", claims=nowhere)
+    nowhere: ToolOutputs = {
+        asked: ToolOutput(error="stat: cannot statx '/var/lib/docker/u': No such file or directory")
+    }
+    found = look(box, "/", tool_outputs=nowhere)
     assert edges(found) == {"mount:/": ()}
     assert found.lowest == ()
     assert found.stack[0].reading("missing") is None  # the path is one of the host, so nothing is missing here
@@ -51,12 +53,12 @@ def test_missing_upperdir_is_not_followed(box: Box) -> None:
     box.mount("overlay", "/srv", "overlay", super_options="rw,lowerdir=/l,upperdir=/run/live/rw,workdir=/w")
     nowhere = ToolOutput(error="stat: cannot statx '/run/live/rw': No such file or directory")
     asked = command_line(stat_command("/run/live/rw"))
-    gone: Claims = {asked: nowhere}
-    found = look(box, claims=gone)
+    gone: ToolOutputs = {asked: nowhere}
+    found = look(box, tool_outputs=gone)
     assert edges(found) == {"mount:/srv": ()}
     assert read(found.stack[0], "missing") == ("/run/live/rw: nothing is there", asked)
     forbidden = ToolOutput(error="stat: cannot statx '/run/live/rw': Permission denied")
-    assert edges(look(box, claims={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
+    assert edges(look(box, tool_outputs={asked: forbidden}))["mount:/srv"] == ("mount:/run",)
 
 
 TIMES = "1784538000.813516102 1784538001.250000000"
@@ -81,7 +83,7 @@ def test_relative_upperdir_is_found_by_its_times(box: Box, seen: dict[str, str],
         command_line(stat_command(path)): ToolOutput(output=f"{text}\n")
         for path, text in {merged: f"14 {TIMES}", **seen}.items()
     }
-    found = look(box, merged, claims=looked)
+    found = look(box, merged, tool_outputs=looked)
     assert edges(found)[f"mount:{merged}"] == below
     if below:
         at = next(path for path, text in seen.items() if text.endswith(TIMES))
@@ -108,8 +110,8 @@ def test_other_directory_at_the_path_is_not_followed(
     options = "rw,lowerdir=/l,upperdir=/decoy/upper,workdir=/w"
     box.mount("overlay", "/srv", "overlay", root=root, super_options=options)
     printed = {"/decoy/upper": f"{there}\n", "/srv": f"{shown}\n"}
-    claims = {command_line(stat_command(path)): ToolOutput(output=text) for path, text in printed.items()}
-    found = look(box, claims=claims)
+    tool_outputs = {command_line(stat_command(path)): ToolOutput(output=text) for path, text in printed.items()}
+    found = look(box, tool_outputs=tool_outputs)
     assert edges(found)["mount:/srv"] == (("mount:/decoy",) if followed else ())
     missing = found.stack[0].reading("missing")
     gone = "the original /decoy/upper: another directory has taken its place"
@@ -122,4 +124,4 @@ def test_other_directory_at_the_path_is_not_followed(
 def test_commands_for_an_upperdir(box: Box, upperdir: str, places: tuple[str, ...]) -> None:
     box.mount("/dev/sda", "/", "ext4")
     box.mount("overlay", "/srv/m", "overlay", super_options=f"rw,lowerdir=l,upperdir={upperdir},workdir=w")
-    assert {*map(stat_command, places)} == {*commands(survey(box.root), root=False)}
+    assert {*map(stat_command, places)} == {*commands(survey(box.root), as_root=False)}

@@ -145,7 +145,7 @@ def test_request_based_device_has_hardware_queues(box: Box, uuid: str, *, sends:
 
 def test_tables_are_requested_only_with_device_mapper(box: Box) -> None:
     box.disks("sda")
-    assert dm_tables.COMMAND not in commands(survey(box.root), root=True)
+    assert dm_tables.COMMAND not in commands(survey(box.root), as_root=True)
 
 
 @pytest.mark.parametrize(("mode", "said"), [

@@ -1,8 +1,8 @@
 import pytest
 
-from fstui.storage.claims import NO_CLAIMS, ToolOutput
 from fstui.storage.layers.stacked import dm_tables
 from fstui.storage.layers.stacked.dm_tables import DmTable
+from fstui.storage.tool_output import NO_OUTPUTS, ToolOutput
 
 
 def tables(output: str) -> dict[str, DmTable]:
@@ -10,7 +10,7 @@ def tables(output: str) -> dict[str, DmTable]:
 
 
 def test_no_answer_gives_no_tables() -> None:
-    assert dm_tables.read_tables(NO_CLAIMS) == {}
+    assert dm_tables.read_tables(NO_OUTPUTS) == {}
     assert dm_tables.read_tables({dm_tables.PATH: ToolOutput(error="no answer for 4 s")}) == {}
     assert tables("No devices found") == {}
 

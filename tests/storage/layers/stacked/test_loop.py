@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 
 from fstui.model.storage import Target
-from fstui.storage.claims import ToolOutput, command_line
 from fstui.storage.layers.stacked import loop
 from fstui.storage.layers.stacked.loop import LIST_COMMAND, stat_command
 from fstui.storage.survey import commands, survey, target_of
+from fstui.storage.tool_output import ToolOutput, command_line
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
 from tests.factories.looking import edges, look, read
@@ -111,11 +111,11 @@ def test_file_without_a_device_may_be_in_memory(box: Box, inode: int | None, fou
     """The path leads to an overlay, as in a container. The loop's file has another anonymous number, as on tmpfs."""
     box.mount("overlay", "/", "overlay", device="0:31")
     mount_loop(box, "/x.img")
-    claims = {command_line(LIST_COMMAND): ToolOutput(output="/dev/loop0 \\x20 0:46 12\n")}
+    tool_outputs = {command_line(LIST_COMMAND): ToolOutput(output="/dev/loop0 \\x20 0:46 12\n")}
     if inode is not None:
         printed = f"{os.makedev(0, 46)} {inode} 0:0 1073741824\n"
-        claims[command_line(stat_command("/x.img"))] = ToolOutput(output=printed)
-    where = target_of("/srv", survey(box.root, claims))
+        tool_outputs[command_line(stat_command("/x.img"))] = ToolOutput(output=printed)
+    where = target_of("/srv", survey(box.root, tool_outputs))
     assert edges(where)["file:/x.img"] == (("mount:/",) if found else ())
     judgement = verdict(where, step(flushes={"loop0": 1}), idle=quiet("loop0"))
     assert found or (judgement.verdict, judgement.confidence) == ("cannot-tell", "medium")
@@ -157,15 +157,15 @@ def test_later_mount_does_not_hold_the_file(box: Box, covered: bool) -> None:
     box.mount("tmpfs", "/earlier" if covered else "/images", "tmpfs")
     mount_loop(box, "/images/disk.img")
     box.mount("tmpfs", "/images" if covered else "/later", "tmpfs", device="0:97")
-    claims = {command_line(stat_command("/images/disk.img")): ToolOutput(output="25 12 0:0 1073741824\n")}
-    found = target_of("/srv", survey(box.root, claims))
+    tool_outputs = {command_line(stat_command("/images/disk.img")): ToolOutput(output="25 12 0:0 1073741824\n")}
+    found = target_of("/srv", survey(box.root, tool_outputs))
     assert edges(found)["file:/images/disk.img"] == (() if covered else ("mount:/images",))
     assert (verdict(found).verdict == "not-durable") is not covered
 
 
 def test_every_user_looks_at_the_path(box: Box) -> None:
     mount_loop(box, "/images/disk.img")
-    assert stat_command("/images/disk.img") in commands(survey(box.root), root=False)
+    assert stat_command("/images/disk.img") in commands(survey(box.root), as_root=False)
 
 
 @pytest.mark.parametrize(("fstype", "told"), [("xfs", "0:31"), ("btrfs", "0:33")], ids=["same", "subvolume"])

@@ -4,9 +4,9 @@ import pytest
 
 from fstui.model.counters import difference
 from fstui.model.storage import Target
-from fstui.storage.claims import Claims, ToolOutput
 from fstui.storage.counters import read_counters
 from fstui.storage.survey import survey
+from fstui.storage.tool_output import ToolOutput, ToolOutputs
 from tests.factories.box import Box
 from tests.factories.looking import edges, read, roles, target, trouble
 
@@ -76,7 +76,7 @@ def pool(box: Box) -> Box:
 
 def seen(box: Box, **answers: str) -> Target:
     commands = {"status": STATUS, "properties": GET, "ashift": ASHIFT}
-    found: Claims = {commands[name]: ToolOutput(output=output) for name, output in answers.items()}
+    found: ToolOutputs = {commands[name]: ToolOutput(output=output) for name, output in answers.items()}
     return target(survey(box.root, found), "/db")
 
 

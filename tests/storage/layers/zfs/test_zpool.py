@@ -4,9 +4,9 @@ from typing import NamedTuple
 import pytest
 
 from fstui.model.storage import Node, Target
-from fstui.storage.claims import ToolOutput
 from fstui.storage.layers import kind
 from fstui.storage.layers.forwarding import ALL, INTENT_LOG, SOME_WRITES, SOMETIMES, Forwarded, Member
+from fstui.storage.tool_output import ToolOutput
 from tests.factories.box import Box
 from tests.factories.evidence import quiet, verdict
 from tests.factories.looking import look
@@ -126,7 +126,7 @@ def mounted(box: Box, pool: Pool, top: str) -> Target:
         box.device("zd0")
         box.link("/dev/zvol/tank/volume", "../../zd0")
         box.mount("/dev/zd0", "/srv", "ext4")
-    return look(box, claims={"zpool status -L -P tank": ToolOutput(output=status(pool.words))})
+    return look(box, tool_outputs={"zpool status -L -P tank": ToolOutput(output=status(pool.words))})
 
 
 def accused(box: Box, pool: Pool, top: str) -> bool:

@@ -1,9 +1,9 @@
 import pytest
 
 from fstui.model.storage import Node, Target
-from fstui.storage.claims import ToolOutput
 from fstui.storage.layers.kinds import sync_of
 from fstui.storage.survey import commands, survey
+from fstui.storage.tool_output import ToolOutput
 from tests.factories.box import Box
 from tests.factories.evidence import finding, rules, verdict
 from tests.factories.looking import edges, look, read, roles, target
@@ -29,7 +29,7 @@ def zvol(found: Target) -> Node:
 
 def seen(box: Box, sync: str) -> Node:
     told = f"tank/vm/data\tsync\t{sync}\tlocal\ntank/vm/data\tlogbias\tlatency\tdefault\n"
-    return zvol(target(survey(box.root, claims={GET: ToolOutput(output=told)}), "/srv"))
+    return zvol(target(survey(box.root, tool_outputs={GET: ToolOutput(output=told)}), "/srv"))
 
 
 def test_volume_name_and_properties(volume: Box) -> None:
@@ -57,7 +57,7 @@ def test_volume_without_links_or_answers(box: Box) -> None:
 def on_pool(box: Box) -> Target:
     """Return the volume on a pool of a disk and a log device."""
     box.disks("sda", "sdl")
-    return look(box, claims={"zpool status -L -P tank": ToolOutput(output=status("sda logs sdl"))})
+    return look(box, tool_outputs={"zpool status -L -P tank": ToolOutput(output=status("sda logs sdl"))})
 
 
 def test_volume_is_on_the_devices_of_its_pool(volume: Box) -> None:
