@@ -18,6 +18,9 @@ from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.text import NONE
 
+BY_HAND = "by hand"
+"""The duration of a power cut, which a person makes."""
+
 
 def figures_text(step: Step | Snapshot) -> str:
     """Return the figures that this kind of step reports instead of a rate, or an empty string."""

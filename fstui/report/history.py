@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
-from fstui.report.documents import HistoryDocument, Series, TrendDocument
 from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed
 from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.outlines import ReplicaCutResult
@@ -23,6 +22,8 @@ _RESULT_STYLES: dict[ReplicaCutResult, Verdict] = {"lost": "lost", "diverged": "
 
 
 def of_summaries(summaries: Sequence[Summary]) -> Report:
+    from fstui.report.documents import HistoryDocument  # noqa: PLC0415  a plan screen needs no JSON documents
+
     readable = [summary for summary in summaries if summary.unreadable is None]
     unreadable = tuple(f"unreadable: {summary.unreadable}" for summary in summaries if summary.unreadable)
     table = Section("", _HEADER, tuple(map(_row, readable)), unreadable)
@@ -70,6 +71,8 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
 
 
 def of_trends(summaries: Sequence[Summary]) -> Report:
+    from fstui.report.documents import Series, TrendDocument  # noqa: PLC0415
+
     repeated = [runs for runs in series(summaries) if len(runs) > 1]
     document = TrendDocument(
         series=tuple(

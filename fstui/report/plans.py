@@ -12,7 +12,7 @@ from fstui.model.quantities import clock, counted, exact_size, seconds, short_si
 from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
-from fstui.report.figures import power_cut_writes, write_volume_text
+from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
 from fstui.report.sections import Cell, Report, Section, records, right
 from fstui.report.stack import stack_line
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
@@ -20,7 +20,6 @@ from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 _SCENARIOS = ("SCENARIO", "QUESTION", "TIME", "WRITES")
 _SETTINGS = ("KEY", "VALUE", "MEANING")
 _IDLE = "schedulers with I/O classes only: BFQ, and mq-deadline since Linux 5.14 (queue/scheduler)"
-BY_HAND = "by hand"
 
 
 def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:

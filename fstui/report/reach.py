@@ -6,12 +6,15 @@ This is derived from the settings of a step and the configuration of the layers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fstui.measure.kinds import StepSettings
 from fstui.model.settings import Settings, UnknownFigures
 from fstui.model.storage import Node, Target
 from fstui.storage.layers.devices.caches import outlives_power_cut
+
+if TYPE_CHECKING:
+    from fstui.simulate.parameters import Simulated
 
 
 class DataPlace(NamedTuple):
@@ -63,6 +66,20 @@ def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Re
         return Reach(min(1, len(places) - 1) if direct else 0, note, past_memory=direct)
     note = f"{as_writes.writers} at once" if as_writes.writers > 1 else ""
     return _reach_of_sync(target, places, note, direct=direct)
+
+
+def actual_reach(disk: Simulated, expected: Reach, places: Sequence[DataPlace]) -> Reach:
+    """Return where the data really is. A disk may acknowledge a sync without performing it."""
+    if expected.stopped or expected.reached < len(places) - 1:
+        return expected
+    if disk.host.syncs_stubbed:
+        index = int(expected.past_memory)
+        return expected._replace(reached=index, note="the sync never left the process", stopped=True)
+    if any(device and device.cache and device.cache.flush == "ignored" for device in disk.disks):
+        return expected._replace(reached=max(len(places) - 2, 0), note="acknowledged by the cache", stopped=True)
+    if failing_write := disk.disk.failing_write:
+        return expected._replace(note=f"except write {failing_write}")
+    return expected
 
 
 def _reach_of_sync(target: Target, places: Sequence[DataPlace], note: str, *, direct: bool = False) -> Reach:

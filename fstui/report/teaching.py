@@ -9,7 +9,6 @@ import msgspec
 
 from fstui.model.quantities import duration_ns, size
 from fstui.report.documents import DiskDocument, DiskRow, DisksDocument, EnvelopeDocument, LabDocument, LabStorage
-from fstui.report.reach import DataPlace, Reach
 from fstui.report.sections import Report, Section
 from fstui.simulate.parameters import (
     DiskParameters,
@@ -64,20 +63,6 @@ def of_envelope(storage: LabVolume) -> Report:
     rows = (("truth", kind.truth), ("fstui reports", f"{kind.verdict}, by {kind.rule}"), ("visible in", kind.seen))
     document = EnvelopeDocument(name=storage.name, **kind._asdict())
     return Report(f"{storage.name}: {kind.title}", (Section("", ("ABOUT", "ANSWER"), rows),), document)
-
-
-def actual_reach(disk: Simulated, expected: Reach, places: Sequence[DataPlace]) -> Reach:
-    """Return where the data really is. A disk may acknowledge a sync without performing it."""
-    if expected.stopped or expected.reached < len(places) - 1:
-        return expected
-    if disk.host.syncs_stubbed:
-        index = int(expected.past_memory)
-        return expected._replace(reached=index, note="the sync never left the process", stopped=True)
-    if any(device and device.cache and device.cache.flush == "ignored" for device in disk.disks):
-        return expected._replace(reached=max(len(places) - 2, 0), note="acknowledged by the cache", stopped=True)
-    if failing_write := disk.disk.failing_write:
-        return expected._replace(note=f"except write {failing_write}")
-    return expected
 
 
 def speed(disk: DiskParameters) -> str:

@@ -5,8 +5,7 @@ from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.model.errors import Refused
 from fstui.model.settings import Settings
 from fstui.model.storage import Medium, MediumCache, MediumClass, Target
-from fstui.report.reach import DataPlace, Reach, places, reach
-from fstui.report.teaching import actual_reach
+from fstui.report.reach import DataPlace, Reach, actual_reach, places, reach
 from fstui.runs import scenarios, simulation
 from fstui.tui.drawing import io_path
 from tests.factories.storage import disk, filesystem, on_disk

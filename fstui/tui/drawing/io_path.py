@@ -92,8 +92,7 @@ def reach_lines(
     actual: Simulated | None = None,
 ) -> list[Text]:
     """Draw the names of the places, and for each step a bar to its data. ``actual``: the disk, if it is simulated."""
-    from fstui.report.reach import places, reach  # noqa: PLC0415  the first screen does not draw it
-    from fstui.report.teaching import actual_reach  # noqa: PLC0415
+    from fstui.report.reach import actual_reach, places, reach  # noqa: PLC0415  the first screen does not draw it
 
     all_places = places(target)
     name_width = min(max((cell_len(name) for name, _ in steps), default=0), _MAX_NAME_WIDTH, (width + 2) // 3)

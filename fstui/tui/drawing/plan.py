@@ -18,9 +18,8 @@ from fstui.model.quantities import clock, counted, short_size, size
 from fstui.model.storage import Medium, Target
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
-from fstui.report.figures import power_cut_writes, write_volume_text
+from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
 from fstui.report.latency_map import LogScale
-from fstui.report.plans import BY_HAND
 from fstui.report.text import fold, origin
 from fstui.runs.scenarios import Setting
 from fstui.tui import offers
