@@ -254,6 +254,9 @@ class FstuiApp(App[int]):
             self.tell(f"theme.toml: there is no theme '{name}'. Choose one of: {', '.join(THEMES)}.")
             return
         set_theme(self, name)
+        self._repaint()
+
+    def _repaint(self) -> None:
         for screen in self.screen_stack:
             for part in screen.parts() if isinstance(screen, BaseScreen) else ():
                 part.repaint()
@@ -286,6 +289,7 @@ class FstuiApp(App[int]):
 
         self.run_in_progress = running
         self._run_ended.clear()
+        self._repaint()  # the run will be in front for a long time
         _free_garbage()
         self._open(RunScreen(running, plan, target))
 

@@ -61,7 +61,8 @@ class DrawnText(Widget):
             self.refresh(*(Region(0, y, cells[-1] + 1, 1) for y, cells in changed.items()))
 
     def repaint(self) -> None:
-        self._size_drawn, self._cache_key = Size(0, 0), None
+        """Forget what is drawn, and draw it again when the screen is in front."""
+        self._texts, self._strips, self._size_drawn, self._cache_key = (), [], Size(0, 0), None
         for widget in (self, *self.children):
             widget.refresh()
 
@@ -222,6 +223,9 @@ class Slices(DrawnText):
     def compose(self) -> ComposeResult:
         for _ in range(_PIECES):
             yield Piece(self)
+
+    def render_line(self, y: int) -> Strip:
+        return Strip.blank(self.size.width, self._background)  # the pieces cover it
 
     def refresh_cells(self, changed: Mapping[int, Sequence[int]]) -> None:
         for piece in self.query(Piece):
