@@ -98,8 +98,8 @@ def _check_link(link_fd: int, directory_fd: int) -> None:
 def open_user_file(path: Path, flags: int, mode: int = 0o666) -> int:
     """Open a file whose path comes from the user. Raises OSError, also for a link that ``open_parent`` refuses.
 
-    Also raises OSError for a file with several hard links in a directory where other users may create files: another
-    user may have created a link to a different file of this user there.
+    Also raises OSError for a file with several hard links in a directory where other users may create files. Another
+    user may have created one of the links, to a different file of this user.
     """
     directory_fd, name = open_parent(path)
     try:

@@ -24,7 +24,7 @@ BUSY_HOST_SHARE = 0.9
 """If at least this share of the host's processor time is used, processes wait for a processor."""
 HOST_BOUND_SHARE, MIN_STEP_SHARE = 0.95, 0.3
 """A step is also limited by the processor if all processes together use at least HOST_BOUND_SHARE of the host's
-processor time, and the step uses at least MIN_STEP_SHARE of the processor time that its clients can use."""
+processor time. The step itself must use at least MIN_STEP_SHARE of the time that its clients can use."""
 MIN_MISSED_TRANSACTIONS = 10
 """A period without transactions is a pause if this many transactions usually complete in such a time."""
 _READ_ONLY_WORKLOADS = frozenset({"oltp_read_only", "oltp_point_select"})

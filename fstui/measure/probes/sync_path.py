@@ -1,8 +1,8 @@
 """The sync path of the measuring process: do its sync calls reach the kernel's filesystems?
 
-Libraries such as libeatmydata replace libc's sync calls, and with a seccomp filter, system calls may return success
-without having any effect. There are four signs of such a stub: the sync of a pipe succeeds, a file that was opened with
-O_DSYNC does not have the flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
+Libraries such as libeatmydata replace libc's sync calls. A seccomp filter may let system calls return success without
+any effect. There are four signs of such a stub: the sync of a pipe succeeds, a file that was opened with O_DSYNC does
+not have the flag, the library is in /proc/self/maps, or pages are still dirty after a sync.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from fstui.trace.reader.tracefs import MEMORY_DIVISOR, MIB
 
 MAX_BEGIN_DELAY_NS = 1_000_000_000
 """``begin`` is called within this time after the start of a step. If the buffered events exceed MAX_BUFFERED_BYTES,
-those that are older are added up, because they cannot belong to a step for which ``begin`` is still to be called."""
+older events are added up, because they are from before the next step."""
 FIRST_READ_DELAY_S = 0.05
 """Time from the start of a step to the first read of the buffers."""
 MAX_BUFFERED_BYTES = 6 * MIB

@@ -34,7 +34,7 @@ SCAN_CPU_S = 0.008
 QUIET_SCANS = 8
 """If a process writes nothing, all its descriptors are examined only in one of this many scans."""
 RECENT_NS = 20_000_000
-"""If a file was changed so recently, its next change may leave the modification time the same: older kernels round that
+"""If a file was changed so recently, the next change may not change its modification time. Older kernels round that
 time down to a timer tick of at most 10 ms."""
 PAGE_BYTES = resource.getpagesize()
 _CACHESTAT = struct.Struct("=2Q5Q")

@@ -99,7 +99,7 @@ class Trace(WaitRecording):
         self._call_names: dict[int, str] = {}
         """The name of the last sync system call of each thread."""
         self._discarded_bytes: Counter[tuple[int, int]] = Counter()
-        """Bytes by thread and device number."""
+        """By thread and device number."""
         self.exclude_after_s = WINDOW_S
         """How long after the start of the next window to call ``exclude_busiest``."""
         self._began_s, self._traced_s = time.monotonic(), 0.0
@@ -194,7 +194,7 @@ class Trace(WaitRecording):
         self.read()
         waits = self.waits
         lost_events, self._lost_before = self.lost() - self._lost_before, self.lost()
-        if lost_events:  # the ends of these syncs may be among the lost events
+        if lost_events:  # the ends of the syncs in flight may be among the lost events
             for thread, _, _ in list(waits.in_flight()):
                 waits.forget(thread)
         span = Span()
