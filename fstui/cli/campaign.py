@@ -97,9 +97,9 @@ def campaign(
 ) -> int:
     """Cut the power of HOST many times, and verify each cut.
 
-    It runs on the witness, which keeps its power. For each cut it starts the writer on HOST through ssh, saves the
-    acknowledgements, waits, runs the off command, then the on command, and compares the records with the
-    acknowledgements when HOST is back. The patterns of the writes change from cut to cut.
+    It runs on the witness, which keeps its power. For each cut it starts the writer on HOST through ssh and saves the
+    acknowledgements. After a wait it runs the off command, then the on command. When HOST is back, it compares the
+    records with the acknowledgements. The patterns of the writes change from cut to cut.
 
     The same command continues after Ctrl-C, and after a restart of the witness. Ctrl-C finishes the current cut; a
     second one ends fstui at once. 'fstui show DIRECTORY' prints the report at any time, also while it runs.

@@ -44,8 +44,8 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     """Explain a rule, a word or a log message, or show a page of the documentation. Without an argument, list them all.
 
     MESSAGE is a line from the log of etcd, PostgreSQL, Redis, the kernel or others, in quotation marks. Its page shows
-    what it means, the command that shows whether the disk, the CPU or a noisy neighbour is the cause, and what to do
-    then.
+    what it means and what to do. A command on the page shows whether the disk, the CPU or a noisy neighbour is the
+    cause.
 
     \b
     Examples:

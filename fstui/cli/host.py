@@ -118,8 +118,8 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     """Test every writable filesystem, or only those that contain a DIR: is it durable, and is it slow?
 
     A filesystem takes about four seconds. fstui writes at most 7 MiB to it, in at most two seconds, then removes
-    everything. Filesystems that store no data, are read-only, are in memory or do not respond are skipped and listed,
-    and so are further mounts of the same filesystem. Every check is saved as a run.
+    everything. Filesystems that store no data, are read-only, are in memory or do not respond are skipped and listed.
+    Further mounts of the same filesystem are skipped, too. Every check is saved as a run.
 
     Exit status as for 'fstui run', taking the worst filesystem; 1 if a filesystem does not respond.
 

@@ -111,8 +111,8 @@ class RecentSamples(Generic[Sample]):
     def series(self, cell_s: int, half_cells: int) -> list[list[Sample]]:
         """Return the samples of each half cell.
 
-        A sample belongs to the half cell that contains its middle. A long sample, after a pause or at the start of the
-        chart, is also returned for the half cells that it covers and that have no sample of their own.
+        A sample belongs to the half cell that contains its middle. Samples may be long after a pause or at the start of
+        a chart. A long sample is also returned for the empty half cells that it covers.
         """
         first_s, last_s = self.time_range_s(cell_s, half_cells)
         half_cell_s = (last_s - first_s) / half_cells or 1.0

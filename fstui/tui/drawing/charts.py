@@ -137,8 +137,8 @@ class Layout(NamedTuple):
     chart_width: int
     cells: int
     cell_s: int
-    """Seconds per cell of a full chart. The chart is sent to the terminal once per cell, and the connection of a small
-    terminal may be slow, so its cells cover more time."""
+    """Seconds per cell of a full chart. The chart is sent to the terminal once per cell. The cells of a small terminal
+    cover more time, because its connection may be slow."""
 
 
 def chart_layout(width: int) -> Layout:

@@ -52,7 +52,7 @@ class RunScreen(BaseScreen):
     SCROLLED_PART = "layers"
     SHOWS_RUN = True
     HELP_TEXT = (
-        "At the top is the verdict so far. Below is each step with its operations per second, the latency of a whole "
+        "At the top is the verdict so far. Below are the steps: operations per second, the latency of a whole "
         "operation (write and sync), and the flushes that the lowest device completed per requested sync. In the "
         "middle is latency over time. A dot marks the latency of operations, and its colour shows how many. Red is a "
         "stall; yellow is faster than the device can be. Horizontal lines are references: limit is one revolution of "
