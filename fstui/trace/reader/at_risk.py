@@ -91,7 +91,7 @@ class AtRiskTracker:
         self._process_cache = ProcessCache(syncs.command_names if syncs else str)
         self._threads: dict[int, TracedProcess] = {}
         self._forget_threads_at = 0.0
-        self._running_since: dict[FileNumber, float] = {}
+        self._running_sync_starts: dict[FileNumber, float] = {}
         """The start of the oldest running sync of each file."""
 
     def poll(self) -> None:
@@ -105,13 +105,13 @@ class AtRiskTracker:
             self._syncs.read()
         self._caches.poll()  # after the syncs were read, so that the flushes of ended syncs are counted
         if self._syncs:
-            self._end_unreported(self._syncs)
-            self._running_since = {}
+            self._end_syncs_without_event(self._syncs)
+            self._running_sync_starts = {}
             for key, began_ns, _ in self._syncs.running_syncs.values():
-                self._running_since[key] = min(began_ns / 1e9, self._running_since.get(key, began_ns / 1e9))
+                self._running_sync_starts[key] = min(began_ns / 1e9, self._running_sync_starts.get(key, began_ns / 1e9))
         for program in self._programs.values():
             program.direct_files = {}
-        synced_files = self._running_since.keys() | (self._syncs.ended_syncs.keys() if self._syncs else set())
+        synced_files = self._running_sync_starts.keys() | (self._syncs.ended_syncs.keys() if self._syncs else set())
         for file in self._open_files.files.values() if self._open_files else ():
             row = self._rows.get(file)
             is_synced = bool(synced_files) and key_of(file) in synced_files
@@ -124,7 +124,7 @@ class AtRiskTracker:
             row.update_maxima(self._now, row.total, row.oldest)
         return self._as_dict()
 
-    def _end_unreported(self, syncs: Syncs) -> None:
+    def _end_syncs_without_event(self, syncs: Syncs) -> None:
         """End the syncs that have ended without an event.
 
         Either the thread of the sync has ended, or the filesystem has no event for the end of a sync. In the second
@@ -168,7 +168,7 @@ class AtRiskTracker:
         # the pages of a closed file cannot be counted. A later sync, or the kernel after some time, has written them
         if row.closed_at is not None and (sync_began > row.closed_at or self._now - row.closed_at > writeback_age_s()):
             dirty = 0
-        if row.is_being_synced(self._now, self._running_since.get(key_of(file))):
+        if row.is_being_synced(self._now, self._running_sync_starts.get(key_of(file))):
             dirty = 0  # the program syncs without pauses, so these bytes will soon be durable
             row.in_memory = DatedBytes()
         row.update(dirty, last_update, limit=self._caches.unflushed_bytes(disks_of(file.device)), flushed_at=flushed_at)

@@ -107,11 +107,11 @@ class Exposure(Totals):
         self._sync_end = max(self._sync_end, end)
         self.in_memory.redate(self._sync_start)
 
-    def is_being_synced(self, now: float, running_since: float | None) -> bool:
+    def is_being_synced(self, now: float, running_sync_start: float | None) -> bool:
         """Return whether the program syncs without a pause (MAX_SYNC_GAP_S), and no sync is long (LONG_SYNC_S)."""
-        if running_since is not None and now - running_since >= LONG_SYNC_S:
+        if running_sync_start is not None and now - running_sync_start >= LONG_SYNC_S:
             return False
-        return (running_since or now) - self._sync_end < MAX_SYNC_GAP_S
+        return (running_sync_start or now) - self._sync_end < MAX_SYNC_GAP_S
 
     def update(self, dirty: int, last_update: float, *, limit: int, flushed_at: float) -> None:
         """Set the bytes in memory to ``dirty``. Bytes that have left memory are now in the caches of the disks.

@@ -70,11 +70,11 @@ def test_a_sync_without_a_flush_leaves_bytes_in_the_cache() -> None:
 def test_bytes_written_just_before_a_sync_are_being_synced() -> None:
     one = Exposure()
     one.add_sync(start=9.90, end=9.95, now=10.0)
-    assert one.is_being_synced(10.0, running_since=9.96)
+    assert one.is_being_synced(10.0, running_sync_start=9.96)
     assert one.is_being_synced(10.0, None)
     assert not one.is_being_synced(10.2, None), "nothing syncs what was written since"
-    assert not one.is_being_synced(12.0, running_since=9.96), "it takes long"
-    assert not Exposure().is_being_synced(10.0, running_since=9.9), "it never synced before"
+    assert not one.is_being_synced(12.0, running_sync_start=9.96), "it takes long"
+    assert not Exposure().is_being_synced(10.0, running_sync_start=9.9), "it never synced before"
 
 
 class PreparedSyncs(Syncs):
