@@ -105,6 +105,14 @@ def test_what_is_not_read_yet_is_not_called_missing() -> None:
             assert words in "\n".join(text.plain for text in draw(view, 80))
 
 
+async def test_labels_of_the_time_axis_do_not_overlap() -> None:
+    async with recorded(INCIDENT) as pilot:
+        for keys in (("home",), ("right",) * 3, ("end",)):
+            axis = next(line for line in await pressed(pilot, *keys) if "▲" in line and "──" not in line)
+            assert all(re.fullmatch(r"▲|\d\d:\d\d", label) for label in axis.split()), axis
+            assert moment(shown(pilot.app))[:5] in axis
+
+
 async def test_columns_of_a_short_recording_are_wider() -> None:
     async with recorded(INCIDENT) as pilot:
         lines = await pressed(pilot, "down")

@@ -16,13 +16,25 @@ from fstui.model.recording import Bucket, DeviceSecond, Incident, RecordedWait, 
 from fstui.report.text import NONE
 from fstui.report.what_happened import CHARTS, Chart, incident_line
 from fstui.tui.drawing import charts
-from fstui.tui.drawing.cells import Column, fit, fit_right, headline, line, paragraph, rule, table, title_line
+from fstui.tui.drawing.cells import (
+    Column,
+    fit,
+    fit_right,
+    headline,
+    line,
+    paragraph,
+    rule,
+    table,
+    title_line,
+    used_columns,
+)
 from fstui.tui.styles import AREA, FAINT, HEAD, TIME, WARNING, shades
 
 ZOOMS = (10, 60, 600, 3600)
 """Seconds per cell."""
 _LABEL_WIDTH, _PEAK_WIDTH = 18, 17
-_MAX_CHART_ROWS = 16
+_MIN_CHART_ROWS, _MAX_CHART_ROWS = 2, 16
+"""With fewer rows, a chart has no room for its highest value."""
 _WIDE_SCREEN, _LONG_NAME_WIDTH = 86, 24
 WAITS = (
     Column("PROGRAM", 18, gap=0),
@@ -101,14 +113,15 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
     chart_lines = max(height - 2, 1)
     if changing and chart_lines < len(changing) + len(CHARTS):
         unchanged = []
-    rows, extra = divmod(max(chart_lines - len(unchanged), 0), max(len(changing), 1))
+    shown = changing[: max(chart_lines // _MIN_CHART_ROWS, 1)]
+    rows, extra = divmod(max(chart_lines - len(unchanged), 0), max(len(shown), 1))
     remark = _covers(view.start + cursor * view.cell_s, view.cell_s)
     device = bucket.device if (bucket := buckets[cursor]) else ""
     lines = [rule(width, f"one column is {_duration(view.cell_s)}", " · ".join(filter(None, ("▲", device, remark))))]
     incident = next(iter(_incidents_at(view)), None)
     begins = [view.start + cell * view.cell_s for cell in range(number)]
     unusual = [incident is not None and incident.start < at + view.cell_s and incident.end > at for at in begins]
-    for index, (chart, values) in enumerate(changing[:chart_lines]):
+    for index, (chart, values) in enumerate(shown):
         chart_rows = min(rows + (index < extra), _MAX_CHART_ROWS)
         lines += _chart(chart, values, cursor, chart_rows, unusual=unusual, column_width=column_width)
     pattern = "%H:%M" if view.cell_s >= ZOOMS[0] else "%H:%M:%S"
@@ -116,11 +129,13 @@ def timeline(view: RecordingView, width: int, height: int, figures: Sequence[Cha
         f"{datetime.fromtimestamp(when):{pattern}}"
         for when in (view.start, view.time, view.start + number * view.cell_s)
     )
-    axis = f"{start}{end:>{number * column_width - len(start)}}"
-    place = cursor * column_width
-    right = axis[place + 1 :]
-    label = f" {time}" if not right[: len(time) + 2].strip() else ""
-    lines.append(line(" " * _LABEL_WIDTH, (axis[:place], FAINT), (f"▲{label}", HEAD), (right[len(label) :], FAINT)))
+    axis_width, place = number * column_width, cursor * column_width
+    label = f"▲ {time}"
+    if place + len(label) > axis_width:
+        place, label = place - len(time) - 1, f"{time} ▲"
+    left, right = f"{start if len(start) < place else '':<{place}}", axis_width - place - len(label)
+    end = end if len(end) < right else ""
+    lines.append(line(" " * _LABEL_WIDTH, (left, FAINT), (label, HEAD), (f"{end:>{right}}", FAINT)))
     return [*lines, *unchanged]
 
 
@@ -181,7 +196,8 @@ def waits(view: RecordingView, width: int) -> list[Text]:
         rows = [line(("   not traced: only root may trace the kernel", FAINT))]
     else:
         program = WAITS[0] if width < _WIDE_SCREEN else replace(WAITS[0], width=_LONG_NAME_WIDTH)
-        rows = table((program, *WAITS[1:]), map(_wait_cells, window.waits), width)
+        cells = list(map(_wait_cells, window.waits))
+        rows = table(used_columns((program, *WAITS[1:]), cells, {}), cells, width)
         rows = rows if window.waits else [line(("   no program waited for a sync", FAINT))]
     return [top, *rows, *_busiest_processes(window)]
 
@@ -225,7 +241,7 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     ]
     not_written_back = size(sum(second.memory_kib) * 1024)
     pressure = f"   pressure: {', '.join(shares) or 'not counted'} · {not_written_back} not written back"
-    drawn = table(DEVICES, rows, width) if rows else []
+    drawn = table(used_columns(DEVICES, rows, {}), rows, width) if rows else []
     remark = _covers(second.at - second.elapsed_s, second.elapsed_s) if rows else "idle"
     return [rule(width, "devices", remark), *drawn, line((pressure, FAINT))]
 
@@ -262,7 +278,7 @@ def incidents(view: RecordingView, width: int) -> list[Text]:
     listed, current = view.answer.incidents, _incidents_at(view)[:1]
     lines = [rule(width, counted(len(listed), "incident"), "n, p")]
     for incident in listed:
-        text = incident_line(incident).partition(";")[0]
+        text = incident_line(incident).partition(";")[0].partition(" in ")[0]
         lines.append(line((f"   {fit(text, width - 4)}", HEAD if incident in current else "")))
     return lines if len(listed) > 1 else []
 
