@@ -41,11 +41,8 @@ def replay(run: Run, speed: float = 1.0) -> Replay:
         peak_bytes=0,
         command=f"fstui replay {run.id}",
     )
-    site = Site(
-        directory=TargetDirectory(run.target.path, run.target.space),
-        raw_target=run.target,
-        cgroup_process=run.cgroup_process,
-    )
+    directory = TargetDirectory(run.target.path, run.target.space)
+    site = Site(directory=directory, raw_target=run.target, cgroup_process=run.cgroup_process)
     return Replay(Session.on_machine(machine), plan, RunInProgress(plan, site, machine))
 
 

@@ -156,12 +156,9 @@ class RunInProgress:
         cgroup_process = self._machine.cgroup_process()
         self._update(host=inventory.host, process=inventory.process, cgroup_process=cgroup_process, target=self._target)
         earlier_runs, own_references = await self._machine.baselines(self._run)
+        applicable_references = find_applicable(own_references, Case(self._run))
         self._trace = await self._machine.trace(self.id, self._target.stack)
-        self._update(
-            earlier_runs=earlier_runs,
-            own_references=find_applicable(own_references, Case(self._run)),
-            untraced=self._trace.untraced,
-        )
+        self._update(earlier_runs=earlier_runs, own_references=applicable_references, untraced=self._trace.untraced)
         self._mailbox.put(
             RunStarted(
                 id=self.id,

@@ -77,9 +77,8 @@ def with_file_readings(target: Target, directory: RunDirectory) -> Target:
     path = f"lsattr {target.path}"
     readings = tuple(Reading(what=_FLAGS[letter], value=letter, path=path) for letter in directory.file_flags)
     if directory.untorn_bytes:
-        readings += (
-            Reading(what=ATOMIC_WRITE_SIZE, value=str(directory.untorn_bytes), path="statx STATX_WRITE_ATOMIC"),
-        )
+        size = str(directory.untorn_bytes)
+        readings += (Reading(what=ATOMIC_WRITE_SIZE, value=size, path="statx STATX_WRITE_ATOMIC"),)
     return msgspec.structs.replace(target, stack=(with_readings(target.stack[0], readings), *target.stack[1:]))
 
 

@@ -54,10 +54,8 @@ def visible_mounts(mounts: Sequence[Mount]) -> tuple[Mount, ...]:
 def covered_mounts(all_mounts: Sequence[Mount], visible: Sequence[Mount]) -> tuple[Mount, ...]:
     """Return the mounts that no path reaches, each with a unique mount point. They may be in use."""
     reached_numbers = frozenset(mount.number for mount in visible)
-    unreached_mounts = (mount for mount in all_mounts if mount.number not in reached_numbers)
-    return tuple(
-        mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in unreached_mounts
-    )
+    covered = (mount for mount in all_mounts if mount.number not in reached_numbers)
+    return tuple(mount._replace(mount_point=f"{mount.mount_point} (covered {mount.number})") for mount in covered)
 
 
 def mount_of_path(path: str, by_mount_point: Mapping[str, Mounted]) -> Mounted | None:

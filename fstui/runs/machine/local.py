@@ -84,9 +84,8 @@ class LocalMachine(Machine):
         self._guests_read_at = -math.inf
 
     def survey(self) -> Inventory:
-        self._newest_inventory = msgspec.structs.replace(
-            survey.survey(self._root, self._tool_outputs), guests=self._guests
-        )
+        inventory = survey.survey(self._root, self._tool_outputs)
+        self._newest_inventory = msgspec.structs.replace(inventory, guests=self._guests)
         return self._newest_inventory
 
     def has_changed(self) -> bool:

@@ -67,10 +67,8 @@ def _cloud_hypervisor_disk(index: int, drive: Mapping[str, Any]) -> GuestDisk:
         return GuestDisk(name=name, image="vhost-user", reason=VHOST_USER)
     image, direct = str(drive.get("path") or ""), is_on(drive.get("direct"))
     # an option of a newer version may change what a flush does
-    if unknown_options := [key for key, value in drive.items() if "flush" in key and is_on(value)]:
-        return GuestDisk(
-            name=name, image=image, reason=f"see cloud-hypervisor's documentation for {unknown_options[0]}"
-        )
+    if flush_options := [key for key, value in drive.items() if "flush" in key and is_on(value)]:
+        return GuestDisk(name=name, image=image, reason=f"see cloud-hypervisor's documentation for {flush_options[0]}")
     cache, reason = ("direct", "direct=on") if direct else ("writeback", "direct=off")
     return GuestDisk(name=name, image=image, cache=cache, flush="passed", reason=reason)
 

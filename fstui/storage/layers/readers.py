@@ -90,13 +90,9 @@ class DeviceReader(Reader):
     def queue_readings(self, name: str) -> tuple[Reading, ...]:
         """Return what the kernel reports of every whole device (Documentation/ABI/stable/sysfs-block)."""
         files = ("write_cache", "fua", "rotational", "iostats")
-        readings = [self.tree.reading(file, f"/sys/block/{name}/queue/{file}") for file in files]
-        return without_none(
-            [
-                *readings,
-                self.tree.reading(ATOMIC_WRITE_SIZE, f"/sys/block/{name}/queue/{ATOMIC_WRITE_SIZE}", unless=("0",)),
-            ]
-        )
+        queue = f"/sys/block/{name}/queue"
+        atomic_write_size = self.tree.reading(ATOMIC_WRITE_SIZE, f"{queue}/{ATOMIC_WRITE_SIZE}", unless=("0",))
+        return without_none([*(self.tree.reading(file, f"{queue}/{file}") for file in files), atomic_write_size])
 
 
 class FilesystemReader(Reader):

@@ -113,9 +113,9 @@ class DiskReader(DeviceReader):
         return nvme.controller_of(node.id) is None  # a multipath head represents its paths
 
     def with_tool_output(self, node: Node, roles: Mapping[str, str]) -> tuple[Node, Mapping[str, str]]:
-        tool_outputs = self.sources.tool_outputs
+        outputs = self.sources.tool_outputs
         return with_readings(
-            node, (*caches.cache_readings(node, tool_outputs), *health.health_readings(node, tool_outputs))
+            node, (*caches.cache_readings(node, outputs), *health.health_readings(node, outputs))
         ), roles
 
 

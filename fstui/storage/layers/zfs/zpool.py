@@ -49,10 +49,8 @@ class PoolStatus(NamedTuple):
 
 
 def pool_statuses(tool_outputs: ToolOutputs) -> Mapping[str, PoolStatus]:
-    outputs = {
-        command: result.output for command, result in tool_outputs.items() if command.startswith("zpool status ")
-    }
-    statuses = (_parse_status(command, output) for command, output in outputs.items())
+    commands = [command for command in tool_outputs if command.startswith("zpool status ")]
+    statuses = (_parse_status(command, tool_outputs[command].output) for command in commands)
     return {status.name: status for status in statuses if status.name}
 
 
