@@ -178,7 +178,8 @@ class RunInProgress:
             if self._stop_requested.is_set():
                 break
             await self._run_step(index, planned_step, directory, servers)
-            if self._has_lasting_error():
+            error = self._run.steps[-1].error
+            if error is not None and error.errno in LASTING_ERRNOS:
                 break
         if power_cut_step := self._machine.power_cut_step():
             self._add_step(max(len(self._run.steps) - 1, 0), power_cut_step)
@@ -267,10 +268,6 @@ class RunInProgress:
     def _update(self, **fields: object) -> None:
         elapsed_s = round(time.monotonic() - self._start_time_s, 3)
         self._run = msgspec.structs.replace(self._run, elapsed_s=elapsed_s, **fields)
-
-    def _has_lasting_error(self) -> bool:
-        error = self._run.steps[-1].error
-        return error is not None and error.errno in LASTING_ERRNOS
 
     def _status(self) -> RunStatus:
         statuses = {step.status for step in self._run.steps} | ({"stopped"} if self._stop_requested.is_set() else set())

@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Iterable
 from fstui.databases.programs import Programs
 from fstui.measure.kinds import StepSettings
 from fstui.measure.kinds.powercut import PowerCut
-from fstui.measure.kinds.sync_writes import SyncWrites
 from fstui.measure.wire.frames import Frame, Samples
 from fstui.model.counters import Counters
 from fstui.model.errors import Refused
@@ -99,7 +98,8 @@ class SimulatedMachine(Machine):
             raise Refused("This step has not acknowledged a durable write yet, so nothing can be lost.")
         if self._power_cut is None:
             writes = "append" if settings.offsets == "append" else "overwrite"
-            cut = PowerCut(sync=(_sync_of(settings),), writes=(writes,))
+            open_flags = "+".join(f"O_{flag.upper()}" for flag in settings.open_flags)
+            cut = PowerCut(sync=(settings.sync if settings.sync != "none" else open_flags,), writes=(writes,))
             elapsed_s = (self.host.now_ns - self._step_began_ns) / 1e9
             self._power_cut = self.host.cut_power(self.host.now_ns, cut, settings.block_bytes, elapsed_s)
 
@@ -186,7 +186,3 @@ class SimulatedWaits:
             chunk_ns = min(until_ns, self._machine.host.now_ns + CHUNK_NS)
             await self._machine.pass_time(self._watched.run_until(chunk_ns))
         return not self._is_ending
-
-
-def _sync_of(settings: SyncWrites) -> str:
-    return settings.sync if settings.sync != "none" else "+".join(f"O_{flag.upper()}" for flag in settings.open_flags)

@@ -41,7 +41,8 @@ class Array(LayerKind, frozen=True, kw_only=True):
         """Return how many more members may fail. ``members`` of a mirror does not include missing members."""
         if not (parity := _parity(node)):
             return super().tolerated_failures(node, members)
-        return max(0, parity - _missing_members(node))
+        counts = (reading.value for reading in (*node.state, *node.readings) if reading.what in _MISSING)
+        return max(0, parity - sum(integer(count) or 0 for count in counts))
 
     def forwards(self, node: Node, member: Member, roles: Collection[str | None], filesystem: Node) -> Forwarded:
         """Return what is forwarded to the member. With a journal, a sync causes flushes at the journal only.
@@ -56,10 +57,6 @@ class Array(LayerKind, frozen=True, kw_only=True):
 
 def _parity(node: Node) -> int:
     return _PARITY.get(node.value("level") or "", 0)
-
-
-def _missing_members(node: Node) -> int:
-    return sum(integer(reading.value) or 0 for reading in (*node.state, *node.readings) if reading.what in _MISSING)
 
 
 _RUNNING_ACTIONS = frozenset({"resync", "recover", "reshape", "check", "repair"})
