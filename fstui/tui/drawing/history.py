@@ -44,7 +44,7 @@ COLUMNS = (
 _REMARKS = Column("REMARKS", 12, gap=2)
 _MIN_PICTURE_LINES = 8
 _AXIS_CELLS = 8
-_MIN_TREND_ROWS, _MAX_TREND_ROWS, _CARD_LINES = 4, 36, 5
+_MIN_TREND_ROWS, _MAX_TREND_ROWS, _MIN_ROOM_FOR_TABLE, _CARD_LINES = 4, 36, 12, 5
 """Height of the bars of a trend. Lines of a card besides the bars: its frame, a sentence and the labels of the bars."""
 _LABEL_CELLS, _DATED_BAR_CELLS, _MAX_BAR_CELLS = 8, 23, 24
 """Minimum width of a bar that is labelled with its rate, and with its rate and date; maximum width of a bar."""
@@ -65,12 +65,17 @@ def rows(runs: Sequence[Summary], width: int) -> TableContent:
 
 
 def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]:
-    """Draw the runs on one filesystem, without target, id, host and note."""
+    """Draw the runs on one filesystem."""
     if not runs:
         return [rule(width, "earlier runs"), *paragraph("No run on this filesystem is saved.", width)]
-    left_out = ("TARGET", "RUN", "HOST", "NOTE")
+    title = rule(width, "earlier runs", f"{len(runs)} on this filesystem")
+    return [title, *_table(runs[: height - 2], ("TARGET", "RUN", "HOST", "NOTE"), "STEP", width)]
+
+
+def _table(runs: Sequence[Summary], left_out: Sequence[str], widest: str, width: int) -> list[Text]:
+    """Draw titles and a row for each run, with remarks if there are any. One column takes the free width."""
     columns = [
-        replace(column, from_width=0, width=0 if column.title == "STEP" else column.width)
+        replace(column, from_width=0, width=0 if column.title == widest else column.width)
         for column in COLUMNS
         if column.title not in left_out
     ]
@@ -79,12 +84,11 @@ def earlier_runs(runs: Sequence[Summary], width: int, height: int) -> list[Text]
     fitting = fit_columns(columns, width - 4)
     scale = charts.scale_around(run.rate_per_s for run in runs)
     titles = row_cells(fitting, {column.title: column.title for column in fitting if column.title != "BAR"}, {})
-    drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in runs[: height - 2]]
-    table = [
+    drawn = [Text("").join(_row(run, fitting, scale, _BAR_WIDTH)) for run in runs]
+    return [
         line(("   " + "".join(title.plain for title in titles), FAINT)),
         *(line("   ").append(text) for text in drawn),
     ]
-    return [rule(width, "earlier runs", f"{len(runs)} on this filesystem"), *table]
 
 
 def rates_label(runs: Sequence[Summary], width: int) -> str:
@@ -122,14 +126,21 @@ def trend(summaries: Sequence[Summary], chosen: Summary, width: int, rows: int) 
 
 
 def trends(summaries: Sequence[Summary], height: int, columns: int) -> list[Card]:
-    """Return a card for each series of at least two runs: a sentence and bars. Together, the cards fill ``height``."""
+    """Return a card for each series of at least two runs: a sentence, bars, and the newest runs if there is room.
+
+    Together, the cards fill ``height``.
+    """
     repeated = [runs for runs in report.series(summaries) if len(runs) > 1]
     card_height = height // -(-len(repeated) // columns) if repeated else 0
-    rows = min(max(card_height - _CARD_LINES, _MIN_TREND_ROWS), _MAX_TREND_ROWS)
+    room = max(card_height - _CARD_LINES, _MIN_TREND_ROWS)
 
     def draw(sentences: Sequence[str], runs: Sequence[Summary], width: int) -> list[Text]:
         lines = [part for sentence in sentences for part in paragraph(sentence, width)]
-        return [*lines, *_bars(runs, None, width, rows)]
+        rows = min(max(room - len(runs) - 2, room // 2), _MAX_TREND_ROWS) if room >= _MIN_ROOM_FOR_TABLE else room
+        newest = runs[::-1][: room - rows - 2]
+        left_out = ["SCENARIO", "STEP", "BAR", "TARGET", "HOST", *["NOTE"] * all(not run.note for run in newest)]
+        table = _table(newest, left_out, "RUN", width) if room > rows else []
+        return [*lines, *_bars(runs, None, width, rows), *([line(), *table] if table else [])]
 
     sections = map(report.trend, repeated)
     return [(part.title, partial(draw, part.lines, runs)) for part, runs in zip(sections, repeated, strict=True)]
@@ -147,7 +158,7 @@ def _bars(runs: Sequence[Summary], chosen: Summary | None, width: int, rows: int
     for row in reversed(range(rows)):
         tick = {rows - 1: _rate(end), 0: "0"}.get(row, "")
         axis = f"{tick:>{_AXIS_CELLS - 2}} {'┤' if tick else '│'}"
-        bars = (f"{charts.block_cell(full, row) * (cells - 1)} " for full in eighths)
+        bars = (fit(charts.block_cell(full, row) * min(cells - 1, _LABEL_CELLS), cells) for full in eighths)
         lines.append(line((axis, FAINT), *zip(bars, styles, strict=True)))
     labels = (_bar_label(run, cells) for run in recent)
     lines.append(line(" " * _AXIS_CELLS, *((fit(label, cells), style) for label, style in labels)))

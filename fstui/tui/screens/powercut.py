@@ -19,9 +19,10 @@ from fstui.powercut.writing import is_on_root
 from fstui.runs import power_cut
 from fstui.tui.commands import BACK, COPY, HELP, LIST, QUIT, Command
 from fstui.tui.drawing import io_path
-from fstui.tui.drawing.cells import Card, paragraph, title_line
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, Card, paragraph, title_line
+from fstui.tui.drawing.report import term_lines
 from fstui.tui.screens.base_screen import BaseScreen
-from fstui.tui.screens.page_screen import MIN_TWO_COLUMN_WIDTH, Cards
+from fstui.tui.screens.page_screen import Cards
 from fstui.tui.styles import FAINT, KEY, WARNING
 
 Paragraph = tuple[str, str, str]
@@ -49,8 +50,10 @@ class PowerCutScreen(BaseScreen):
         Command("powercut.verify", "v,enter", "verify", "verify a log", "Name the witness's log and verify the cut."),
         replace(COPY, id="powercut.copy", label="copy command", help="Copy the witness's command (OSC 52)."),
         Command("powercut.copy_verify", "Y", "copy_verify", "", "Copy the command to run after the cut."),
-        Command("powercut.storage", "s", "toggle_storage_cut", "", "Only the storage lost its power."),
-        Command("powercut.unmountable", "m", "toggle_unmountable", "", "The filesystem could not be mounted."),
+        Command("powercut.storage", "s", "toggle_storage_cut", "only storage", "Only the storage lost its power."),
+        Command(
+            "powercut.unmountable", "m", "toggle_unmountable", "not mountable", "The filesystem could not be mounted."
+        ),
         HELP,
         BACK,
         QUIT,
@@ -154,8 +157,10 @@ class PowerCutScreen(BaseScreen):
     def _cards(self) -> list[Card]:
         parts = {"the cut": self._cut_steps, "after the cut": self._later_steps}
         cards: list[Card] = [(title, partial(_draw, paragraphs)) for title, paragraphs in parts.items()]
-        wide = self.app.size.width >= MIN_TWO_COLUMN_WIDTH
-        return [*cards, *([("I/O path", partial(io_path.tree, self._target))] if wide else [])]
+        if self.app.size.width < MIN_FRAME_WIDTH:
+            return cards
+        terms = partial(term_lines, ("power-cut", "witness", "in-flight", "write-cache", "lying-disk", "protection"))
+        return [*cards, ("I/O path", partial(io_path.tree, self._target)), ("terms of this screen", terms)]
 
     def _cut_steps(self) -> Iterator[Paragraph]:
         if guest := self.fstui.session.judged_filesystems().inventory.host.virtualization:
