@@ -74,7 +74,7 @@ def test_run_with_hostile_names_is_printed_as_text(run: Run) -> None:
         assert_safe(text if isinstance(text, str) else text.decode())
         # the seconds of a run without a database consist of the header only
         assert name == "seconds" or "x1b" in str(text) or "u001b" in str(text)
-    assert_safe(printed(compare.of_runs([run, HOSTILE])))
+    assert_safe(printed(compare.comparison_report([run, HOSTILE])))
 
 
 def test_columns_are_as_wide_as_their_visible_text() -> None:
@@ -103,15 +103,15 @@ def test_list_is_text() -> None:
     box = everywhere(screens.INVENTORY)
     flags = {mount + NAME: everywhere(judgement) for mount, judgement in screens.FLAGS.items()}
     assert isinstance(flags["/dev/shm" + NAME], Judgement)
-    text = printed(inventory.of_host(box, flags))
+    text = printed(inventory.inventory_report(box, flags))
     assert_safe(text)
     assert "/srv/queue\\x1b[31m" in text
-    assert_safe(printed(inventory.of_host(box, flags), "json"))
+    assert_safe(printed(inventory.inventory_report(box, flags), "json"))
 
 
 def test_history_is_text_with_one_line_per_run_and_note() -> None:
     good = everywhere(Summary(path="a", id="a", started_at="2026-11-20T03:12:44+01:00", scenario="b", target="c"))
-    text = printed(history.of_summaries([good, Summary(path="b", unreadable=NAME)]))
+    text = printed(history.history_report([good, Summary(path="b", unreadable=NAME)]))
     assert_safe(text)
     assert text.count("unreadable:") == 1 and len(text.split("unreadable:")[0].splitlines()) == 2
 
@@ -121,10 +121,10 @@ def test_scenarios_and_plans_are_text() -> None:
     mine = Scenario(name=NAME, title=NAME, question=NAME, help=NAME, settings={NAME: setting}, steps=[])
     planned, cut = everywhere(screens.PLAN), everywhere(power_cut.make_plan({}))
     for text in (
-        printed(plans.of_scenarios([(mine, planned)], cut)),
-        printed(plans.of_scenario(mine, planned)),
-        printed(plans.of_power_cut(cut)),
-        printed(plans.of_plan(planned, everywhere(screens.DATA))),
+        printed(plans.scenarios_report([(mine, planned)], cut)),
+        printed(plans.scenario_report(mine, planned)),
+        printed(plans.power_cut_report(cut)),
+        printed(plans.plan_report(planned, everywhere(screens.DATA))),
     ):
         assert_safe(text)
 

@@ -171,7 +171,7 @@ class _CampaignSession:
                 self._store.stop(stop_reason)
             say(f"fstui: {stop_reason}. {self._state_sentences()}")
         document = self._report.document(self._store, stop_reason)
-        asyncio.run(print_report(self._report.report_of(document), format_, output))
+        asyncio.run(print_report(self._report.campaign_report(document), format_, output))
         return exit_status(
             128 + self._signal if self._signal else 0,
             FAIL_ON if is_failure(document.verdict, None, fail_on) else 0,

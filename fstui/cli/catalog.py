@@ -40,9 +40,9 @@ async def _print_scenarios(name: str | None, format_: str, output: Path | None) 
     if name is None:
         report = await _report_of_all()
     elif name == power_cut.NAME:
-        report = plans.of_power_cut(power_cut.make_plan({}))
+        report = plans.power_cut_report(power_cut.make_plan({}))
     else:
-        report = plans.of_scenario(*await _with_plan(name, await scenario_files.find(name)))
+        report = plans.scenario_report(*await _with_plan(name, await scenario_files.find(name)))
     await print_report(report, format_, output)
 
 
@@ -51,7 +51,7 @@ async def _report_of_all() -> Report:
     planned = [await _with_plan(*scenario) for scenario in (*scenario_files.load_shipped(), *own)]
     for mistake in broken:  # a broken file of the user does not hide the other scenarios
         say(f"fstui: {mistake}")
-    return plans.of_scenarios(planned, power_cut.make_plan({}))
+    return plans.scenarios_report(planned, power_cut.make_plan({}))
 
 
 async def _with_plan(name: str, scenario: Scenario) -> tuple[Scenario, Plan]:
@@ -93,7 +93,7 @@ def add(runs: tuple[str, ...], name: str) -> int:
       fstui references add fstui-fleet-20261120-031244 --name 'our db hosts'
     """
     added = asyncio.run(rates.add(name, runs))
-    asyncio.run(print_report(tables.of_own(added.references), formats.PLAIN))
+    asyncio.run(print_report(tables.own_references_report(added.references), formats.PLAIN))
     for left_out in added.skipped:
         say(f"left out, {left_out}")
     return 0
@@ -115,7 +115,7 @@ async def _list_references(media: tuple[MediumClass, ...], format_: str, output:
         reference for reference in await rates.read_own_references() if not media or set(media) & set(reference.media)
     ]
     references = rates.find_published(None, media)
-    await print_report(tables.of_library(references, own), format_, output)
+    await print_report(tables.references_report(references, own), format_, output)
     if not references:
         published = sorted({reference.medium for reference in rates.library()})
         say(f"No rate is published for {', '.join(media)}. There are rates for {', '.join(published)}.")

@@ -67,7 +67,7 @@ def explain(words: tuple[str, ...], format_: str) -> None:
     elif (word := glossary.find(name)) is not None:
         write_stdout(explanation.word_markdown(word) if format_ == "markdown" else explanation.render_word(word))
     elif (text := documentation.get(name) or symptoms.markdown(name)) is not None:
-        write_stdout(text if format_ == "markdown" else explanation.document(text, width() or WIDTH))
+        write_stdout(text if format_ == "markdown" else explanation.plain_text(text, width() or WIDTH))
     else:
         names = (*rules.rule_names(), *documentation, *glossary.entries())
         messages = [page.name for page in symptoms.symptoms().page if name.lower() in page.product.lower().split(", ")]

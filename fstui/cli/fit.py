@@ -56,6 +56,6 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
             return FAIL_ON
         return FAILED if report.is_unanswered(run, product_names) else 0
 
-    make_report = partial(report.of_check, product_names=product_names)
+    make_report = partial(report.fit_report, product_names=product_names)
     output_options = OutputOptions(format_, output, time.monotonic(), make_report)
     return asyncio.run(CheckCommand(checkup, output_options, exit_status_of).go())

@@ -24,8 +24,8 @@ from fstui.model.plan import Plan
 from fstui.model.quantities import seconds
 from fstui.model.run import Round, Run
 from fstui.report import formats
-from fstui.report.plans import of_plan
-from fstui.report.text import simulated_words
+from fstui.report.plans import plan_report
+from fstui.report.text import simulation_warning
 from fstui.runs import caution
 from fstui.runs.runner import RunInProgress
 from fstui.runs.session import Session
@@ -70,7 +70,7 @@ class HeadlessRun:
         self._options = options
         self._session, default_directory = options.session(round_)
         if self._session.simulated and not quiet and (round_ is None or round_.number == 1):
-            say(simulated_words(self._session.simulated))
+            say(simulation_warning(self._session.simulated))
         self._directory = options.directory or default_directory
         self.interruption = Interruption()
         self._reader_gone = False
@@ -123,7 +123,7 @@ class HeadlessRun:
                 from fstui.runs import planner  # noqa: PLC0415  only for an existing server
 
                 plan = await planner.with_server_facts(plan, site)
-            await self._deliver(formats.render_report(self._options.format, of_plan(plan, site.target)))
+            await self._deliver(formats.render_report(self._options.format, plan_report(plan, site.target)))
         return 0
 
     def _check_plug_time(self, plan: Plan) -> None:

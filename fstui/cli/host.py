@@ -32,10 +32,10 @@ from fstui.model.events import RunFinished
 from fstui.model.run import Run
 from fstui.report import check as report
 from fstui.report import inventory
-from fstui.report.characters import page
-from fstui.report.check import Check, Checked
+from fstui.report.characters import join_lines
+from fstui.report.check import Check, CheckRow
 from fstui.report.sections import Report
-from fstui.report.text import simulated_words
+from fstui.report.text import simulation_warning
 from fstui.runs import startup
 from fstui.runs.checking import CHECK, Checkup, Subject, events_until_timeout, names_by_reason
 from fstui.runs.runner import RunInProgress
@@ -59,10 +59,10 @@ def list_(format_: str, output: Path | None, simulate: str | None) -> None:
 async def _list(session: Session, format_: str, output: Path | None) -> None:
     survey = await session.with_space(session.filesystems())
     if session.simulated:
-        say(simulated_words(session.simulated))
+        say(simulation_warning(session.simulated))
     if session.declarations_error:
         say(f"fstui: {session.declarations_error}")
-    await print_report(inventory.of_host(*survey), format_, output)
+    await print_report(inventory.inventory_report(*survey), format_, output)
 
 
 @click.command("clean")
@@ -87,7 +87,7 @@ async def _clean(pending: bool) -> int:
         problem = await startup.remove(entry)
         failures += problem is not None
         if problem is None:
-            write_stdout(page([f"removed {startup.label(entry)}"]))
+            write_stdout(join_lines([f"removed {startup.label(entry)}"]))
         else:
             say(f"fstui: {problem}")
     if foreign_entries := await startup.entries_of_other_hosts():
@@ -103,7 +103,7 @@ class OutputOptions(NamedTuple):
     output: Path | None
     start_s: float
     """When the command started (time.monotonic)."""
-    make_report: Callable[[Check], Report] = report.of_check
+    make_report: Callable[[Check], Report] = report.check_report
 
 
 @click.command("check")
@@ -174,7 +174,7 @@ class CheckCommand:
         return await self._interruption.run_until_signal(self._go())
 
     async def _go(self) -> int:
-        rows: list[Checked] = []
+        rows: list[CheckRow] = []
         lines = EventLines(self._output_options.output if self._output_options.format == "events" else None)
         try:
             for subject in self._checkup.subjects:
@@ -194,7 +194,7 @@ class CheckCommand:
             *(self._exit_status_of(row.run) for row in rows if row.run),
         )
 
-    async def _check(self, subject: Subject, lines: EventLines) -> Checked:
+    async def _check(self, subject: Subject, lines: EventLines) -> CheckRow:
         start_task = asyncio.ensure_future(self._checkup.begin(subject))
         self._interruption.on_signal(start_task.cancel)
         try:
@@ -203,13 +203,13 @@ class CheckCommand:
             return await self._follow(subject, running, lines)
         except Refused as refusal:
             self._failed = True
-            return Checked(subject.name, None, str(refusal))
+            return CheckRow(subject.name, None, str(refusal))
         except asyncio.CancelledError:
             if self._interruption.signal is None:
                 raise
-            return Checked(subject.name, None, "stopped before it started")
+            return CheckRow(subject.name, None, "stopped before it started")
 
-    async def _follow(self, subject: Subject, running: RunInProgress, lines: EventLines) -> Checked:
+    async def _follow(self, subject: Subject, running: RunInProgress, lines: EventLines) -> CheckRow:
         async for event in events_until_timeout(running):
             if self._output_options.format == "events":
                 lines.write(event)
@@ -217,7 +217,7 @@ class CheckCommand:
                 running.stop()
             if isinstance(event, RunFinished):
                 self._report_problems(event)
-                return Checked(subject.name, event.run)
+                return CheckRow(subject.name, event.run)
         raise AssertionError("a run ends with RunFinished")
 
     def _report_problems(self, finished: RunFinished) -> None:
@@ -226,7 +226,7 @@ class CheckCommand:
             say(f"fstui: {problem}")
         self._failed = self._failed or finished.run.status == "failed"
 
-    async def _deliver(self, rows: Sequence[Checked]) -> None:
+    async def _deliver(self, rows: Sequence[CheckRow]) -> None:
         left_out = names_by_reason(self._checkup.skipped)
         if self._output_options.format not in ("plain", "markdown", "html"):
             for reason, names in left_out.items():

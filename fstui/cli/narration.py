@@ -28,7 +28,7 @@ from fstui.model.quantities import duration_ns, rate, seconds
 from fstui.model.run import Evidence
 from fstui.model.storage import Target
 from fstui.report import replicas
-from fstui.report.characters import escape_controls, page
+from fstui.report.characters import escape_controls, join_lines
 from fstui.report.figures import Counts, step_line
 from fstui.report.formats import plain
 from fstui.report.plans import plan_head
@@ -68,7 +68,7 @@ class Narration:
                 self.print(step_line(step, Counts(self._evidence)))
             case RunFinished(run=run) if self._prints_verdict:
                 if lost := replicas.headline(run):
-                    self.print(f"{lost.words}: {lost.sentence}")
+                    self.print(f"{lost.title}: {lost.sentence}")
                 self.print(
                     f"{FILESYSTEM_PREFIX if lost else ''}{verdict_line(run.verdict, run.confidence)}: {run.sentence}"
                 )
@@ -112,7 +112,7 @@ class BarNarration(Narration):
 
     def print(self, *lines: str) -> None:
         console = self._progress.console
-        text = page(part for line in lines for part in wrap(line, console.width) or [""])
+        text = join_lines(part for line in lines for part in wrap(line, console.width) or [""])
         console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True, end="")
 
     def _draw(self, state: str, done: float = 0, total: float | None = None) -> None:

@@ -66,4 +66,4 @@ def what_happened(when: tuple[str, ...], format_: str, output: Path | None) -> N
     """
     period = recordings.period_of(when)
     answer = asyncio.run(recordings.read_what_happened(period))
-    asyncio.run(print_report(report.of_answer(answer), format_, output))
+    asyncio.run(print_report(report.what_happened_report(answer), format_, output))

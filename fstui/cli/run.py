@@ -181,7 +181,7 @@ async def _print_comparison(options: Options, runs: Sequence[Run], codes: set[in
     if not runs:
         return worst
     try:
-        await print_report(compare.of_runs(runs), options.format, options.output, timeout_s)
+        await print_report(compare.comparison_report(runs), options.format, options.output, timeout_s)
     except ReaderGone:
         return exit_status(worst, BROKEN_PIPE)
     return worst

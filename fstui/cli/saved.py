@@ -18,7 +18,7 @@ from fstui.model.errors import Refused
 from fstui.powercut.campaign import CampaignStore
 from fstui.report import comparison, formats
 from fstui.report import history as report
-from fstui.report.compare import of_runs
+from fstui.report.compare import comparison_report
 from fstui.report.sections import Report
 from fstui.runs import history
 from fstui.runs.history import ALTERED, SavedRun, Summary
@@ -44,7 +44,7 @@ def history_(ctx: click.Context, words: str, format_: str, output: Path | None) 
       fstui history note last 'after the firmware update'
     """
     if not ctx.invoked_subcommand:
-        asyncio.run(_print_list(words, format_, output, report.of_summaries))
+        asyncio.run(_print_list(words, format_, output, report.history_report))
 
 
 @history_.command("trend")
@@ -57,7 +57,7 @@ def trend(words: str, format_: str, output: Path | None) -> None:
 
     Example: fstui history trend --filter /srv/db
     """
-    if not asyncio.run(_print_list(words, format_, output, report.of_trends)):
+    if not asyncio.run(_print_list(words, format_, output, report.trend_report)):
         say(report.NO_TREND)
 
 
@@ -120,7 +120,7 @@ def _show_campaign(directory: Path, format_: str, output: Path | None) -> None:
     if format_ in formats.RUN_FORMATS:
         raise Refused(f"--format {format_} shows runs, and {directory} is a campaign")
     store = CampaignStore.read(directory)
-    asyncio.run(print_report(campaign.report_of(campaign.document(store, store.stop_reason)), format_, output))
+    asyncio.run(print_report(campaign.campaign_report(campaign.document(store, store.stop_reason)), format_, output))
 
 
 @click.command("replay")
@@ -183,7 +183,7 @@ def compare(references: tuple[str, ...], prices: tuple[str, ...], format_: str, 
         raise click.UsageError(f"--price {unknown.pop()!r} does not name a run of this comparison.")
     runs = [asyncio.run(_find(reference)).run for reference in references]
     per_hour = {run.id: by_reference[name] for name, run in zip(references, runs, strict=True) if name in by_reference}
-    report_ = of_runs(asyncio.run(history.add_rounds(runs)), per_hour)
+    report_ = comparison_report(asyncio.run(history.add_rounds(runs)), per_hour)
     asyncio.run(print_report(report_, format_, output))
 
 

@@ -47,7 +47,7 @@ def lessons(name: str | None, *, teacher: bool, disks: bool, truth: bool, format
     if teacher:
         from fstui.report import explanation  # noqa: PLC0415  slow: Markdown
 
-        write_stdout(explanation.document(explanation.documentation()["teaching"], width() or WIDTH))
+        write_stdout(explanation.plain_text(explanation.documentation()["teaching"], width() or WIDTH))
         return 0
     from fstui.runs import lessons as lesson_files  # noqa: PLC0415
     from fstui.runs.session import Session  # noqa: PLC0415
@@ -74,9 +74,9 @@ async def _print_disks(name: str | None, truth: bool, format_: str, output: Path
     if name is None:
         if truth:
             raise click.UsageError("--truth needs a disk, for example 'fstui lessons --disks hdd-7200 --truth'.")
-        report = teaching.of_disks([simulation.load(disk) for disk in simulation.names()])
+        report = teaching.disks_report([simulation.load(disk) for disk in simulation.names()])
     else:
-        report = teaching.of_disk(simulation.find(name), truth=truth)
+        report = teaching.disk_report(simulation.find(name), truth=truth)
     await print_report(report, format_, output)
 
 
@@ -105,7 +105,7 @@ def make(directory: str) -> None:
     result = asyncio.run(laboratory.make(directory))
     for title, reason in result.missing.items():
         say(f"{title} was not created: {reason}")
-    asyncio.run(print_report(teaching.of_lab(result.lab), formats.PLAIN))
+    asyncio.run(print_report(teaching.lab_report(result.lab), formats.PLAIN))
     say("Which of them are durable? Use 'fstui list' and 'fstui lab run NAME fstui run fsync-rate DIRECTORY'.")
     say("To read the truth: 'fstui lab open NAME'.")
 
@@ -117,7 +117,7 @@ def list_(format_: str, output: Path | None) -> None:
 
     Example: fstui lab list
     """
-    asyncio.run(print_report(teaching.of_lab(asyncio.run(laboratory.current())), format_, output))
+    asyncio.run(print_report(teaching.lab_report(asyncio.run(laboratory.current())), format_, output))
 
 
 @lab.command("run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -141,7 +141,7 @@ def open_(name: str, format_: str, output: Path | None) -> None:
 
     Example: fstui lab open oak
     """
-    asyncio.run(print_report(teaching.of_envelope(asyncio.run(laboratory.open_envelope(name))), format_, output))
+    asyncio.run(print_report(teaching.envelope_report(asyncio.run(laboratory.open_envelope(name))), format_, output))
 
 
 @lab.command("remove")

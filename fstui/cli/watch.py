@@ -18,9 +18,9 @@ from fstui.cli.output import ReaderGone, is_terminal, say
 from fstui.model.at_risk import AtRiskFinished, AtRiskReport, AtRiskSecond, AtRiskStarted
 from fstui.model.watch import WatchedSecond, WatchEvent, WatchFinished, WatchReport, WatchStarted
 from fstui.report import watch as report
+from fstui.report.at_risk import at_risk_report
 from fstui.report.at_risk import line as risk_line
-from fstui.report.at_risk import of_at_risk
-from fstui.report.text import simulated_words
+from fstui.report.text import simulation_warning
 from fstui.runs.session import Session
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def watch(
     """
     session = session_on(simulate)[0] if simulate else Session.local()
     if simulate and not at_risk:
-        say(f"{simulated_words(session.simulated or '')} A simulated program commits 50 times a second.")
+        say(f"{simulation_warning(session.simulated or '')} A simulated program commits 50 times a second.")
     start = session.watch_risk if at_risk else session.watch
     return asyncio.run(_watch(lambda: start(pid, mount), seconds, format_, output))
 
@@ -91,7 +91,7 @@ async def _watch(
             if lines.reader_gone:
                 raise ReaderGone
         else:
-            report_ = of_at_risk(finished) if isinstance(finished, AtRiskReport) else report.of_watch(finished)
+            report_ = at_risk_report(finished) if isinstance(finished, AtRiskReport) else report.watch_report(finished)
             await print_report(report_, format_, output)
         return (interruption.exit_code or 0) if seconds is not None else 0
 

@@ -17,8 +17,18 @@ from fstui.model.judgement import TOO_SLOW, VERDICTS, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.report.comparison import Ratio
 from fstui.report.documents import JsonDocument
-from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, verdict
-from fstui.report.text import NONE, SPEEDS
+from fstui.report.sections import (
+    Cell,
+    Report,
+    Section,
+    Value,
+    glyph_cell,
+    number_cell,
+    records,
+    speed_cell,
+    verdict_cell,
+)
+from fstui.report.text import NONE, SPEED_GLYPHS
 
 MAX_ROWS, MAX_GROUPS, MAX_SETTINGS = 40, 12, 3
 MIN_RATIO, MIN_RATIO_NO_INTERVAL = 1.25, 2.0
@@ -74,7 +84,7 @@ def headline(fleet: Fleet) -> str:
     """Return a line such as ``6 of 8 hosts answered in 14.2 s: 4 consistent, 2 not-durable``."""
     requested, failed = len(fleet.about.nodes), len(fleet.about.troubles)
     verdicts = Counter(host.verdict for host in fleet.results if host.verdict)
-    tally = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in VERDICTS if verdicts[verdict])
+    tally = ", ".join(f"{verdicts[word]} {word}" for word in VERDICTS if verdicts[word])
     slow_hosts = sum(host.speed in TOO_SLOW for host in fleet.results)
     outcome = ", ".join(filter(None, [tally, f"{slow_hosts} slow" if slow_hosts else ""]))
     answered = f"{requested - failed} of {counted(requested, 'host')} answered"
@@ -108,7 +118,7 @@ def _run_table(hosts: Sequence[HostResult]) -> Section:
 
 def _severity(host: HostResult) -> tuple[int, int, str]:
     """Return a sort key that puts the worst host first."""
-    speed_rank = list(SPEEDS).index(host.speed) if host.speed else len(SPEEDS)
+    speed_rank = list(SPEED_GLYPHS).index(host.speed) if host.speed else len(SPEED_GLYPHS)
     return host.rank, speed_rank, host.node
 
 
@@ -117,22 +127,22 @@ def _row(host: HostResult, ratios: dict[tuple[str, str, str], float]) -> tuple[C
     ratio = ratios.get((host.node, host.place, commits.step)) if commits else None
     remarks = [*([host.stopped] if host.stopped else []), *(["altered"] if host.altered else [])]
     return (
-        glyph(host.verdict),
+        glyph_cell(host.verdict),
         host.node,
         host.place,
-        verdict(host.verdict, *remarks),
+        verdict_cell(host.verdict, *remarks),
         host.confidence,
-        number(commits.per_s if commits else None, rate),
-        number(commits.p99_ns if commits else None, duration_ns),
-        number(ratio, "{:.2f}".format),
-        speed(host.speed),
+        number_cell(commits.per_s if commits else None, rate),
+        number_cell(commits.p99_ns if commits else None, duration_ns),
+        number_cell(ratio, "{:.2f}".format),
+        speed_cell(host.speed),
         host.flag,
     )
 
 
 def _sentence_table(hosts: Sequence[HostResult]) -> Section:
     rows = tuple(
-        (glyph(host.verdict), host.node, host.sentence, host.speed_title if host.speed in TOO_SLOW else "")
+        (glyph_cell(host.verdict), host.node, host.sentence, host.speed_title if host.speed in TOO_SLOW else "")
         for host in sorted(hosts, key=_severity)
     )
     return Section("", ("", "HOST", "RESULT", "SPEED"), rows)
@@ -157,8 +167,8 @@ def _group(group: HostGroup) -> Section:
     rows: tuple[tuple[Cell | str, ...], ...] = tuple(
         (
             step.step,
-            number(step.hosts, str),
-            *(number(value, rate) for value in (step.least, step.median, step.mad, step.most)),
+            number_cell(step.hosts, str),
+            *(number_cell(value, rate) for value in (step.least, step.median, step.mad, step.most)),
         )
         for step in group.steps
     )
@@ -289,11 +299,11 @@ def _change_row(change: ChangedHost) -> tuple[Cell | str, ...]:
     more = len(change.settings) - MAX_SETTINGS
     settings_text = "; ".join(change.settings[:MAX_SETTINGS]) + (f" and {more} more" if more > 0 else "")
     return (
-        glyph(change.after),
+        glyph_cell(change.after),
         Cell(change.host, change.host),
         Cell(change.target, change.target),
-        verdict(change.before),
-        verdict(change.after),
+        verdict_cell(change.before),
+        verdict_cell(change.after),
         Cell(str(change.ratio or NONE), change.ratio.factor if change.ratio else None, numeric=True),
         Cell(settings_text, "; ".join(change.settings)),
     )

@@ -39,7 +39,7 @@ class Ack(NamedTuple):
     at_ms: int
 
 
-class Ending(NamedTuple):
+class WriterEnd(NamedTuple):
     reason: str
     has_failed: bool = False
     """The storage returned an error."""

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 from fstui.measure.wire.own_directory import enter
 from fstui.measure.wire.stdio import CallError, ProgramError, checked_call, clock, read_settings, write_line
-from fstui.powercut.log import FAILURE_PREFIX, READER_GONE, Ending
+from fstui.powercut.log import FAILURE_PREFIX, READER_GONE, WriterEnd
 from fstui.powercut.output import Output, RecordDatabase, WriterFiles, prepare, sync_directory
 from fstui.powercut.records import END_REASON_FILE, Stream
 from fstui.powercut.server import RecordServer
@@ -83,7 +83,7 @@ class Coordinator:
         try:
             write_line(self.header.encode() + b"\n")
         except BrokenPipeError:
-            return self.finish(Ending(READER_GONE))
+            return self.finish(WriterEnd(READER_GONE))
         report(ready=True)
         failures_out, failures_in = os.pipe()
         for stream in self.streams:
@@ -144,21 +144,21 @@ class Coordinator:
         """Return whether the stop flag is set or the first process has died. Writers call this."""
         return bool(self.stop_flag[0]) or os.getppid() != self.pid
 
-    def wait_for_end(self, failures: int) -> Ending:
+    def wait_for_end(self, failures: int) -> WriterEnd:
         """Print signs of life until there is a reason to stop. Return the reason."""
         due_ns = clock()
         while True:
             if clock() >= due_ns:
                 due_ns += int(ALIVE_INTERVAL_S * 1e9)
                 if not self.print_line(b"alive %d\n" % self.elapsed_ms()):
-                    return Ending(READER_GONE)
+                    return WriterEnd(READER_GONE)
             if select.select([failures], [], [], POLL_INTERVAL_S)[0]:
                 message = os.read(failures, 4096).decode().partition("\n")[0]
-                return Ending(message or "its writers were killed", has_failed=message != READER_GONE)
+                return WriterEnd(message or "its writers were killed", has_failed=message != READER_GONE)
             if (reason := self.read_stop_reason()) is not None:
-                return Ending(reason)
+                return WriterEnd(reason)
             if self.duration_ns and clock() - self.began_ns >= self.duration_ns:
-                return Ending("its time limit expired")
+                return WriterEnd("its time limit expired")
 
     def print_line(self, line: bytes) -> bool:
         """Print the line, unless the reader has stalled. Return False if stdout is closed."""
@@ -180,7 +180,7 @@ class Coordinator:
             return reason
         return None if data else "its parent has died"
 
-    def finish(self, ending: Ending) -> int:
+    def finish(self, ending: WriterEnd) -> int:
         """Stop the writers, record that no power was cut, and report the end."""
         self.stop_flag[0] = 1
         deadline_ns = clock() + STOP_TIMEOUT_NS

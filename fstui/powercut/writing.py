@@ -15,7 +15,7 @@ from fstui.model.errors import Refused, local_time
 from fstui.model.host import Inventory
 from fstui.model.storage import Target
 from fstui.powercut.header import PowerCutHeader
-from fstui.powercut.log import Ending
+from fstui.powercut.log import WriterEnd
 from fstui.powercut.plan import PowerCutPlan
 from fstui.powercut.records import PREFIX
 from fstui.state import ledger
@@ -104,12 +104,12 @@ class WriterProcess:
             reason = report["refused"] if report else "its process ended"
             raise Refused(f"{self._cut.header.directory}: {reason.rstrip('.')}." + (f" {leftover}" if leftover else ""))
 
-    async def wait_for_end(self) -> Ending:
+    async def wait_for_end(self) -> WriterEnd:
         report = await self._next_report()
         await self._end()
         if report is None or "ended" not in report:
-            return Ending("its process was killed", has_failed=True)
-        return Ending(report["ended"], report["failed"])
+            return WriterEnd("its process was killed", has_failed=True)
+        return WriterEnd(report["ended"], report["failed"])
 
     async def _end(self) -> None:
         await self._child.reap(_END_TIMEOUT_S)

@@ -6,25 +6,25 @@ from pathlib import PurePath
 
 from fstui.model.at_risk import AtRisk, AtRiskReport, BytesAtRisk, FileAtRisk, NamesAtRisk, ProgramAtRisk
 from fstui.model.quantities import count, counted, seconds, size
-from fstui.report.sections import Cell, Report, Section, number, records, right
+from fstui.report.sections import Cell, Report, Section, number_cell, records, right_cell
 from fstui.report.text import NONE
 from fstui.report.watch import MAX_ROWS, aligned_cells, more_rows, watched_programs
 
-FILES = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
-NAMES = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
+FILE_HEADER = ("PROGRAM", "≤ UNWRITTEN", "≤ IN CACHE", "OLDEST", "PEAK", "MAX AGE", "SYNCS", "FILE")
+NAME_HEADER = ("PROGRAM", "NEW NAMES", "OLDEST", "DIRECTORY")
 _RECORDS = (
     "programs", "path", "device", "dirty_bytes", "cached_bytes", "oldest_s", "at_least", "most_bytes", "longest_s",
     "syncs", "sync_every_s",
 )  # fmt: skip
 
 
-def of_at_risk(report: AtRiskReport) -> Report:
+def at_risk_report(report: AtRiskReport) -> Report:
     """Return the tables, and the sentences last, where a terminal shows them."""
     at_risk = report.last
     files = tuple(aligned_cells(file_cells(row), last_is_text=True) for row in at_risk.files[:MAX_ROWS])
     sections = (
-        Section("", FILES, files, more_rows(len(at_risk.files))),
-        Section("", NAMES, tuple(map(_name_cells, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
+        Section("", FILE_HEADER, files, more_rows(len(at_risk.files))),
+        Section("", NAME_HEADER, tuple(map(_name_cells, at_risk.names[:MAX_ROWS])), more_rows(len(at_risk.names))),
         Section("", lines=caches(at_risk)),
         Section("", lines=report.limits),
         Section("", lines=report.sentences[:MAX_ROWS] or ("No program was seen with bytes at risk.",)),
@@ -40,7 +40,7 @@ def of_at_risk(report: AtRiskReport) -> Report:
 
 def file_cells(row: FileAtRisk) -> tuple[str, ...]:
     return (
-        who(row),
+        program_names(row),
         size(row.dirty_bytes),
         size(row.cached_bytes),
         age(row),
@@ -51,7 +51,7 @@ def file_cells(row: FileAtRisk) -> tuple[str, ...]:
     )
 
 
-def who(row: FileAtRisk) -> str:
+def program_names(row: FileAtRisk) -> str:
     """Return the first program that has the file open for writing, and the others."""
     first, *others = row.programs or ("a program that has ended",)
     return f"{first} shared with {', '.join(others)}" if others else first
@@ -77,7 +77,7 @@ def _age(age_s: float, may_be_older: bool) -> str:
 
 
 def _name_cells(row: NamesAtRisk) -> tuple[Cell | str, ...]:
-    return row.program, number(row.count, count), right(seconds(row.oldest_s)), row.directory_label
+    return row.program, number_cell(row.count, count), right_cell(seconds(row.oldest_s)), row.directory_label
 
 
 def caches(at_risk: AtRisk) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from fstui.model.quantities import count, counted, percent, seconds
 from fstui.powercut.bounds import CONFIDENCE, METHOD, interval
 from fstui.powercut.campaign import CampaignCut, CampaignStore, Outcome
 from fstui.report.documents import Bound, CampaignDocument, CampaignTotals
-from fstui.report.sections import Cell, Report, Section, Value, number, records
+from fstui.report.sections import Cell, Report, Section, Value, number_cell, records
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, verdict_label
 
@@ -110,7 +110,7 @@ def bound(share: float, *, up: bool) -> str:
     return f"{(ceil if up else floor)(share * 100 * scale) / scale:.{digits}f}\xa0%"
 
 
-def report_of(campaign: CampaignDocument) -> Report:
+def campaign_report(campaign: CampaignDocument) -> Report:
     return Report(
         f"power-cut campaign on {campaign.name}",
         (
@@ -181,8 +181,8 @@ def _by_pattern(campaign: CampaignDocument) -> Section:
         share = f"{bound(low, up=False)} to {bound(high, up=True)}"
         count_names = ("acknowledged", "checked", "lost", "in_flight")
         totals = (sum(getattr(cut_figures, kind) for cut_figures in figures) for kind in count_names)
-        numbers = (number(total, count) for total in totals)
-        rows.append((pattern, number(len(cuts), count), number(losses, count), share, *numbers))
+        numbers = (number_cell(total, count) for total in totals)
+        rows.append((pattern, number_cell(len(cuts), count), number_cell(losses, count), share, *numbers))
     torn_note = (
         "Torn in flight: blocks being written at the cut that were never acknowledged. They are not a loss, but "
         "a program that overwrites such blocks needs a copy or a journal of its own."
@@ -207,13 +207,13 @@ def _row(cut: CampaignCut, kind: CutKind) -> tuple[Cell | str, ...]:
     figures = cut.figures
     count_names = ("acknowledged", "checked", "missing", "stale", "torn", "misplaced", "unreadable")
     return (
-        number(cut.number, count),
+        number_cell(cut.number, count),
         cut.started_at,
         cut.pattern,
         Cell(text, cut.outcome, style or ""),
-        *(number(getattr(figures, kind) if figures else None, count) for kind in count_names),
-        number(cut.wait_s, seconds),
-        number(cut.back_after_s or None, seconds),
+        *(number_cell(getattr(figures, kind) if figures else None, count) for kind in count_names),
+        number_cell(cut.wait_s, seconds),
+        number_cell(cut.back_after_s or None, seconds),
         _remark(cut),
     )
 

@@ -36,7 +36,7 @@ def escape_lines(text: str) -> str:
     return "\n".join(map(escape_controls, text.split("\n")))
 
 
-def page(lines: Iterable[str]) -> str:
+def join_lines(lines: Iterable[str]) -> str:
     """Join lines. A line feed within a line is data, and is escaped."""
     return "".join(f"{escape_controls(line)}\n" for line in lines)
 

@@ -10,8 +10,19 @@ from fstui.model.quantities import counted, duration_ns, rate, seconds, size
 from fstui.model.run import Run
 from fstui.report.documents import CheckDocument, Unchecked
 from fstui.report.findings import FREE_OF_DEFECTS, leading_finding, next_steps, title
-from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records, speed, text, verdict
-from fstui.report.text import GLYPHS, NONE, simulated_words, speed_line
+from fstui.report.sections import (
+    Cell,
+    Report,
+    Section,
+    Value,
+    cell_text,
+    glyph_cell,
+    number_cell,
+    records,
+    speed_cell,
+    verdict_cell,
+)
+from fstui.report.text import GLYPHS, NONE, simulation_warning, speed_line
 
 _HEADER = ("", "FILESYSTEM", "VERDICT", "CONFIDENCE", "COMMITS/S", "P99", "SPEED", "FINDING")
 _RECORDS = (
@@ -20,14 +31,14 @@ _RECORDS = (
 MAX_NAMES = 3
 
 
-class Checked(NamedTuple):
+class CheckRow(NamedTuple):
     name: str
     run: Run | None
     trouble: str = ""
 
 
 class Check(NamedTuple):
-    rows: Sequence[Checked]
+    rows: Sequence[CheckRow]
     left_out: Mapping[str, Sequence[str]]
     """The filesystems that were not checked, by the reason."""
     elapsed_s: float
@@ -39,7 +50,7 @@ class Check(NamedTuple):
         )
 
 
-def of_check(check: Check) -> Report:
+def check_report(check: Check) -> Report:
     simulated = (_simulated(check),) if _simulated(check) else ()
     left_out = tuple(f"{_first_names(names)}: {reason}" for reason, names in check.left_out.items())
     sections = (
@@ -59,10 +70,10 @@ def of_check(check: Check) -> Report:
     return Report(_headline(check), sections, document, values, runs)
 
 
-def line(row: Checked) -> str:
+def line(row: CheckRow) -> str:
     if row.run is None:
         return f"{row.name}: not checked: {row.trouble}"
-    _, name, word, confidence, per_s, p99, speed_answer, _ = map(text, _cells(row))
+    _, name, word, confidence, per_s, p99, speed_answer, _ = map(cell_text, _cells(row))
     simulated = " · SIMULATED" if row.run.simulated else ""
     head = f"{name}: {GLYPHS[row.run.verdict]} {word}, {confidence} confidence"
     return f"{head} · {per_s} commits/s, p99 {p99} · {speed_answer}{simulated}"
@@ -75,19 +86,19 @@ def next_step(run: Run) -> str:
     return next(iter(next_steps(run)), "")
 
 
-def _cells(row: Checked) -> tuple[Cell | str, ...]:
+def _cells(row: CheckRow) -> tuple[Cell | str, ...]:
     run = row.run
     if run is None:
         return "?", row.name, "not checked", "", Cell(NONE, numeric=True), Cell(NONE, numeric=True), "", row.trouble
     per_s, p99_ns = _durable_rate(run)
     return (
-        glyph(run.verdict),
+        glyph_cell(run.verdict),
         row.name,
-        verdict(run.verdict),
+        verdict_cell(run.verdict),
         run.confidence,
-        number(per_s, rate),
-        number(p99_ns, duration_ns),
-        speed(run.speed.answer),
+        number_cell(per_s, rate),
+        number_cell(p99_ns, duration_ns),
+        speed_cell(run.speed.answer),
         _flag(run),
     )
 
@@ -103,7 +114,7 @@ def _flag(run: Run) -> str:
     return title(finding) if finding else ""
 
 
-def _explanation(row: Checked) -> Iterator[Section]:
+def _explanation(row: CheckRow) -> Iterator[Section]:
     run = row.run
     if run is None:
         return
@@ -122,7 +133,7 @@ def _explanation(row: Checked) -> Iterator[Section]:
 
 def _simulated(check: Check) -> str:
     simulated = next((row.run.simulated for row in check.rows if row.run and row.run.simulated), None)
-    return simulated_words(simulated) if simulated else ""
+    return simulation_warning(simulated) if simulated else ""
 
 
 def _first_names(names: Sequence[str]) -> str:
@@ -137,7 +148,7 @@ def _headline(check: Check) -> str:
     return f"{checked} checked in {seconds(check.elapsed_s)}, {size(written_bytes)} {outcome}"
 
 
-def _record(row: Checked) -> tuple[Value, ...]:
+def _record(row: CheckRow) -> tuple[Value, ...]:
     run = row.run
     if run is None:
         return row.name, "", "", "", None, None, "", "", "", row.trouble

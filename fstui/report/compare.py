@@ -16,19 +16,19 @@ from fstui.model.storage import Target
 from fstui.report import databases, figures, io_path, latency_map
 from fstui.report.comparison import Comparison, Side, bar, remarks
 from fstui.report.documents import ComparedSide, ComparisonDocument, ComparisonRow
-from fstui.report.sections import Cell, Report, Section, records, right, verdict
+from fstui.report.sections import Cell, Report, Section, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import GLYPHS, NONE, SPEEDS, moment
+from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS, moment
 
-STEP = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
+RANKING_HEADER = ("", "RATE/S", "", "RATIO", "P50", "P99", "FLUSH/SYNC")
 _BAR_WIDTH = 16
-NOTES = "about this comparison"
+NOTES_TITLE = "about this comparison"
 _LEGEND = ("", "RUN", "VERDICT", "STARTED")
 _SIDE_FIELDS = ("target", "stack", "hostname", "verdict", "speed")
 _HOUR_S = 3600
 
 
-def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
+def comparison_report(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyType({})) -> Report:
     """Return the report of a comparison. ``per_hour``: the price per hour of each run, by run id."""
     comparison = Comparison(runs)
     sides = tuple(map(_side, comparison.sides))
@@ -37,7 +37,7 @@ def of_runs(runs: Sequence[Run], per_hour: Mapping[str, float] = MappingProxyTyp
         Section("", lines=(comparison.answer,) if comparison.answer else ()),
         _legend(comparison),
         *(_step(comparison, name) for name in comparison.step_names),
-        Section(NOTES, lines=tuple(_notes(comparison))),
+        Section(NOTES_TITLE, lines=tuple(_notes(comparison))),
         databases.workloads_compared(comparison),
         _prices(runs, per_hour),
         *(_io_path(side) for side in comparison.sides),
@@ -53,7 +53,7 @@ def _legend(comparison: Comparison) -> Section:
     for index, side in enumerate(comparison.sides):
         run = side.run
         limited = ["rate limited by fstui"] * bool(run.rate_limit)
-        word = verdict(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
+        word = verdict_cell(run.verdict, *limited, *([f"simulated: {run.simulated}"] if run.simulated else []))
         cell = word._replace(text=f"{GLYPHS[run.verdict]} {word.text}")
         started = moment(side.rounds[0].started_at)
         rows.append((side.letter, side.name, cell, started, *(values[index] or NONE for values in differing.values())))
@@ -102,9 +102,9 @@ def _step(comparison: Comparison, name: str) -> Section:
         rank = ranks.get(letter)
         share = middle.step.rate_per_s / ranking[0].step.rate_per_s if rank else 0.0
         bar_cell = Cell(bar(share, _BAR_WIDTH) if rank else "", share)
-        ratio_text = rank.words if rank else NONE
-        rows.append((letter, right(per_s), bar_cell, *map(right, (ratio_text, p50, p99, per_sync))))
-    return Section(name, STEP, tuple(rows), tuple(remarks(ranking)), figures=latencies)
+        ratio_text = rank.text if rank else NONE
+        rows.append((letter, right_cell(per_s), bar_cell, *map(right_cell, (ratio_text, p50, p99, per_sync))))
+    return Section(name, RANKING_HEADER, tuple(rows), tuple(remarks(ranking)), figures=latencies)
 
 
 def _side(side: Side) -> ComparedSide:
@@ -189,7 +189,9 @@ def _media(target: Target | None) -> str:
 _FACTS: dict[str, Callable[[Side], str]] = {
     "scenario": lambda side: side.run.scenario.name if side.run.scenario else "",
     "confidence": lambda side: side.run.confidence,
-    "speed": lambda side: f"{SPEEDS[side.run.speed.answer]} {side.run.speed.answer}" if side.run.speed.title else "",
+    "speed": lambda side: (
+        f"{SPEED_GLYPHS[side.run.speed.answer]} {side.run.speed.answer}" if side.run.speed.title else ""
+    ),
     "status": lambda side: "" if side.run.status == "finished" else side.run.status,
     "host": lambda side: side.run.host.hostname,
     "medium": lambda side: _media(side.run.target),

@@ -29,7 +29,7 @@ from fstui.report.stack import stack_line
 from fstui.report.text import moment
 
 MAX_SIDES = len(ascii_uppercase)
-NOT_DURABLE_WORDS = "not durable"
+NOT_DURABLE_TEXT = "not durable"
 _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
 """Rates that differ by less than this factor count as equal."""
@@ -133,8 +133,8 @@ class Rank(NamedTuple):
     """The side is faster than a durable side because it does not wait for durability."""
 
     @property
-    def words(self) -> str:
-        return NOT_DURABLE_WORDS if self.not_durable else str(self.ratio)
+    def text(self) -> str:
+        return NOT_DURABLE_TEXT if self.not_durable else str(self.ratio)
 
 
 class Trust(NamedTuple):

@@ -12,7 +12,7 @@ from fstui.model.quantities import duration_ns, percent, ratio, short_size
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
-from fstui.report.databases import AT_MOST, DatabaseStep, flushes, measured
+from fstui.report.databases import AT_MOST, DatabaseStep, database_steps, flushes
 from fstui.report.sections import Section
 from fstui.report.text import NONE
 
@@ -50,7 +50,7 @@ def csv_cells(step: Step) -> Iterator[tuple[str, int | None]]:
 
 
 def _steps_with_writes(run: Run) -> list[DatabaseStep]:
-    finished = (database for database in measured(run) if database.step.ops)
+    finished = (database for database in database_steps(run) if database.step.ops)
     return [database for database in finished if any(io.writes for io in database.figures.waits)]
 
 
@@ -88,7 +88,7 @@ def _per_transaction(number: int | None, ops: int) -> str:
 
 
 def notes(run: Run) -> tuple[str, ...]:
-    databases = measured(run)
+    databases = database_steps(run)
     if not databases:
         return ()
     servers = {database.server.title: database.server for database in databases if database.figures.server}

@@ -69,7 +69,7 @@ class _Column(NamedTuple):
     """The lowest and highest rate of several rounds."""
 
 
-def measured(run: Run) -> list[DatabaseStep]:
+def database_steps(run: Run) -> list[DatabaseStep]:
     return [database for step in run.steps if (database := _database_step(step))]
 
 
@@ -86,7 +86,7 @@ def tables(run: Run) -> list[Section]:
 
 def workloads(run: Run) -> Section:
     counts = figures.Counts(run)
-    return _workloads([_Column("", run, counts, database) for database in measured(run)])
+    return _workloads([_Column("", run, counts, database) for database in database_steps(run)])
 
 
 def workloads_compared(comparison: Comparison) -> Section:
@@ -122,7 +122,7 @@ def _workloads(columns: Sequence[_Column]) -> Section:
 def by_clients(run: Run) -> Section:
     """Return a table of transactions per second by the number of clients; empty if the number did not vary."""
     curves: dict[tuple[str, ...], dict[str, dict[int, float]]] = {}  # configuration → workload → clients → tps
-    for database in measured(run):
+    for database in database_steps(run):
         *words, _ = _configuration(run, database)
         curves.setdefault(tuple(words), {}).setdefault(database.workload, {})[database.settings.threads] = database.tps
     clients = sorted({number for by_workload in curves.values() for curve in by_workload.values() for number in curve})
@@ -220,7 +220,7 @@ def _durable_and_not(run: Run) -> Section:
     """Return a table of the pairs of workloads that differ only in their durability."""
     counts = figures.Counts(run)
     pairs: dict[tuple[object, ...], dict[bool, DatabaseStep]] = {}
-    for database in measured(run):
+    for database in database_steps(run):
         other_options = tuple(pair for pair in database.settings.options.items() if pair[0] not in DURABLE_OPTIONS)
         key = (database.server.title, database.settings.workload, database.settings.threads, other_options)
         pairs.setdefault(key, {})[not database.server.lossy] = database

@@ -17,7 +17,7 @@ from rich.theme import Theme
 from fstui.judge import explain, questions
 from fstui.model.quantities import grouped
 from fstui.report import glossary, symptoms
-from fstui.report.characters import page
+from fstui.report.characters import join_lines
 from fstui.report.text import WIDTH, wrap, wrapped_columns
 
 _CODE = re.compile("(?<!`)`([^`]+)`(?!`)")
@@ -59,16 +59,16 @@ class _Page(Markdown):
 
 
 def render(rule_name: str) -> str:
-    return document(markdown(rule_name), WIDTH)
+    return plain_text(markdown(rule_name), WIDTH)
 
 
 def render_word(name: str) -> str:
-    return page([glossary.titled(name), *(text.plain for text in word_lines(name, WIDTH))])
+    return join_lines([glossary.spelling(name), *(text.plain for text in word_lines(name, WIDTH))])
 
 
 def word_markdown(name: str) -> str:
     word = glossary.entries()[name]
-    return "".join([f"# {glossary.titled(name)}\n\n{word.text}\n", *(f"\n{line}\n" for line in _references(word))])
+    return "".join([f"# {glossary.spelling(name)}\n\n{word.text}\n", *(f"\n{line}\n" for line in _references(word))])
 
 
 def overview(width: int | None) -> str:
@@ -77,7 +77,7 @@ def overview(width: int | None) -> str:
         "Documentation": [(name, text.partition("\n")[0].removeprefix("# ")) for name, text in documentation().items()],
         "Log messages and settings": [(symptom.product, symptom.name) for symptom in symptoms.symptoms().page],
     }
-    names = ", ".join(glossary.titled(name) for name in glossary.entries())
+    names = ", ".join(glossary.spelling(name) for name in glossary.entries())
     lines: list[str] = []
     for title, rows in sections.items():
         if width is None:
@@ -86,7 +86,7 @@ def overview(width: int | None) -> str:
             lines += [title, *wrapped_columns([(f"  {name}", meaning) for name, meaning in rows], width), ""]
     words = ["## Words", names] if width is None else ["Words", *(f"  {part}" for part in wrap(names, width - 2))]
     lines += [*words, ""]
-    return page([*lines, "fstui explain NAME shows a page, or what a word means."])
+    return join_lines([*lines, "fstui explain NAME shows a page, or what a word means."])
 
 
 def documentation() -> dict[str, str]:
@@ -96,17 +96,17 @@ def documentation() -> dict[str, str]:
 
 def markdown(rule_name: str) -> str:
     """Return the page of a rule as Markdown, with the terms used in it. Raises KeyError for an unknown rule."""
-    text, words = of_rule(rule_name)
-    return text + (f"\n*words: {', '.join(map(glossary.titled, words))}*\n" if words else "")
+    text, words = rule_page(rule_name)
+    return text + (f"\n*words: {', '.join(map(glossary.spelling, words))}*\n" if words else "")
 
 
-def of_rule(name: str) -> tuple[str, tuple[str, ...]]:
+def rule_page(name: str) -> tuple[str, tuple[str, ...]]:
     """Return the page of a rule as Markdown, and the terms used in it. Raises KeyError for an unknown rule."""
     text = explain(name)
     return text, glossary.terms_in(_CODE.sub("", text.partition("\n")[2]))
 
 
-def document(markdown: str, width: int) -> str:
+def plain_text(markdown: str, width: int) -> str:
     """Return Markdown as lines of text. Lines of code, paths and addresses stay whole, so that they can be copied."""
     text_width = max(width - _INDENT, 1)
     long_parts: list[str] = []
@@ -126,7 +126,7 @@ def document(markdown: str, width: int) -> str:
             rows.append(row)
         else:
             rows.append(re.sub(rf"(?<!\S)[\w/][^\s\[\]()`]{{{text_width},}}", placeholder, row))
-    text = page(line.plain.rstrip() for line in markdown_lines(_CODE.sub(_quote, "\n".join(rows)), width))
+    text = join_lines(line.plain.rstrip() for line in markdown_lines(_CODE.sub(_quote, "\n".join(rows)), width))
     for index, part in enumerate(long_parts):
         text = text.replace(chr(_FIRST_PLACEHOLDER + index) * text_width, part)
     return text
@@ -152,8 +152,8 @@ def word_lines(name: str, width: int) -> list[Text]:
     return [*text, *(Text.assemble((f"  {part}", "dim"), end="") for part in references)]
 
 
-def _references(word: glossary.Word) -> Iterator[str]:
+def _references(word: glossary.Term) -> Iterator[str]:
     if word.source:
         yield f"source: {word.source}"
     if word.see:
-        yield f"see: {', '.join(map(glossary.titled, word.see))}"
+        yield f"see: {', '.join(map(glossary.spelling, word.see))}"

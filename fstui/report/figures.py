@@ -27,7 +27,7 @@ def figures_text(step: Step | Snapshot) -> str:
     return step.figures.text if step.figures else ""
 
 
-def lowest(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
+def lowest_counters(counters: Iterable[DeviceCounters], target: Target | None) -> tuple[DeviceCounters, ...]:
     names = {node.id for node in target.lowest} if target else set()
     return tuple(device for device in counters if device.device in names)
 
@@ -80,7 +80,7 @@ def step_line(step: Step, counts: Counts) -> str:
     return f"{step.name} {per_s}/s · p50 {p50}  p99 {p99}  max {maximum}{flushed}{status}"
 
 
-def names_of(writers: Iterable[OtherWriter]) -> str:
+def program_names(writers: Iterable[OtherWriter]) -> str:
     """Name the programs that wrote, most bytes first; kernel workers only if no program is known."""
     programs = list(writers)
     return judges_words.writers([writer for writer in programs if not writer.name.startswith("kworker")] or programs)

@@ -89,10 +89,10 @@ def severity(target: Target, judgement: Judgement | None) -> tuple[int, bool]:
     return (VERDICTS.index(worst) if worst else len(VERDICTS)), in_memory(target)
 
 
-def of_one_step(finding: Finding) -> bool:
+def judges_one_step(finding: Finding) -> bool:
     """Return whether the finding judges a single step, which must not be mistaken for a verdict on the disk."""
     return finding.scope == "step" and finding.verdict is not None
 
 
 def title(finding: Finding) -> str:
-    return f"not part of the verdict: {finding.title}" if of_one_step(finding) else finding.title
+    return f"not part of the verdict: {finding.title}" if judges_one_step(finding) else finding.title

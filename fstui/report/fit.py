@@ -10,7 +10,7 @@ from fstui.model.errors import Refused, hint_for
 from fstui.model.judgement import NOT_TRUSTED, Fit, Fitness
 from fstui.model.quantities import counted, seconds
 from fstui.model.run import Run
-from fstui.report.check import Check, Checked
+from fstui.report.check import Check, CheckRow
 from fstui.report.documents import FitDocument, FitOfDirectory
 from fstui.report.sections import Cell, Report, Section, records
 from fstui.report.text import GLYPHS, verdict_line
@@ -55,7 +55,7 @@ def sections(run: Run, product_names: Sequence[str] = ()) -> tuple[Section, Sect
     return compared, Section(_ONE_CLIENT + _IF_REAL * (not trusted), points=points)
 
 
-def of_check(check: Check, product_names: Sequence[str] = ()) -> Report:
+def fit_report(check: Check, product_names: Sequence[str] = ()) -> Report:
     row_sections = tuple(section for row in check.rows for section in _row_sections(row, product_names))
     left_out = tuple(f"{', '.join(names)}: {reason}" for reason, names in check.left_out.items())
     document = FitDocument(
@@ -86,7 +86,7 @@ def of_check(check: Check, product_names: Sequence[str] = ()) -> Report:
     return Report(head, (*row_sections, Section("Not measured", lines=left_out)), document, values, runs)
 
 
-def _row_sections(row: Checked, product_names: Sequence[str]) -> Iterator[Section]:
+def _row_sections(row: CheckRow, product_names: Sequence[str]) -> Iterator[Section]:
     if row.run is None:
         yield Section(f"? {row.name}", lines=(f"not measured: {row.trouble}",))
         return

@@ -9,7 +9,7 @@ from fstui.model import shipped
 from fstui.model.base import Base
 
 
-class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Term(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
     text: str
     also: tuple[str, ...] = ()
     heads: tuple[str, ...] = ()
@@ -20,9 +20,9 @@ class Word(Base, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 @cache
-def entries() -> dict[str, Word]:
+def entries() -> dict[str, Term]:
     """Return all terms by name, in the order in which a beginner needs them."""
-    return shipped.packaged_table(__package__, "glossary.toml", dict[str, Word])
+    return shipped.packaged_table(__package__, "glossary.toml", dict[str, Term])
 
 
 def find(name: str) -> str | None:
@@ -36,7 +36,7 @@ def terms_in(text: str) -> tuple[str, ...]:
     return tuple(word for word in entries() if _pattern(word).search(text))
 
 
-def titled(name: str) -> str:
+def spelling(name: str) -> str:
     """Return the term as it is spelled in a text: ``write cache``, ``FUA``."""
     plain = name.replace("-", " ")
     return next((also for also in entries()[name].also if also.lower() == plain), plain)
@@ -44,7 +44,7 @@ def titled(name: str) -> str:
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    spellings = sorted({name, titled(name), *entries()[name].also}, key=len, reverse=True)
+    spellings = sorted({name, spelling(name), *entries()[name].also}, key=len, reverse=True)
     return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, spellings))})(?![\w-])", re.IGNORECASE)
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from fstui.model.guests import Guest, GuestDisk, GuestFlush, Hypervisor
 from fstui.model.host import Inventory
-from fstui.report.sections import Cell, Section, glyph
+from fstui.report.sections import Cell, Section, glyph_cell
 from fstui.report.stack import stack_line
 from fstui.report.text import GLYPHS, NONE
 
-FLUSH: Mapping[GuestFlush, str] = {
+FLUSH_TEXTS: Mapping[GuestFlush, str] = {
     "passed": "passed on",
     "each write": "not needed: each write is synced",
     "ignored": "ignored",
@@ -61,11 +61,11 @@ def stored_on(disk: GuestDisk, inventory: Inventory) -> str:
 def _rows(guest: Guest, inventory: Inventory) -> Iterator[tuple[Cell | str, ...]]:
     for disk in guest.disks:
         losing = disk in guest.lossy_disks
-        sign = glyph("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)
-        flush = f"{FLUSH[disk.flush]}: {disk.reason}" if disk.flush == "unknown" else FLUSH[disk.flush]
+        sign = glyph_cell("not-durable" if losing else "cannot-tell" if disk.flush == "unknown" else None)
+        flush = f"{FLUSH_TEXTS[disk.flush]}: {disk.reason}" if disk.flush == "unknown" else FLUSH_TEXTS[disk.flush]
         yield sign, guest.label, disk.name, disk.cache or NONE, flush, disk.image or NONE, stored_on(disk, inventory)
     if not guest.disks:
-        sign = glyph("cannot-tell" if guest.trouble else None)
+        sign = glyph_cell("cannot-tell" if guest.trouble else None)
         yield sign, guest.label, NONE, NONE, "unknown" if guest.trouble else "no disk that it can write to", NONE, NONE
 
 

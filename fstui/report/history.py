@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from fstui.model.judgement import NOT_TRUSTED, Verdict
 from fstui.model.quantities import counted, rate, seconds
-from fstui.report.sections import Cell, Report, Section, glyph, number, records, speed
+from fstui.report.sections import Cell, Report, Section, glyph_cell, number_cell, records, speed_cell
 from fstui.report.text import GLYPHS, moment, sparkline
 from fstui.state.outlines import ReplicaCutResult
 from fstui.state.runs import Summary
@@ -21,7 +21,7 @@ _MAX_TREND_RUNS = 40
 _RESULT_STYLES: dict[ReplicaCutResult, Verdict] = {"lost": "lost", "diverged": "suspicious", "none lost": "consistent"}
 
 
-def of_summaries(summaries: Sequence[Summary]) -> Report:
+def history_report(summaries: Sequence[Summary]) -> Report:
     from fstui.report.documents import HistoryDocument  # noqa: PLC0415  a plan screen needs no JSON documents
 
     readable = [summary for summary in summaries if summary.unreadable is None]
@@ -56,13 +56,13 @@ def answer(summary: Summary) -> tuple[str, Verdict]:
 def _row(summary: Summary) -> tuple[Cell | str, ...]:
     word, style = answer(summary)
     return (
-        glyph(style),
+        glyph_cell(style),
         summary.id,
         moment(summary.started_at),
         summary.scenario,
         Cell(" · ".join([word, *remarks(summary)]), summary.verdict, style),
-        speed(summary.speed),
-        number(summary.rate_per_s or None, rate),
+        speed_cell(summary.speed),
+        number_cell(summary.rate_per_s or None, rate),
         summary.rate_of,
         seconds(summary.elapsed_s),
         summary.target,
@@ -70,7 +70,7 @@ def _row(summary: Summary) -> tuple[Cell | str, ...]:
     )
 
 
-def of_trends(summaries: Sequence[Summary]) -> Report:
+def trend_report(summaries: Sequence[Summary]) -> Report:
     from fstui.report.documents import Series, TrendDocument  # noqa: PLC0415
 
     repeated = [runs for runs in series(summaries) if len(runs) > 1]

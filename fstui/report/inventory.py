@@ -13,7 +13,7 @@ from fstui.model.storage import Node, Target
 from fstui.report import guests
 from fstui.report.documents import ListDocument, ListedFilesystem
 from fstui.report.findings import flags, severity, trouble, verdict, worst_finding
-from fstui.report.sections import Cell, Report, Section, Value, glyph, number, records
+from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, number_cell, records
 from fstui.report.stack import health, medium, stack_line
 from fstui.report.text import GLYPHS, NONE
 
@@ -24,7 +24,7 @@ Judgements = Mapping[str, Judgement]
 _RECORDS = ("mount_point", "fstype", "source", "free_bytes", "stack", "medium", "verdict", "rule", "flag")
 
 
-def of_host(inventory: Inventory, judgements: Judgements) -> Report:
+def inventory_report(inventory: Inventory, judgements: Judgements) -> Report:
     """Return the filesystems that store files, the worst first; then the reasons for defects, virtual machines, the
     health of drives, and unused devices."""
     filesystems = [target for target in inventory.filesystems if not target.pseudo]
@@ -71,9 +71,9 @@ def _row(target: Target, judgements: Judgements) -> tuple[Cell | str, ...]:
     if target.silent_s is not None:
         flag = f"no answer for {seconds(target.silent_s)}"
     return (
-        glyph(verdict(target, judgement)),
+        glyph_cell(verdict(target, judgement)),
         target.mount_point,
-        number(target.space.free_bytes if target.space else None, short_size),
+        number_cell(target.space.free_bytes if target.space else None, short_size),
         stack_line(target) or target.fstype,
         _media(target) or NONE,
         flag,
@@ -124,5 +124,5 @@ def _health(inventory: Inventory) -> Section:
 
 
 def _unused(nodes: Sequence[Node]) -> Section:
-    rows = tuple((n.name, n.kind, number(n.size_bytes, short_size), n.model or "") for n in nodes)
+    rows = tuple((n.name, n.kind, number_cell(n.size_bytes, short_size), n.model or "") for n in nodes)
     return Section("Devices without a mounted filesystem", ("DEVICE", "KIND", "SIZE", "MODEL"), rows)

@@ -13,7 +13,7 @@ from fstui.model.storage import Target
 from fstui.powercut import plan as power_cut
 from fstui.report.documents import ScenarioDocument, ScenarioRow, ScenariosDocument, ScenarioSetting
 from fstui.report.figures import BY_HAND, power_cut_writes, write_volume_text
-from fstui.report.sections import Cell, Report, Section, records, right
+from fstui.report.sections import Cell, Report, Section, records, right_cell
 from fstui.report.stack import stack_line
 from fstui.runs.scenarios import Form, Scalar, Scenario, Setting
 
@@ -22,12 +22,12 @@ _SETTINGS = ("KEY", "VALUE", "MEANING")
 _IDLE = "schedulers with I/O classes only: BFQ, and mq-deadline since Linux 5.14 (queue/scheduler)"
 
 
-def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
+def scenarios_report(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerCutPlan) -> Report:
     rows = [(scenario.name, scenario.question, _time(plan), write_volume_text(plan)) for scenario, plan in planned]
     rows.append((power_cut.NAME, power_cut.FORM.question, BY_HAND, power_cut_writes(cut)))
     power_cut_hint = f"{power_cut.NAME} needs a person and a second host: see 'fstui powercut --help'."
     plan_hint = "The plan for a directory omits programs that are not installed: see 'fstui run SCENARIO DIR --plan'."
-    cells = tuple((name, question, right(time), right(writes)) for name, question, time, writes in rows)
+    cells = tuple((name, question, right_cell(time), right_cell(writes)) for name, question, time, writes in rows)
     listed = tuple(
         ScenarioRow(name=scenario.name, question=scenario.question, seconds=plan.seconds, max_bytes=plan.max_bytes)
         for scenario, plan in planned
@@ -37,22 +37,22 @@ def of_scenarios(planned: Sequence[tuple[Scenario, Plan]], cut: power_cut.PowerC
     return Report("", sections, ScenariosDocument(scenarios=listed), values)
 
 
-def of_scenario(scenario: Scenario, plan: Plan) -> Report:
+def scenario_report(scenario: Scenario, plan: Plan) -> Report:
     duration = "until stopped" if plan.seconds is None else f"{clock(plan.seconds)} in total"
     summary = f"{counted(len(plan.steps), 'step')}, {duration}, writes {write_volume_text(plan)}"
     return _form_report(scenario, summary, [step.name for step in plan.steps], plan.command)
 
 
-def of_power_cut(cut: power_cut.PowerCutPlan) -> Report:
+def power_cut_report(cut: power_cut.PowerCutPlan) -> Report:
     duration = clock(cut.settings.seconds) if cut.settings.seconds else "until the power goes"
     writes = power_cut_writes(cut)
     summary = f"{counted(len(cut.combinations), 'combination')} at the same time, {duration}, writes {writes}"
     return _form_report(power_cut.FORM, summary, list(map(str, cut.combinations)), power_cut.write_command("DIR", {}))
 
 
-def of_plan(plan: Plan, target: Target) -> Report:
+def plan_report(plan: Plan, target: Target) -> Report:
     rows = tuple(
-        (right(str(number)), step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe)
+        (right_cell(str(number)), step.name, f"skipped: {step.skip}" if step.skip else step.settings.probe)
         for number, step in enumerate(plan.steps, 1)
     )
     options: dict[str, list[int]] = {}

@@ -14,12 +14,12 @@ from fstui.model.storage import Node, Target
 from fstui.storage.layers.devices.caches import outlives_power_cut
 
 if TYPE_CHECKING:
-    from fstui.simulate.parameters import Simulated
+    from fstui.simulate.parameters import SimulationParameters
 
 
 class DataPlace(NamedTuple):
     name: str
-    kept: bool | None
+    survives: bool | None
     """Whether data in this place survives a power cut; None: unknown."""
 
 
@@ -29,7 +29,7 @@ class Reach(NamedTuple):
     reached: int
     """An index into ``places``."""
     note: str = ""
-    past_memory: bool = False
+    bypasses_cache: bool = False
     """Whether the data bypasses the page cache."""
     stopped: bool = False
     """Whether a layer does not pass the sync on."""
@@ -39,14 +39,14 @@ def places(target: Target) -> tuple[DataPlace, ...]:
     """Return the places that data passes on its way to the medium. A sync should bring it to the last place."""
     lowest = target.lowest
     if lowest and all(node.layer == "memory" for node in lowest):
-        return (DataPlace("memory", kept=False),)
+        return (DataPlace("memory", survives=False),)
     if any(node.layer == "remote" for node in lowest) or not lowest:
         name = "the server" if lowest else "the storage below"
-        return DataPlace("page cache", kept=False), DataPlace(name, kept=None)
+        return DataPlace("page cache", survives=False), DataPlace(name, survives=None)
     cached = [node for node in lowest if _has_cache(node)]
     name = lowest[0].id if len(lowest) == 1 else f"{len(lowest)} devices"
-    caches = (DataPlace(f"{name} cache", kept=all(map(outlives_power_cut, cached))),) if cached else ()
-    return (DataPlace("page cache", kept=False), *caches, DataPlace(_medium(lowest), kept=True))
+    caches = (DataPlace(f"{name} cache", survives=all(map(outlives_power_cut, cached))),) if cached else ()
+    return (DataPlace("page cache", survives=False), *caches, DataPlace(_medium(lowest), survives=True))
 
 
 def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Reach | None:
@@ -63,17 +63,17 @@ def reach(settings: Settings, target: Target, places: Sequence[DataPlace]) -> Re
     direct = "direct" in flags
     if as_writes.sync_every > 1 or (as_writes.sync == "none" and not flags & {"dsync", "sync"}):
         note = f"one sync per {as_writes.sync_every} writes" if as_writes.sync_every > 1 else ""
-        return Reach(min(1, len(places) - 1) if direct else 0, note, past_memory=direct)
+        return Reach(min(1, len(places) - 1) if direct else 0, note, bypasses_cache=direct)
     note = f"{as_writes.writers} at once" if as_writes.writers > 1 else ""
     return _reach_of_sync(target, places, note, direct=direct)
 
 
-def actual_reach(disk: Simulated, expected: Reach, places: Sequence[DataPlace]) -> Reach:
+def actual_reach(disk: SimulationParameters, expected: Reach, places: Sequence[DataPlace]) -> Reach:
     """Return where the data really is. A disk may acknowledge a sync without performing it."""
     if expected.stopped or expected.reached < len(places) - 1:
         return expected
     if disk.host.syncs_stubbed:
-        index = int(expected.past_memory)
+        index = int(expected.bypasses_cache)
         return expected._replace(reached=index, note="the sync never left the process", stopped=True)
     if any(device and device.cache and device.cache.flush == "ignored" for device in disk.disks):
         return expected._replace(reached=max(len(places) - 2, 0), note="acknowledged by the cache", stopped=True)
@@ -86,11 +86,11 @@ def _reach_of_sync(target: Target, places: Sequence[DataPlace], note: str, *, di
     """Return the place to which a sync brings the data. It is the last place unless a layer stops the sync."""
     stop = next((node for node in target.stack if node.sync == "stops"), None)
     if stop is None:
-        return Reach(len(places) - 1, note, past_memory=direct)
+        return Reach(len(places) - 1, note, bypasses_cache=direct)
     # without barriers only the flush is dropped; other layers that stop a sync do not even write the data
     data_written = stop.layer == "block" or "barrier" in stop.reason
     index = max(len(places) - 2, 0) if data_written else 0
-    return Reach(index, stop.reason, past_memory=direct and bool(index), stopped=True)
+    return Reach(index, stop.reason, bypasses_cache=direct and bool(index), stopped=True)
 
 
 def _has_cache(node: Node) -> bool:

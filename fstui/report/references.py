@@ -9,7 +9,7 @@ from fstui.judge.references import Placement, Reference, find_placements, media_
 from fstui.model.quantities import counted, rate, size
 from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
-from fstui.report.sections import Cell, Report, Section, number, records
+from fstui.report.sections import Cell, Report, Section, number_cell, records
 
 HERE, OWN = "▸", "▲"  # signs of the run's own rate, and of the user's references
 _MAX_ROWS, _NEIGHBOURS = 8, 3
@@ -18,7 +18,7 @@ _HEADER = ("", "RATE/S", "DEVICE")
 _RECORDS = ("operation", "device", "setup", "per_s", "medium", "source")
 
 
-def of_run(run: Run) -> Section:
+def run_references(run: Run) -> Section:
     """Return a table for the operation with the most references; empty if there are none."""
     placements = find_placements(run)
     return comparison_table(placements[0]) if placements else Section()
@@ -27,7 +27,7 @@ def of_run(run: Run) -> Section:
 def comparison_table(placement: Placement) -> Section:
     nearest = _nearest(placement)
     sources = _numbers((*nearest, *placement.own))
-    own_row = (HERE, number(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
+    own_row = (HERE, number_cell(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
     rows: list[tuple[float, tuple[Cell | str, ...]]] = [
         *((reference.per_s, _row(reference, sources)) for reference in nearest),
         *((reference.per_s, _row(reference, sources, OWN)) for reference in placement.own),
@@ -60,9 +60,9 @@ def _headings(placement: Placement) -> Iterator[str]:
         yield f"{faster} for {classes}" if placement.media else f"{unknown}: {faster}"
 
 
-def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> Report:
+def references_report(references: Sequence[Reference], own: Sequence[OwnReference]) -> Report:
     by_operation = sorted(references, key=lambda reference: (reference.operation.lower(), reference.per_s))
-    sources, sections = _numbers(by_operation), [*of_own(own).sections]
+    sources, sections = _numbers(by_operation), [*own_references_report(own).sections]
     for operation, group in groupby(by_operation, key=lambda reference: reference.operation):
         rows = list(group)
         sections.append(Section(operation, _HEADER, tuple(_row(row, sources) for row in rows), tuple(_notes(rows))))
@@ -72,7 +72,7 @@ def of_library(references: Sequence[Reference], own: Sequence[OwnReference]) -> 
     return Report("", tuple(sections), document, records(_RECORDS, values))
 
 
-def of_own(references: Sequence[OwnReference]) -> Report:
+def own_references_report(references: Sequence[OwnReference]) -> Report:
     table = Section("", ("NAME", "OPERATION", "RATE/S", "SOURCE"), tuple(map(_own_row, references)))
     return Report("", (table,), None)
 
@@ -80,7 +80,7 @@ def of_own(references: Sequence[OwnReference]) -> Report:
 def _own_row(reference: OwnReference) -> tuple[Cell | str, ...]:
     media = ", ".join(reference.models or reference.media) or "any medium"
     source = f"{size(reference.block_bytes)}, {counted(reference.runs, 'run')}, {media}"
-    return f"{OWN} {reference.name}", reference.operation, number(reference.per_s, rate), source
+    return f"{OWN} {reference.name}", reference.operation, number_cell(reference.per_s, rate), source
 
 
 def _numbers(references: Iterable[Reference]) -> dict[str, str]:
@@ -91,7 +91,7 @@ def _numbers(references: Iterable[Reference]) -> dict[str, str]:
 
 def _row(reference: Reference, sources: dict[str, str], mark: str = "") -> tuple[Cell | str, ...]:
     name = ", ".join(filter(None, [reference.device + ("*" if reference.note else ""), reference.setup]))
-    return mark, number(reference.per_s, rate), f"{name} {sources[reference.source]}"
+    return mark, number_cell(reference.per_s, rate), f"{name} {sources[reference.source]}"
 
 
 def _notes(references: Iterable[Reference]) -> Iterable[str]:

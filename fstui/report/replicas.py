@@ -32,7 +32,7 @@ _SERVER_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class Headline(NamedTuple):
     """The main answer of a replica test: what survived. Its verdict covers only the filesystem below the servers."""
 
-    words: str
+    title: str
     sentence: str
     style: Verdict
 
@@ -47,7 +47,7 @@ def headline(run: Run) -> Headline | None:
     finding = next((finding for finding in run.findings if finding.rule == "replica-cut"), None)
     if finding is None:
         return None
-    figures = [step.figures for step in measured(run)]
+    figures = [step.figures for step in replica_steps(run)]
     style: Verdict = "consistent"
     if finding.verdict or any(cut.lost_everywhere for cut in figures):
         style = "lost"
@@ -58,12 +58,12 @@ def headline(run: Run) -> Headline | None:
 
 def tables(run: Run) -> list[Section]:
     groups: dict[str, list[ReplicaStep]] = {}
-    for step in measured(run):
+    for step in replica_steps(run):
         groups.setdefault(f"{step.figures.title} · {counted(step.settings.clients, 'client')}", []).append(step)
     return [Section(title, _HEADER, tuple(map(_row, steps)), _LEGEND, labelled=True) for title, steps in groups.items()]
 
 
-def measured(run: Run) -> list[ReplicaStep]:
+def replica_steps(run: Run) -> list[ReplicaStep]:
     return [
         ReplicaStep(step.settings, step.figures)
         for step in run.steps

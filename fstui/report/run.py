@@ -14,17 +14,17 @@ from fstui.model.steps import Latency, Step
 from fstui.model.storage import Node
 from fstui.report import database_details, databases, figures, fit, io_path, latency_map, references, replicas
 from fstui.report.database_details import notes
-from fstui.report.findings import leading_finding, of_one_step, ordered, title
-from fstui.report.sections import Cell, Report, Section, Value, glyph, records, right, verdict
+from fstui.report.findings import judges_one_step, leading_finding, ordered, title
+from fstui.report.sections import Cell, Report, Section, Value, glyph_cell, records, right_cell, verdict_cell
 from fstui.report.stack import medium, stack_line
-from fstui.report.text import NONE, moment, simulated_words, speed_line, verdict_line
+from fstui.report.text import NONE, moment, simulation_warning, speed_line, verdict_line
 
 _FINDINGS = ("", "FINDING", "VERDICT", "CONFIDENCE", "WHAT")
 FILESYSTEM_PREFIX = "The filesystem below: "
 _LATENCIES = (("latency", "latency_ns"), ("write", "write_ns"), ("sync", "sync_ns"))
 
 
-def of_run(run: Run, saved_to: str | None = None) -> Report:
+def run_report(run: Run, saved_to: str | None = None) -> Report:
     scenario, target = run.scenario, run.target
     name = f"{scenario.name if scenario else 'no scenario'} on {target.path if target else 'no storage'}"
     counts = figures.Counts(run)
@@ -41,7 +41,7 @@ def of_run(run: Run, saved_to: str | None = None) -> Report:
         Section("Latencies", figures=latency_maps),
         *(section for section in tables(run) if section not in answers),
         Section("", lines=notes(run)),
-        references.of_run(run),
+        references.run_references(run),
         Section("", lines=tuple(_tail(run))),
         Section("These could not be removed: run 'fstui clean'", drawn=run.left_behind),
         Section("", drawn=tuple(_saved(run, saved_to))),
@@ -60,14 +60,14 @@ def _head(run: Run) -> Iterator[str]:
     parts = (host, moment(run.started_at), seconds(run.elapsed_s), status, f"run {run.id}")
     yield from filter(None, (stack_line(run.target), " · ".join(filter(None, parts))))
     if run.simulated:
-        yield simulated_words(run.simulated)
+        yield simulation_warning(run.simulated)
 
 
 def _answers(run: Run) -> Iterator[Section]:
     """Yield the sections on durability and speed. In a test of replicas, a section on lost transactions comes first."""
     replica_answer = replicas.headline(run)
     if replica_answer:
-        yield Section(replica_answer.words, lines=(replica_answer.sentence,), style=replica_answer.style)
+        yield Section(replica_answer.title, lines=(replica_answer.sentence,), style=replica_answer.style)
         yield from replicas.tables(run)
     finding = leading_finding(run)
     points = (("because", finding.evidence), ("next", finding.next)) if finding else ()
@@ -83,10 +83,12 @@ def _answers(run: Run) -> Iterator[Section]:
 def _findings(run: Run) -> Section:
     rows = tuple(
         (
-            glyph(None if of_one_step(finding) else finding.verdict),
+            glyph_cell(None if judges_one_step(finding) else finding.verdict),
             finding.rule,
-            verdict(finding.verdict) if finding.verdict and not of_one_step(finding) else Cell("note", finding.verdict),
-            "" if of_one_step(finding) else finding.confidence,
+            verdict_cell(finding.verdict)
+            if finding.verdict and not judges_one_step(finding)
+            else Cell("note", finding.verdict),
+            "" if judges_one_step(finding) else finding.confidence,
             title(finding),
         )
         for finding in ordered(run)
@@ -99,7 +101,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
     for step in run.steps:
         name, *numbers = figures.step_cells(step, counts)
         if set(numbers) != {NONE} or not figures.figures_text(step):
-            rows.append((name, *map(right, numbers)))
+            rows.append((name, *map(right_cell, numbers)))
     notes = [
         f"{step.name}: {text}{' (MiB of unsynced data)' * ('/MiB' in text)}"
         for step in run.steps
@@ -175,10 +177,10 @@ def _record(run: Run, counts: figures.Counts, step: Step) -> Iterator[tuple[str,
     yield "bytes_ratio", _round(counts.bytes_ratio(step), 4)
     yield "stalls", step.stalls.count
     yield "stalled_s", step.stalls.lost_s
-    if databases.measured(run):
+    if databases.database_steps(run):
         yield from databases.csv_cells(step)
         yield from database_details.csv_cells(step)
-    if replicas.measured(run):
+    if replicas.replica_steps(run):
         yield from replicas.csv_cells(step)
     yield "error", figures.failure(step)
     yield "verdict", run.verdict

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from fstui.model.judgement import Answer, Verdict
-from fstui.report.text import GLYPHS, NONE, SPEEDS
+from fstui.report.text import GLYPHS, NONE, SPEED_GLYPHS
 
 if TYPE_CHECKING:  # the first screen appears without this module
     from fstui.model.run import Run
@@ -80,38 +80,38 @@ def records(header: tuple[str, ...], rows: Iterable[Iterable[Value]]) -> Section
     return Section("", header, tuple(tuple(Cell("", value) for value in row) for row in rows))
 
 
-def number(value: float | None, format_number: Callable[[float], str]) -> Cell:
+def number_cell(value: float | None, format_number: Callable[[float], str]) -> Cell:
     """Return a formatted number (see ``fstui.model.quantities``), or a dash if it is missing."""
     return Cell(NONE if value is None else format_number(value), value, numeric=True)
 
 
-def right(text: str) -> Cell:
+def right_cell(text: str) -> Cell:
     return Cell(text, text, numeric=True)
 
 
-def glyph(verdict: Verdict | None) -> Cell:
+def glyph_cell(verdict: Verdict | None) -> Cell:
     """Return the sign of a verdict, without a value: programs read the verdict from another column."""
     return Cell(GLYPHS[verdict] if verdict else "", style=verdict or "")
 
 
-def verdict(word: Verdict | None, *remarks: str) -> Cell:
+def verdict_cell(word: Verdict | None, *remarks: str) -> Cell:
     """Return a verdict with remarks: ``suspicious · stopped``."""
     return Cell(" · ".join([word or NONE, *remarks]), word, word or "")
 
 
-def speed(answer: Answer | None) -> Cell:
-    return Cell(f"{SPEEDS[answer]} {answer}" if answer else NONE, answer, answer or "")
+def speed_cell(answer: Answer | None) -> Cell:
+    return Cell(f"{SPEED_GLYPHS[answer]} {answer}" if answer else NONE, answer, answer or "")
 
 
-def text(cell: Cell | str) -> str:
+def cell_text(cell: Cell | str) -> str:
     return cell if isinstance(cell, str) else cell.text
 
 
-def value(cell: Cell | str) -> Value:
+def cell_value(cell: Cell | str) -> Value:
     return cell if isinstance(cell, str) else cell.value
 
 
-def style(cell: Cell | str) -> str:
+def cell_style(cell: Cell | str) -> str:
     return "" if isinstance(cell, str) else cell.style
 
 

@@ -36,7 +36,7 @@ def medium(node: Node) -> str:
     return device_medium.class_ + (" (declared)" if device_medium.declared else "")
 
 
-def unread(node: Node) -> tuple[str, ...]:
+def unreadable_properties(node: Node) -> tuple[str, ...]:
     """Return the properties of a layer that could not be read, each with the reason."""
     return tuple(reading.value for reading in node.readings if reading.what == "missing")
 

@@ -17,7 +17,7 @@ from fstui.simulate.parameters import (
     ParameterTable,
     PersistentParameters,
     PlatterParameters,
-    Simulated,
+    SimulationParameters,
 )
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ _EXAMPLES = {"disk.platter.rpm": "10000", "disk.command_us": "500"}
 """Values of parameters that visibly change a run. The example for a disk is the first parameter that it has."""
 
 
-def of_disks(disks: Sequence[Simulated]) -> Report:
+def disks_report(disks: Sequence[SimulationParameters]) -> Report:
     rows = tuple((disk.name, disk.title) for disk in disks)
     document = DisksDocument(disks=tuple(DiskRow(name=disk.name, title=disk.title) for disk in disks))
     hint = Section("", lines=("fstui --simulate DISK starts the app on one of them.",))
     return Report("", (Section("", ("DISK", "WHAT IT IS"), rows), hint), document)
 
 
-def of_disk(disk: Simulated, *, truth: bool) -> Report:
+def disk_report(disk: SimulationParameters, *, truth: bool) -> Report:
     """Return the disk's parameters. Only with ``truth`` do they show whether it is durable."""
     parameters = {key: value for key, value in _parameters(disk, "") if truth or not key.endswith(_REVEALING_SUFFIXES)}
     text = disk.truth if truth else "Whether it is durable: --truth"
@@ -48,7 +48,7 @@ def of_disk(disk: Simulated, *, truth: bool) -> Report:
     return Report(f"{disk.name}: {disk.title}", (table, Section("", lines=(text, start_hint, change_hint))), document)
 
 
-def of_lab(lab: Lab) -> Report:
+def lab_report(lab: Lab) -> Report:
     """Return the filesystems of the laboratory, with the truth about those whose envelope is open."""
     storages = tuple(
         LabStorage(name=entry.name, directory=lab.mount_point(entry), truth=entry.truth.title if entry.opened else None)
@@ -58,7 +58,7 @@ def of_lab(lab: Lab) -> Report:
     return Report("", (Section("", ("NAME", "DIRECTORY", "ENVELOPE"), rows),), LabDocument(storages=storages))
 
 
-def of_envelope(storage: LabVolume) -> Report:
+def envelope_report(storage: LabVolume) -> Report:
     kind = storage.truth
     rows = (("truth", kind.truth), ("fstui reports", f"{kind.verdict}, by {kind.rule}"), ("visible in", kind.seen))
     document = EnvelopeDocument(name=storage.name, **kind._asdict())

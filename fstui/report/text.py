@@ -16,12 +16,12 @@ GLYPHS: dict[Verdict, str] = {
     "lost": "✗", "not-durable": "✗", "suspicious": "!", "cannot-tell": "?",
     "plausible": "~", "consistent": "✓", "kept": "✓",
 }  # fmt: skip
-SPEEDS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "normal": "✓"}
+SPEED_GLYPHS: dict[Answer, str] = {"stalls": "▲", "slow": "!", "unknown": "?", "normal": "✓"}
 WIDTH = 80
 GAP = 2
 _MARGIN = 11
 """Width of the column of labels, such as ``because``."""
-NARROWEST = 24
+MIN_COLUMN = 24
 """Minimum width of a wrapped column in cells."""
 NONE = "–"
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -43,7 +43,7 @@ def speed_line(speed: Speed) -> str:
     """Return ``▲ STALLS  412 ms for one operation of “fdatasync”``; empty for a document without this answer."""
     if not speed.title:
         return ""
-    return f"{SPEEDS[speed.answer]} {speed_label(speed.answer)}  {speed.title}"
+    return f"{SPEED_GLYPHS[speed.answer]} {speed_label(speed.answer)}  {speed.title}"
 
 
 def origin(simulated: str | None) -> str:
@@ -53,7 +53,7 @@ def origin(simulated: str | None) -> str:
     return simulated.replace("replay", "REPLAY", 1) if simulated.startswith("replay of ") else f"SIMULATED {simulated}"
 
 
-def simulated_words(simulated: str) -> str:
+def simulation_warning(simulated: str) -> str:
     """Return the warning about the figures of a simulated disk or of a replay."""
     if simulated.startswith("replay of "):
         return f"{origin(simulated)}: the figures are those of the saved run."
@@ -84,7 +84,7 @@ def wrapped_columns(rows: Sequence[Sequence[str]], width: int = WIDTH, align: st
     column %= count
     safe = safe_rows(rows)
     widths = [max(map(cell_len, cells)) + GAP for cells in zip(*safe, strict=True)]
-    column_width = max(width - sum(widths) + widths[column], NARROWEST)
+    column_width = max(width - sum(widths) + widths[column], MIN_COLUMN)
     wrapped = []
     for row in safe:
         first_line, *more_lines = wrap(row[column], column_width) or [""]
@@ -93,7 +93,7 @@ def wrapped_columns(rows: Sequence[Sequence[str]], width: int = WIDTH, align: st
     return columns(wrapped, align or "<" * count)
 
 
-def labelled(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:
+def lines_with_label(label: str, lines: Iterable[str], width: int = WIDTH) -> list[str]:
     """Return sentences with a label in the margin: ``next     Switch the cache off …``."""
     return _in_margin(label, [part for line in lines for part in wrap(line, width - _MARGIN)])
 

@@ -11,29 +11,31 @@ from fstui.model.counters import DeviceTimes
 from fstui.model.judgement import TOO_SLOW, Answer
 from fstui.model.quantities import count, counted, duration_ns, percent, rate, seconds, size
 from fstui.model.watch import FileWaits, JournalCommits, LostWrite, WatchCounts, WatchedDevice, WatchReport
-from fstui.report.sections import Cell, Report, Section, records, right
+from fstui.report.sections import Cell, Report, Section, records, right_cell
 from fstui.report.text import NONE, speed_line
 
 MAX_ROWS = 20
 _ANSWERS: dict[Answer, str] = {"stalls": "Yes, it stalls", "slow": "Yes", "unknown": "Not known", "normal": "No"}
-WAITS = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE MEAN", "CPU WAIT ≤", "WAITING", "FILE")
+WAIT_HEADER = ("PROGRAM", "SYNCS/S", "P50", "P99", "MAX", "DEVICE MEAN", "CPU WAIT ≤", "WAITING", "FILE")
 _RECORDS = ("program", "pid", "syncs", "waited_ns", "p50_ns", "p99_ns", "device_ns", "cpu_ns", "file")
-DEVICES = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50", "FLUSH P99", "FUA")
+DEVICE_HEADER = ("DEVICE", "WRITES/S", "BYTES/S", "WRITE P50", "FLUSHES/S", "FLUSH P50", "FLUSH P99", "FUA")
 
 
-def of_watch(report: WatchReport) -> Report:
+def watch_report(report: WatchReport) -> Report:
     """Return the tables, and the conclusion last, where a terminal shows it."""
     total = report.total
     shown = total.waits[:MAX_ROWS]
     waits = tuple(aligned_cells(waiting_cells(row, total.elapsed_s), last_is_text=True) for row in shown)
-    writers = tuple((f"{w.name} ({w.pid})", right(f"{size(w.written_bytes / total.elapsed_s)}")) for w in total.writers)
+    writers = tuple(
+        (f"{w.name} ({w.pid})", right_cell(f"{size(w.written_bytes / total.elapsed_s)}")) for w in total.writers
+    )
     devices = tuple(aligned_cells(device_cells(device, total.elapsed_s)) for device in total.devices)
     journals = (journal(commits, total.elapsed_s) for commits in total.commits)
     notes = (*journals, *_notes(total), *map(_lost_write, report.errors))
     sections = (
-        Section("", WAITS, waits, more_rows(len(total.waits))),
+        Section("", WAIT_HEADER, waits, more_rows(len(total.waits))),
         Section("", ("PROGRAM", "WRITTEN/S"), writers),
-        Section("", DEVICES, devices, notes),
+        Section("", DEVICE_HEADER, devices, notes),
         Section("", lines=(report.sentence, *two_answers(report))),
     )
     return Report(_head(report), sections, report, _records(total))
@@ -58,7 +60,7 @@ def more_rows(rows: int) -> tuple[str, ...]:
 def aligned_cells(texts: tuple[str, ...], *, last_is_text: bool = False) -> tuple[Cell | str, ...]:
     """Align all cells except the first to the right, and except the last if it is text."""
     first, *cells = texts
-    return (first, *map(right, cells[:-1]), cells[-1]) if last_is_text else (first, *map(right, cells))
+    return (first, *map(right_cell, cells[:-1]), cells[-1]) if last_is_text else (first, *map(right_cell, cells))
 
 
 def two_answers(report: WatchReport) -> Iterator[str]:

@@ -12,10 +12,20 @@ from msgspec.structs import astuple
 from fstui.model.quantities import counted, duration_ns, percent, seconds, size
 from fstui.model.recording import Bucket, Incident, WhatHappened, is_outside, span
 from fstui.report.latency_map import LogScale, ticks
-from fstui.report.sections import Cell, Report, Section, number, records, right
+from fstui.report.sections import Cell, Report, Section, number_cell, records, right_cell
 from fstui.report.text import NONE, sparkline
 
-TABLE = ("TIME", "DEVICE", "A WRITE TAKES", "WRITTEN/S", "CPU PSI", "I/O PSI", "MEM PSI", "LONGEST WAIT", "WHO WAITED")
+TABLE_HEADER = (
+    "TIME",
+    "DEVICE",
+    "A WRITE TAKES",
+    "WRITTEN/S",
+    "CPU PSI",
+    "I/O PSI",
+    "MEM PSI",
+    "LONGEST WAIT",
+    "WHO WAITED",
+)
 MAX_ROWS = 10
 """A longer table is not shown on a terminal, because the answer would scroll out of view."""
 _LEFT, _WIDTH, _HEIGHT, _AXIS_HEIGHT = 70, 780, 80, 22
@@ -63,7 +73,7 @@ CHARTS = (
 )
 
 
-def of_answer(answer: WhatHappened) -> Report:
+def what_happened_report(answer: WhatHappened) -> Report:
     """Return the incidents, or a sentence if there are none; then charts and the table."""
     lines = [incident_line(incident) for incident in answer.incidents] or [answer.sentence]
     rows = tuple(map(_row, answer.buckets))
@@ -76,7 +86,7 @@ def of_answer(answer: WhatHappened) -> Report:
         Section("", lines=tuple(lines)),
         Section("Not recorded", lines=tuple(_gap_lines(answer))),
         Section("Timeline", drawn=tuple(timeline(answer.buckets)), figures=figures),
-        Section("", TABLE, rows, only_in_documents=too_many),
+        Section("", TABLE_HEADER, rows, only_in_documents=too_many),
         Section("", lines=(hint,) if hint else ()),
     )
     return Report(_title(answer), sections, answer, values)
@@ -120,10 +130,10 @@ def _row(bucket: Bucket) -> tuple[Cell | str, ...]:
     return (
         f"{datetime.fromtimestamp(bucket.start):%H:%M:%S}",
         bucket.device or NONE,
-        number(bucket.latency_ms, _format_ms),
-        right(size(_written_per_s(bucket))),
-        *(number(share, percent) for share in (bucket.cpu, bucket.io, bucket.memory)),
-        number(bucket.longest_ms, _format_ms),
+        number_cell(bucket.latency_ms, _format_ms),
+        right_cell(size(_written_per_s(bucket))),
+        *(number_cell(share, percent) for share in (bucket.cpu, bucket.io, bucket.memory)),
+        number_cell(bucket.longest_ms, _format_ms),
         who,
     )
 

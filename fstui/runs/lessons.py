@@ -28,7 +28,7 @@ from fstui.runs import simulation
 from fstui.runs.runner import RunInProgress
 from fstui.runs.scenarios import Scenario, Setting
 from fstui.runs.session import Session
-from fstui.runs.simulation import Simulated
+from fstui.runs.simulation import SimulationParameters
 from fstui.runs.site import Site
 from fstui.state import user_data
 from fstui.state.paths import call_in_state_dir
@@ -105,7 +105,7 @@ class StartedRun(NamedTuple):
 class PlannedRun(NamedTuple):
     plan: Plan
     target: Target
-    disk: Simulated
+    disk: SimulationParameters
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from fstui.simulate.disk import Disk
 from fstui.simulate.media import MS, US, Extent, S
-from fstui.simulate.parameters import CacheDevice, Simulated
+from fstui.simulate.parameters import CacheDevice, SimulationParameters
 
 PAGE = 4096
 TICK_NS = 4 * MS
@@ -60,7 +60,7 @@ BlockTarget = Disk | CachedDisk
 class SimulatedFile:
     """One file of a filesystem, and the CPU time of its I/O path. Offsets are relative to the file."""
 
-    def __init__(self, parameters: Simulated, storage: BlockTarget, log: BlockTarget) -> None:
+    def __init__(self, parameters: SimulationParameters, storage: BlockTarget, log: BlockTarget) -> None:
         self.change(parameters)
         platter = parameters.disk.platter
         self._journal_offset = platter.tracks // 3 * platter.track_bytes if platter else 1 << 38
@@ -74,7 +74,7 @@ class SimulatedFile:
         """The timestamp of the last commit, in ticks."""
         self._journal_used_bytes = 0
 
-    def change(self, parameters: Simulated) -> None:
+    def change(self, parameters: SimulationParameters) -> None:
         self._host, self._parameters = parameters.host, parameters.filesystem
         self.syncs_stubbed = parameters.host.syncs_stubbed
         device = parameters.log or parameters.cache_device or parameters.disk

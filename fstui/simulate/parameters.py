@@ -146,7 +146,7 @@ class HostParameters(ParameterTable, frozen=True, kw_only=True):
     """A library such as libeatmydata is loaded into the measuring process."""
 
 
-class Simulated(ParameterTable, frozen=True, kw_only=True):
+class SimulationParameters(ParameterTable, frozen=True, kw_only=True):
     """A simulated disk with its host."""
 
     name: str
@@ -170,12 +170,12 @@ def names() -> list[str]:
     return sorted(shipped_files("disks"))
 
 
-def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
+def load(name: str, changes: dict[str, Any] | None = None) -> SimulationParameters:
     """Load a disk by name or file. ``changes``: ``disk.platter.rpm`` → value. Raises Refused with file and key."""
     path = _path_of(name)
     try:
         document = msgspec.toml.decode(path.read_bytes())
-        msgspec.convert(document, Simulated)  # before the changes are applied, so that an error must be in the file
+        msgspec.convert(document, SimulationParameters)  # before the changes, so that an error must be in the file
     except OSError as error:
         raise Refused(f"{path}: {error.strerror}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -183,7 +183,7 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     for key, value in (changes or {}).items():
         _set_value(document, key, value)
     try:
-        simulated = msgspec.convert(document, Simulated)
+        simulated = msgspec.convert(document, SimulationParameters)
     except msgspec.MsgspecError as error:
         hint = f"'fstui lessons --disks {name}' lists the parameters"
         raise Refused(f"cannot set {', '.join(changes or ())}: {_reason(error)}. {hint}") from None
@@ -194,13 +194,13 @@ def load(name: str, changes: dict[str, Any] | None = None) -> Simulated:
     return simulated
 
 
-def with_change(parameters: Simulated, text: str) -> Simulated:
+def with_change(parameters: SimulationParameters, text: str) -> SimulationParameters:
     """Return the disk with ``KEY=VALUE`` applied. Raises Refused if the change is invalid or not possible in a run."""
     key, value = parse_change(text)
     document = msgspec.to_builtins(parameters)
     _set_value(document, key, value)
     try:
-        simulated = msgspec.convert(document, Simulated)
+        simulated = msgspec.convert(document, SimulationParameters)
     except msgspec.MsgspecError as error:
         raise Refused(f"{text}: {_reason(error)}") from None
     for before, after in zip(parameters.disks, simulated.disks, strict=True):

@@ -9,13 +9,13 @@ from fstui.model.counters import Counters
 from fstui.model.steps import Step
 from fstui.simulate.disk import Disk
 from fstui.simulate.kernel import CachedDisk, SimulatedFile, ZfsFile
-from fstui.simulate.parameters import Simulated
+from fstui.simulate.parameters import SimulationParameters
 
 START_NS = 1e9
 
 
 class SimulatedHost:
-    def __init__(self, parameters: Simulated) -> None:
+    def __init__(self, parameters: SimulationParameters) -> None:
         self.parameters = parameters
         self.now_ns = START_NS
         self.disk = Disk(parameters.disk, parameters.seed)
@@ -32,7 +32,7 @@ class SimulatedHost:
         self._acknowledgements.clear()
         self.ack_count = 0
 
-    def change(self, parameters: Simulated) -> None:
+    def change(self, parameters: SimulationParameters) -> None:
         self.parameters = parameters
         for disk, disk_parameters in zip((self.disk, self.log, self.cache_device), parameters.disks, strict=True):
             if disk is not None and disk_parameters is not None:

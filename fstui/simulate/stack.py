@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from fstui.model.host import Host, Inventory
 from fstui.model.storage import SIMULATED, Medium, Node, Reading, Space, Target
-from fstui.simulate.parameters import DiskParameters, Simulated
+from fstui.simulate.parameters import DiskParameters, SimulationParameters
 from fstui.storage.layers import kind
 from fstui.storage.layers.kinds import sync_of
 
@@ -15,16 +15,16 @@ PATH_PREFIX = "simulated:"
 HOST = Host(hostname="simulated", kernel="6.12.0", cpus=4, memory_bytes=16 << 30, udev=True)
 
 
-def mount_point(parameters: Simulated) -> str:
+def mount_point(parameters: SimulationParameters) -> str:
     return f"/simulated/{parameters.name}"
 
 
-def inventory(parameters: Simulated) -> Inventory:
+def inventory(parameters: SimulationParameters) -> Inventory:
     host = replace(HOST, virtualization=parameters.host.virtualization, cloud=parameters.host.cloud)
     return Inventory(host=host, filesystems=(target(parameters),))
 
 
-def target(parameters: Simulated) -> Target:
+def target(parameters: SimulationParameters) -> Target:
     point, source = mount_point(parameters), f"/dev/{parameters.disk.name}"
     devices = tuple(_disk(device) for device in (parameters.disk, parameters.log, parameters.cache_device) if device)
     middle = _middle_layers(parameters)
@@ -41,7 +41,7 @@ def target(parameters: Simulated) -> Target:
     )
 
 
-def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> Node:
+def _filesystem(parameters: SimulationParameters, point: str, below: tuple[str, ...]) -> Node:
     filesystem = parameters.filesystem
     if filesystem.kind == "zfs":
         settings = {"sync": filesystem.sync, "logbias": "latency"}
@@ -54,7 +54,7 @@ def _filesystem(parameters: Simulated, point: str, below: tuple[str, ...]) -> No
     return replace(node, sync=sync, reason=reason)
 
 
-def _middle_layers(parameters: Simulated) -> tuple[Node, ...]:
+def _middle_layers(parameters: SimulationParameters) -> tuple[Node, ...]:
     if parameters.filesystem.kind == "zfs":
         below = (parameters.disk.name, *((parameters.log.name,) if parameters.log else ()))
         roles = {parameters.log.name: "slog"} if parameters.log else {}

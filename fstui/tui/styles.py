@@ -13,7 +13,7 @@ from textual.theme import Theme
 
 from fstui.model.judgement import Answer, Verdict
 from fstui.model.steps import StepStatus
-from fstui.report.text import GLYPHS, SPEEDS
+from fstui.report.text import GLYPHS, SPEED_GLYPHS
 
 WARNING = "bold yellow"
 BAD = "bold red"
@@ -84,7 +84,7 @@ def verdict_style(verdict: Verdict | None) -> tuple[str, str]:
 
 
 def speed_style(answer: Answer) -> tuple[str, str]:
-    return SPEEDS[answer], _SPEED_STYLES[answer]
+    return SPEED_GLYPHS[answer], _SPEED_STYLES[answer]
 
 
 def step_style(status: StepStatus) -> tuple[str, str]:

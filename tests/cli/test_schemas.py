@@ -129,5 +129,5 @@ def test_documents_of_the_laboratory_are_valid() -> None:
     lab = Lab(
         run="abc123", directory="/srv/class", identity=(1, 2), volumes=(oak, LabVolume(name="elm", kind="volatile"))
     )
-    assert_valid("lab", printed(teaching.of_lab(lab), "json"))
-    assert_valid("envelope", printed(teaching.of_envelope(oak), "json"))
+    assert_valid("lab", printed(teaching.lab_report(lab), "json"))
+    assert_valid("envelope", printed(teaching.envelope_report(oak), "json"))

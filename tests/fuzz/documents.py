@@ -70,7 +70,7 @@ def check_bytes(data: bytes | str) -> None:
         text = rendered if isinstance(rendered, str) else rendered.decode()
         assert is_safe(text), name
         text.encode()
-    assert is_safe(printed(compare.of_runs([run, run])))
+    assert is_safe(printed(compare.comparison_report([run, run])))
     is_only_cells(run)
     is_only_markdown(run)
 

@@ -180,6 +180,6 @@ def test_table_shows_own_and_published_references() -> None:
     held = replace(on("ssd", rate=4500), own_references=make_references("db hosts", [on("ssd", rate=9000)]))
     (first, *_) = find_placements(held)
     assert [one.per_s for one in first.own] == [9000]
-    table = references.of_run(held)
+    table = references.run_references(held)
     assert table.title.startswith("fdatasync: 0.50 × your own db hosts, faster than ")
     assert any(row[0] == "▲" and "db hosts" in str(row[2]) for row in table.rows)

@@ -25,7 +25,7 @@ def cut(number: int, outcome: str, **changes: object) -> CampaignCut:
 
 
 def report_of(settings: CampaignSettings, *cuts: CampaignCut, stop_reason: str = "") -> Report:
-    return campaign.report_of(campaign.document(CampaignStore(Path(), settings, list(cuts), -1), stop_reason))
+    return campaign.campaign_report(campaign.document(CampaignStore(Path(), settings, list(cuts), -1), stop_reason))
 
 
 @pytest.mark.parametrize(

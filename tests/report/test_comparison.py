@@ -8,10 +8,10 @@ from fstui.model.judgement import Verdict
 from fstui.model.quantities import rate
 from fstui.model.run import Round, Run
 from fstui.report import comparison, formats
-from fstui.report.compare import NOTES, of_runs
+from fstui.report.compare import NOTES_TITLE, comparison_report
 from fstui.report.comparison import Comparison, Ratio, ratio_of
 from fstui.report.figures import Counts
-from fstui.report.sections import text
+from fstui.report.sections import cell_text
 from tests import printing
 from tests.factories import screens, storage
 from tests.factories import steps as made
@@ -42,7 +42,7 @@ def ratio(*runs: Run) -> Ratio:
 
 
 def printed(*runs: Run, name: str = "plain", width: int | None = 80) -> str:
-    return printing.printed(of_runs(runs), name, width)
+    return printing.printed(comparison_report(runs), name, width)
 
 
 def test_the_median_round_represents_its_side() -> None:
@@ -101,8 +101,8 @@ def test_an_interval_that_contains_1_shows_no_difference() -> None:
 
 
 def rows(*runs: Run, name: str = STEP) -> list[list[str]]:
-    section = next(section for section in of_runs(runs).sections if section.title == name)
-    return [list(map(text, row)) for row in section.rows]
+    section = next(section for section in comparison_report(runs).sections if section.title == name)
+    return [list(map(cell_text, row)) for row in section.rows]
 
 
 def test_a_side_shows_the_spread_of_its_rounds() -> None:
@@ -149,11 +149,11 @@ def test_the_answer_says_that_the_faster_side_is_not_durable() -> None:
 
 
 def test_what_is_equal_in_all_runs_is_said_once() -> None:
-    report = of_runs([run("a", 1.0), replace(run("b", 1.0), confidence="low", status="stopped")])
+    report = comparison_report([run("a", 1.0), replace(run("b", 1.0), confidence="low", status="stopped")])
     legend = report.sections[1]
     assert legend.header[4:] == ("CONFIDENCE", "STATUS")
-    assert [tuple(map(text, row))[4:] for row in legend.rows] == [("high", "–"), ("low", "stopped")]
-    (notes,) = [section for section in report.sections if section.title == NOTES]
+    assert [tuple(map(cell_text, row))[4:] for row in legend.rows] == [("high", "–"), ("low", "stopped")]
+    (notes,) = [section for section in report.sections if section.title == NOTES_TITLE]
     assert notes.lines[0].startswith("both: scenario odirect-truth · host db7 · ")
 
 
@@ -236,9 +236,9 @@ CHEAP = replace(DEAR, id="cheap", verdict="not-durable")
 
 
 def bought(**per_hour: float) -> list[tuple[str, ...]]:
-    sections = of_runs([DEAR, CHEAP], per_hour=per_hour).sections
+    sections = comparison_report([DEAR, CHEAP], per_hour=per_hour).sections
     table = next(section for section in sections if section.header[:1] == ("per 1.00 spent",))
-    return [tuple(map(text, row)) for row in (table.header, *table.rows)]
+    return [tuple(map(cell_text, row)) for row in (table.header, *table.rows)]
 
 
 def test_a_price_shows_what_one_unit_of_money_buys() -> None:
@@ -292,8 +292,8 @@ def test_flushes_per_sync_is_that_of_the_run_on_a_busy_disk() -> None:
     busy = [replace(screens.RUN, id=name, target=seen.target, idle=seen.idle, steps=seen.steps) for name in "ab"]
     (step,) = seen.steps
     assert Counts(busy[0]).flushes_per_sync(step, step.settings) == 1.0
-    (section,) = (one for one in of_runs(busy).sections if one.title == step.name)
-    assert [text(row[-1]) for row in section.rows] == ["1.00", "1.00"]
+    (section,) = (one for one in comparison_report(busy).sections if one.title == step.name)
+    assert [cell_text(row[-1]) for row in section.rows] == ["1.00", "1.00"]
 
 
 def test_runs_without_a_common_step_are_not_compared() -> None:

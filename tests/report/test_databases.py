@@ -14,7 +14,7 @@ from fstui.report import run as report
 from fstui.report.comparison import Comparison
 from fstui.report.database_details import notes
 from fstui.report.formats import plain
-from fstui.report.sections import text
+from fstui.report.sections import cell_text
 from tests.factories import steps as made
 from tests.factories import storage
 from tests.factories.databases import OLTP, STEPS, database, with_figures
@@ -37,7 +37,7 @@ def one(*steps: Step) -> Run:
 
 def rows_of(*runs: Run) -> dict[str, tuple[str, ...]]:
     table = databases.workloads(runs[0]) if len(runs) == 1 else databases.workloads_compared(Comparison(runs))
-    cells = (tuple(map(text, row)) for row in table.rows)
+    cells = (tuple(map(cell_text, row)) for row in table.rows)
     return {label: tuple(values) for label, *values in cells}
 
 
@@ -104,7 +104,7 @@ def test_runs_on_different_filesystems_share_one_table() -> None:
         "#1 run k3f9a1 · ext4 › sda1 › sda",
         "#2 run x7b2c9 · zfs › sda · logbias=latency · recordsize=16K",
     )
-    assert "#2 tps" in printed(compare.of_runs([ext4, zfs]), width=80)
+    assert "#2 tps" in printed(compare.comparison_report([ext4, zfs]), width=80)
     assert [rows_of(ext4, zfs)[f"#2 {label}"] for label in ("queries read", "total", "min ms", "max ms")] == [
         ("10", "10"), ("60", "60"), ("0.73", "0.73"), ("624.89", "624.89"),
     ]  # fmt: skip

@@ -167,7 +167,7 @@ def test_every_format_shows_the_growth_and_no_rate(name: str) -> None:
 
 def test_a_comparison_shows_the_growth() -> None:
     run = replace(RUN, steps=(GROWTH,))
-    assert "124 µs, +400 µs/MiB" in printed(compare.of_runs([run, run]))
+    assert "124 µs, +400 µs/MiB" in printed(compare.comparison_report([run, run]))
 
 
 NO_BYTES, ONE_MIB = {"bytes": 0, "sync_ns": 1_000_000}, {"bytes": 1 << 20, "sync_ns": 7_000_000}
@@ -191,5 +191,5 @@ def test_partly_measured_flush_growth_has_words(measured: dict[str, Any], words:
 
 def test_programs_are_named_before_kernel_workers() -> None:
     worker = OtherWriter(pid=1, name="kworker/u8:4+loop4", written_bytes=900)
-    assert figures.names_of([worker, OtherWriter(pid=2, name="mysqld", written_bytes=10)]) == "mysqld"
-    assert figures.names_of([worker]) == "kworker/u8:4+loop4"
+    assert figures.program_names([worker, OtherWriter(pid=2, name="mysqld", written_bytes=10)]) == "mysqld"
+    assert figures.program_names([worker]) == "kworker/u8:4+loop4"

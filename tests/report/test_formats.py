@@ -17,7 +17,7 @@ from fstui.model.documents import encode
 from fstui.model.run import Run
 from fstui.report import formats
 from fstui.report.characters import escape_controls
-from fstui.report.sections import Cell, Report, Section, glyph, number, speed, verdict
+from fstui.report.sections import Cell, Report, Section, glyph_cell, number_cell, speed_cell, verdict_cell
 from fstui.report.text import fold, wrap
 from tests.factories import screens
 from tests.factories.samples import FAILED_RUN, RUN
@@ -63,14 +63,14 @@ TABLE = Section(
     ("", "NAME", "VERDICT", "RATE/S", "SPEED", "FLAG"),
     (
         (
-            glyph("suspicious"),
+            glyph_cell("suspicious"),
             "db1",
-            verdict("suspicious", "stopped"),
-            number(840.0, lambda n: f"{n:.0f}"),
-            speed("slow"),
+            verdict_cell("suspicious", "stopped"),
+            number_cell(840.0, lambda n: f"{n:.0f}"),
+            speed_cell("slow"),
             "a flag",
         ),
-        (glyph(None), "=db2", verdict(None), number(None, str), speed(None), ""),
+        (glyph_cell(None), "=db2", verdict_cell(None), number_cell(None, str), speed_cell(None), ""),
     ),
     lines=("One sentence.",),
     points=(("next", ("Do this.",)),),
@@ -183,7 +183,7 @@ def of_step(run: Run, name: str) -> dict[str, float]:
 
 def test_one_verdict_is_1_and_every_other_is_0() -> None:
     found = {sample.labels["verdict"]: sample.value for sample in samples(RUN, "fstui_verdict")}
-    assert len(found) == 7 and [verdict for verdict, value in found.items() if value] == ["suspicious"]
+    assert len(found) == 7 and [word for word, value in found.items() if value] == ["suspicious"]
 
 
 def test_each_step_has_metrics_in_base_units() -> None:

@@ -75,5 +75,5 @@ def test_terms_of_a_text_are_whole_words() -> None:
 
 
 def test_titles_are_spelled_as_in_a_text() -> None:
-    titles = [glossary.titled(name) for name in ("write-cache", "fua", "o_direct", "wal")]
+    titles = [glossary.spelling(name) for name in ("write-cache", "fua", "o_direct", "wal")]
     assert titles == ["write cache", "FUA", "O_DIRECT", "WAL"]

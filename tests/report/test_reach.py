@@ -27,15 +27,15 @@ async def reached(disk: str, scenario: str = "odirect-truth") -> tuple[list[str]
     below = places(target)
     found = {name: reach(settings, target, below) for name, settings in steps.items()}
     picture = "\n".join(text.plain for text in io_path.reach_lines(list(steps.items()), target, 80))
-    return [f"{place.name}: {place.kept}" for place in below], found, picture
+    return [f"{place.name}: {place.survives}" for place in below], found, picture
 
 
 async def test_each_kind_of_write_reaches_its_place() -> None:
     below, found, picture = await reached("hdd-7200")
     assert below == ["page cache: False", "sda cache: False", "platter: True"]
     assert found["write, no sync"] == Reach(0)
-    assert found["O_DIRECT"] == Reach(1, past_memory=True)
-    assert found["fdatasync"] == Reach(2) and found["O_DIRECT+O_DSYNC"] == Reach(2, past_memory=True)
+    assert found["O_DIRECT"] == Reach(1, bypasses_cache=True)
+    assert found["fdatasync"] == Reach(2) and found["O_DIRECT+O_DSYNC"] == Reach(2, bypasses_cache=True)
     assert found["flush of unsynced writes"] is None and "depends on the program" in picture
 
 
@@ -65,7 +65,7 @@ async def test_a_protected_cache_survives_a_power_cut(disk: str, kept: str) -> N
 def test_a_cache_that_the_judge_trusts_survives(class_: MediumClass) -> None:
     """A model name is enough to recognise a controller's battery, Optane, or a drive's capacitors."""
     cached = disk(write_cache="write back", medium=Medium(class_=class_, write_cache=CACHES_READ[class_]))
-    assert places(on_disk(filesystem(), cached))[1] == DataPlace("sda cache", kept=True)
+    assert places(on_disk(filesystem(), cached))[1] == DataPlace("sda cache", survives=True)
 
 
 @pytest.mark.parametrize(

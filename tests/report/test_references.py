@@ -4,7 +4,7 @@ from msgspec.structs import replace
 from fstui.judge.references import Placement, Reference, find_published, library
 from fstui.model.judgement import Verdict
 from fstui.report import references
-from fstui.report.sections import text
+from fstui.report.sections import cell_text
 from tests.factories.samples import RUN
 from tests.printing import printed, printed_run
 
@@ -19,7 +19,7 @@ def placement(per_s: float, *rates: float) -> Placement:
 
 
 def rows(per_s: float, *rates: float) -> list[list[str]]:
-    return [list(map(text, row)) for row in references.comparison_table(placement(per_s, *rates)).rows]
+    return [list(map(cell_text, row)) for row in references.comparison_table(placement(per_s, *rates)).rows]
 
 
 def test_a_rate_is_shown_between_its_neighbours() -> None:
@@ -49,13 +49,13 @@ def test_only_the_ends_and_the_nearest_of_many_are_drawn() -> None:
 def test_a_row_with_a_remark_is_marked() -> None:
     careful = replace(made(100)[0], note="judged too good to be true")
     section = references.comparison_table(Placement("fsync", 50.0, 4096, frozenset(), (careful,)))
-    assert text(section.rows[1][2]) == "disk 100* [1]"
+    assert cell_text(section.rows[1][2]) == "disk 100* [1]"
     assert "* disk 100: judged too good to be true" in section.lines
     assert "all media" in section.title
 
 
 def test_the_whole_library_names_every_device_and_source() -> None:
-    page = printed(references.of_library(library(), ()), width=80)
+    page = printed(references.references_report(library(), ()), width=80)
     assert max(map(len, page.splitlines())) <= 80
     assert all(reference.device[:20] in page for reference in library())
     assert "anarazel" in page and "Percona" in page
@@ -72,4 +72,4 @@ def test_the_result_shows_the_references() -> None:
 
 @pytest.mark.parametrize("verdict", ["not-durable", "suspicious"])
 def test_a_run_that_is_not_trusted_is_not_compared(verdict: Verdict) -> None:
-    assert references.of_run(replace(RUN, verdict=verdict)).empty
+    assert references.run_references(replace(RUN, verdict=verdict)).empty

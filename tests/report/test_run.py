@@ -112,7 +112,7 @@ def test_a_plan_says_where_how_long_and_how_much(seconds_: float | None, words: 
                PlannedStep(name="O_DIRECT", settings=SyncWrites(), skip="tmpfs cannot")),
         seconds=seconds_, max_bytes=2**30, peak_bytes=2**20, command="fstui run fsync-rate /srv/data",
     )  # fmt: skip
-    text = printed(plans.of_plan(planned, TARGET))
+    text = printed(plans.plan_report(planned, TARGET))
     assert words in text
     assert "/srv/data" in text and "1.0 G" in text
     assert "skipped: tmpfs cannot" in text
@@ -126,9 +126,9 @@ def test_a_plan_names_the_options_of_its_servers() -> None:
         steps=tuple(PlannedStep(name=str(at), settings=each) for at, each in enumerate((loads, named, loads), 1)),
         command="fstui run mine.toml /srv/data",
     )  # fmt: skip
-    text = printed(plans.of_plan(planned, TARGET))
+    text = printed(plans.plan_report(planned, TARGET))
     assert "  step 1, 3: shared_preload_libraries = x, fsync = False" in text.splitlines()
-    assert "get these options" not in printed(plans.of_plan(replace(planned, steps=planned.steps[1:2]), TARGET))
+    assert "get these options" not in printed(plans.plan_report(replace(planned, steps=planned.steps[1:2]), TARGET))
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -234,11 +234,11 @@ def test_every_format_shows_the_speed() -> None:
 def test_an_older_document_shows_no_speed() -> None:
     assert "slow?" not in printed_run(RUN).lower()
     assert "fstui_speed" not in str(formats.render("prometheus", RUN))
-    assert "speed" not in printed(compare.of_runs([RUN, RUN])).lower()
+    assert "speed" not in printed(compare.comparison_report([RUN, RUN])).lower()
 
 
 def test_a_comparison_and_the_history_show_the_speed() -> None:
-    assert "SPEED" in (compared := printed(compare.of_runs([RUN, SLOW_RUN]))) and "! slow" in compared
+    assert "SPEED" in (compared := printed(compare.comparison_report([RUN, SLOW_RUN]))) and "! slow" in compared
     line = Summary(path="/x", id="k3f9a1", started_at="2026-11-20T03:12:44+01:00", verdict="consistent")
-    _, first, second = printed(history.of_summaries([replace(line, speed="stalls"), line])).splitlines()
+    _, first, second = printed(history.history_report([replace(line, speed="stalls"), line])).splitlines()
     assert "▲ stalls" in first and "stalls" not in second

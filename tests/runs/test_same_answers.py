@@ -21,7 +21,7 @@ FLAGS = {mount: judgement for mount, judgement in JudgementCache().judge(HERE).i
 def test_list_and_app_show_the_same_filesystems_in_one_order() -> None:
     in_app = [(entry.name, entry.verdict) for entry in storage.entries(HERE, FLAGS, {})]
     assert in_app == [("/mnt/nfs", "cannot-tell"), ("/mnt/usb", "cannot-tell"), ("/quiet", None)]
-    listed = printed(inventory.of_host(HERE, FLAGS)).splitlines()
+    listed = printed(inventory.inventory_report(HERE, FLAGS)).splitlines()
     rows = [line for line in listed if line[3:].startswith(("/mnt/nfs ", "/mnt/usb ", "/quiet "))]
     assert [(row[0], row[3:].split()[0]) for row in rows] == [("?", "/mnt/nfs"), ("?", "/mnt/usb"), (" ", "/quiet")]
     assert any(line.startswith("? /mnt/nfs: cannot-tell, ") and "(remote-filesystem)" in line for line in listed)

@@ -21,7 +21,7 @@ async def test_comparison_shows_every_step_and_fits_the_width(width: int) -> Non
         lines = await page(pilot, comparison_screen(RUNS))
     bars = [bar for text in lines for bar in re.findall("━+╸?|╸", text)]
     assert len(bars) == sum(len(run.steps) for run in RUNS)
-    (_, draw), *_ = blocks(compare.of_runs(RUNS))
+    (_, draw), *_ = blocks(compare.comparison_report(RUNS))
     assert all(text.plain.strip() for text in draw(width)), "a step without remarks has no blank line"
 
 
@@ -34,7 +34,7 @@ async def test_a_long_path_does_not_break_the_frames(width: int) -> None:
 
 
 def test_verdicts_of_a_comparison_have_their_colour() -> None:
-    lines = [text for card in blocks(compare.of_runs(RUNS)) for text in card_lines(card, 80)]
+    lines = [text for card in blocks(compare.comparison_report(RUNS)) for text in card_lines(card, 80)]
     coloured = [text for text in lines if any(span.style == WARNING for span in text.spans)]
     assert coloured and all("! suspicious" in text.plain for text in coloured)
 

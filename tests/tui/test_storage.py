@@ -37,7 +37,7 @@ async def test_memory_is_not_a_defect() -> None:
         row = next(at for at, line in enumerate(lines) if "/dev/shm" in line)
         assert "✗" not in lines[row] and lines[row].endswith("memory")
         assert row > next(at for at, line in enumerate(lines) if "/boot" in line)
-    listed = printed(inventory.of_host(screens.INVENTORY, screens.FLAGS))
+    listed = printed(inventory.inventory_report(screens.INVENTORY, screens.FLAGS))
     assert "✗ /srv/queue: not-durable" in listed and "✗ /dev/shm" not in listed
 
 
@@ -73,7 +73,7 @@ async def test_a_full_or_read_only_filesystem_is_flagged(total: int, free: int, 
         row = next(line for line in lines if line[3:].startswith("/var "))
         assert row.endswith(expected) and (row[1] == "!") is bool(expected)
         assert not expected or lines[2] == row, "it comes before what has no flag"
-    listed = printed(inventory.of_host(found, {}))
+    listed = printed(inventory.inventory_report(found, {}))
     assert expected in next(line for line in listed.splitlines() if "/var" in line)
 
 

@@ -57,6 +57,6 @@ def files(run: Run) -> dict[str, bytes]:
 
 
 def render(name: str, run: Run, saved_to: str | None = None) -> str | bytes:
-    from fstui.report.run import of_run  # noqa: PLC0415  help needs only the names of formats, and no rules
+    from fstui.report.run import run_report  # noqa: PLC0415  help needs only the names of formats, and no rules
 
-    return render_report(name, of_run(run, saved_to), WIDTH)
+    return render_report(name, run_report(run, saved_to), WIDTH)

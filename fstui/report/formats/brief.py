@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fstui.model.quantities import seconds
 from fstui.model.run import Run
 from fstui.report import figures, replicas
-from fstui.report.characters import page
+from fstui.report.characters import join_lines
 from fstui.report.findings import deciding_step, leading_finding, next_steps
 from fstui.report.run import FILESYSTEM_PREFIX
 from fstui.report.sections import Report
@@ -18,7 +18,7 @@ EXTENSION = ""
 
 
 def render(report: Report, width: int | None = None) -> str:
-    return "\n".join(page(_lines(run)) for run in report.runs)
+    return "\n".join(join_lines(_lines(run)) for run in report.runs)
 
 
 def _lines(run: Run) -> Iterator[str]:
@@ -26,7 +26,7 @@ def _lines(run: Run) -> Iterator[str]:
     simulated = f" · SIMULATED: {run.simulated}" if run.simulated else ""
     replica_answer = replicas.headline(run)
     if replica_answer:
-        yield f"{replica_answer.words}: {replica_answer.sentence}"
+        yield f"{replica_answer.title}: {replica_answer.sentence}"
     head = verdict_line(run.verdict, run.confidence)
     yield f"{FILESYSTEM_PREFIX if replica_answer else ''}{head} · {scenario} on {path}{simulated}"
     if speed := speed_line(run.speed):

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable
 
 from fstui.report.characters import escape_controls
-from fstui.report.sections import Report, value
+from fstui.report.sections import Report, cell_value
 
 EXTENSION = "csv"
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
@@ -18,7 +18,7 @@ def render(report: Report, width: int | None = None) -> str:
     table = report.table
     columns = [index for index, name in enumerate(table.header) if name]  # columns without a name contain signs
     header = [table.header[index].lower() for index in columns]
-    return csv_text([header, *([value(row[index]) for index in columns] for row in table.rows)])
+    return csv_text([header, *([cell_value(row[index]) for index in columns] for row in table.rows)])
 
 
 def csv_text(rows: Iterable[Iterable[object]]) -> str:

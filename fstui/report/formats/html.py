@@ -13,8 +13,7 @@ from pathlib import Path
 from fstui.model.run import Run
 from fstui.report.characters import escape_controls
 from fstui.report.formats import json
-from fstui.report.sections import Cell, Report, Section, style
-from fstui.report.sections import text as cell_text
+from fstui.report.sections import Cell, Report, Section, cell_style, cell_text
 
 EXTENSION = "html"
 _STYLE = Path(__file__).with_name("html.css")
@@ -49,7 +48,7 @@ def _section(section: Section) -> Iterator[str]:
             yield f"<h3>{_text(label.capitalize())}</h3>"
             yield f"<ul>{''.join(f'<li>{_text(line)}</li>' for line in lines)}</ul>"
     if section.drawn:
-        drawn = (f'<span class="{_text(style(line))}">{_text(cell_text(line))}</span>' for line in section.drawn)
+        drawn = (f'<span class="{_text(cell_style(line))}">{_text(cell_text(line))}</span>' for line in section.drawn)
         yield "\n".join(drawn).join(("<pre>", "</pre>"))
     yield from (f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>" for title, svg in section.figures)
     yield "</section>"
@@ -63,7 +62,7 @@ def _table(section: Section) -> Iterator[str]:
 
 
 def _cell(cell: Cell | str) -> str:
-    class_ = f' class="{_text(style(cell))}"' if style(cell) else ""
+    class_ = f' class="{_text(cell_style(cell))}"' if cell_style(cell) else ""
     return f"<td{class_}>{_text(cell_text(cell))}</td>"
 
 

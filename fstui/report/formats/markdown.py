@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fstui.report.characters import escape_controls, page
-from fstui.report.sections import Report, Section, alignment
-from fstui.report.sections import text as cell_text
+from fstui.report.characters import escape_controls, join_lines
+from fstui.report.sections import Report, Section, alignment, cell_text
 
 EXTENSION = "md"
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~&$@])")
@@ -17,7 +16,7 @@ def render(report: Report, width: int | None = None) -> str:
     blocks = [[f"### {_escape(report.title)}"]] if report.title else []
     for section in report.text_sections:
         blocks += _section(section)
-    return "\n".join(page(block) for block in blocks if block)
+    return "\n".join(join_lines(block) for block in blocks if block)
 
 
 def _section(section: Section) -> Iterator[list[str]]:

@@ -7,18 +7,17 @@ from itertools import accumulate, zip_longest
 
 from rich.cells import cell_len
 
-from fstui.report.characters import page
-from fstui.report.sections import Report, Section, alignment
-from fstui.report.sections import text as cell_text
+from fstui.report.characters import join_lines
+from fstui.report.sections import Report, Section, alignment, cell_text
 from fstui.report.text import (
     GAP,
-    NARROWEST,
+    MIN_COLUMN,
     NONE,
     WIDTH,
     columns,
     evidence_lines,
     fold,
-    labelled,
+    lines_with_label,
     safe_rows,
     wrap,
     wrapped_columns,
@@ -32,7 +31,7 @@ _MAX_LABEL_WIDTH = 28
 def render(report: Report, width: int | None = None) -> str:
     blocks = [[report.title]] if report.title else []
     blocks += [list(lines(section, width)) for section in report.text_sections if not section.only_in_documents]
-    return page(line for index, block in enumerate(blocks) for line in (["", *block] if index else block))
+    return join_lines(line for index, block in enumerate(blocks) for line in (["", *block] if index else block))
 
 
 def lines(section: Section, width: int | None) -> Iterator[str]:
@@ -45,7 +44,9 @@ def lines(section: Section, width: int | None) -> Iterator[str]:
     for line in section.lines:
         yield from (f"{indent}{part}" for part in wrap(line, max_width - len(indent)))
     for label, points in section.points:
-        yield from evidence_lines(points, max_width) if label == "because" else labelled(label, points, max_width)
+        yield from (
+            evidence_lines(points, max_width) if label == "because" else lines_with_label(label, points, max_width)
+        )
 
 
 def _table(section: Section, width: int | None) -> Sequence[str]:
@@ -63,7 +64,7 @@ def _table(section: Section, width: int | None) -> Sequence[str]:
         texts = (column for column, side in enumerate(align) if side == "<")
         index = max(texts, default=0, key=lambda column: _widest([row[column] for row in rows]))
     other_columns = columns([(*row[:index], *row[index + 1 :]) for row in rows], align[:index] + align[index + 1 :])
-    if len(align) > 1 and _widest(other_columns) + GAP + NARROWEST <= width:
+    if len(align) > 1 and _widest(other_columns) + GAP + MIN_COLUMN <= width:
         return wrapped_columns(rows, width, align=align, column=index)
     return _narrow(safe_rows(rows), align, width)
 

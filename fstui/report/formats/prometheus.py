@@ -14,9 +14,9 @@ from fstui.model.judgement import VERDICTS
 from fstui.model.run import Run
 from fstui.model.steps import Step
 from fstui.report import figures
-from fstui.report.characters import escape_controls, page
+from fstui.report.characters import escape_controls, join_lines
 from fstui.report.sections import Report
-from fstui.report.text import SPEEDS
+from fstui.report.text import SPEED_GLYPHS
 
 EXTENSION = "prom"
 _QUANTILES = (("0.5", "p50"), ("0.9", "p90"), ("0.95", "p95"), ("0.99", "p99"), ("0.999", "p99_9"), ("1", "max"))
@@ -38,14 +38,14 @@ def render(report: Report, width: int | None = None) -> str:
             lines = [_line(f"{name}{value.suffix}", value, _run_labels(run)) for value in values]
             if lines:
                 metrics.setdefault(name, [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]).extend(lines)
-    return page(line for lines in metrics.values() for line in lines)
+    return join_lines(line for lines in metrics.values() for line in lines)
 
 
 def _metrics(run: Run) -> Iterator[tuple[str, str, str, Iterable[Value]]]:
     """Yield name, type, help and values of each metric. A name ends with the unit."""
     verdicts = [Value(name == run.verdict, {"verdict": name, "confidence": run.confidence}) for name in VERDICTS]
     yield "fstui_verdict", "gauge", "1 for the verdict of the run, 0 for all others.", verdicts
-    speeds = [Value(speed == run.speed.answer, {"speed": speed}) for speed in SPEEDS if run.speed.title]
+    speeds = [Value(speed == run.speed.answer, {"speed": speed}) for speed in SPEED_GLYPHS if run.speed.title]
     yield "fstui_speed", "gauge", "1 for the speed of the storage, 0 for all other answers.", speeds
     yield "fstui_run_started_timestamp_seconds", "gauge", "Start of the run.", _started(run)
     yield "fstui_run_duration_seconds", "gauge", "Duration of the run.", [Value(run.elapsed_s)]

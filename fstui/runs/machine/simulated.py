@@ -24,7 +24,7 @@ from fstui.model.storage import Node, Target
 from fstui.model.watch import WatchCounts
 from fstui.runs.machine.base import Machine, ProbeRequest, RunningProbe
 from fstui.simulate import stack as simulated_stack
-from fstui.simulate.parameters import Simulated, with_change
+from fstui.simulate.parameters import SimulationParameters, with_change
 from fstui.simulate.programs import SimulatedProgram, new_program
 from fstui.simulate.simulated_host import SimulatedHost
 from fstui.simulate.watched import WatchedHost
@@ -43,7 +43,7 @@ FILE_WRITE_DURATION_S = 0.1
 class SimulatedMachine(Machine):
     """A host that does not exist. ``pace`` 1: in real time; 0: as fast as possible."""
 
-    def __init__(self, parameters: Simulated, pace: float = 1.0) -> None:
+    def __init__(self, parameters: SimulationParameters, pace: float = 1.0) -> None:
         self.simulated: str | None = parameters.name
         self.parameters = parameters
         self.host = SimulatedHost(parameters)

@@ -10,9 +10,9 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from fstui.report import compare
-from fstui.report.comparison import NOT_DURABLE_WORDS as NOT_DURABLE
+from fstui.report.comparison import NOT_DURABLE_TEXT as NOT_DURABLE
 from fstui.report.comparison import Comparison
-from fstui.report.sections import Report, Section, text, value
+from fstui.report.sections import Report, Section, cell_text, cell_value
 from fstui.report.text import NONE
 from fstui.tui.drawing import latency
 from fstui.tui.drawing.cells import (
@@ -56,9 +56,9 @@ SIDE_BY_SIDE = (
 def blocks(report: Report, height: int = 0) -> list[Card]:
     """Return cards: the runs, the steps, and latency maps of the step with the largest lead, which fill ``height``."""
     legend, *sections = [section for section in report.text_sections[1:] if not section.only_in_documents]
-    steps = [section for section in sections if section.header == compare.STEP]
-    notes = [note for section in sections if section.title == compare.NOTES for note in section.lines]
-    other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES]
+    steps = [section for section in sections if section.header == compare.RANKING_HEADER]
+    notes = [note for section in sections if section.title == compare.NOTES_TITLE for note in section.lines]
+    other_sections = [section for section in sections if section not in steps and section.title != compare.NOTES_TITLE]
 
     def draw(width: int) -> list[Text]:
         faint = [part for note in notes for part in paragraph(note, width, style=FAINT)]
@@ -95,7 +95,7 @@ def _maps(views: Sequence[tuple[str, latency.LatencyView]], width: int, height: 
 def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     """Draw a row for each side of each step, with bars that fill the free width, and remarks below."""
     names = [step.title for step in steps]
-    ratios = [cell_len(text(row[3])) for step in steps for row in step.rows]
+    ratios = [cell_len(cell_text(row[3])) for step in steps for row in step.rows]
     widths = {"STEP": min(max(map(cell_len, names), default=0), width * 3 // 10), "RATIO": max(ratios, default=0)}
     wider = max(widths["RATIO"] - _RATIO_WIDTH, 0)
     columns = [
@@ -108,10 +108,10 @@ def _steps(steps: Sequence[Section], width: int) -> list[Text]:
     drawn = table(columns, (), width)
     for name, step in zip(tell_apart(names, widths["STEP"]), steps, strict=True):
         for index, (letter, per_s, share, ratio, *figures) in enumerate(step.rows):
-            drawn_bar = plain_meter(float(value(share) or 0), bar_width) if text(share) else ""
-            shown_ratio = ratio if index or text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
+            drawn_bar = plain_meter(float(cell_value(share) or 0), bar_width) if cell_text(share) else ""
+            shown_ratio = ratio if index or cell_text(ratio) == NOT_DURABLE else ""  # the first side is always 1.00 ×
             cells = ("" if index else name, letter, per_s, drawn_bar, shown_ratio, *figures)
-            _, row = table(columns, [tuple(map(text, cells))], width)
+            _, row = table(columns, [tuple(map(cell_text, cells))], width)
             colour_meters([row], AREA if index else f"dim {AREA}")
             row.highlight_words([f" {NOT_DURABLE} "], BAD)
             drawn.append(row)
@@ -123,9 +123,9 @@ def _side_by_side(steps: Sequence[Section], width: int) -> list[Text]:
     """Draw a row for each step, with the rates of both sides and the ratio, and remarks below."""
     rows: list[tuple[str, ...]] = []
     for step in steps:
-        sides = {text(letter): list(map(text, cells)) for letter, *cells in step.rows}
+        sides = {cell_text(letter): list(map(cell_text, cells)) for letter, *cells in step.rows}
         (a_rate, _, a_ratio, _, a_p99, _), (b_rate, _, b_ratio, _, b_p99, _) = (
-            sides.get(letter, [NONE] * (len(compare.STEP) - 1)) for letter in "AB"
+            sides.get(letter, [NONE] * (len(compare.RANKING_HEADER) - 1)) for letter in "AB"
         )
         ratio = f"A {a_ratio}" if a_ratio == NOT_DURABLE else b_ratio.replace(NOT_DURABLE, f"B {NOT_DURABLE}")
         rows.append((step.title, a_rate, b_rate, ratio, a_p99, b_p99))

@@ -16,7 +16,7 @@ from fstui.model.host import Inventory
 from fstui.model.judgement import Finding
 from fstui.model.quantities import count, duration_ns, percent, rate, size
 from fstui.model.storage import Target
-from fstui.report.sections import Report, text
+from fstui.report.sections import Report, cell_text
 from fstui.report.text import moment
 from fstui.tui.drawing import io_path
 from fstui.tui.drawing.cells import StyledText, fit, fit_list, labelled_lines, line, paragraph, rule
@@ -26,7 +26,7 @@ from fstui.tui.styles import AREA, BAD, FAINT, HEAD, WARNING, verdict_style
 
 if TYPE_CHECKING:
     from fstui.runs.history import Summary
-    from fstui.runs.simulation import Simulated
+    from fstui.runs.simulation import SimulationParameters
 
 _MAX_WRITERS = 4
 _NAME_WIDTH, _VALUE_WIDTH, _MIN_SIDE_BY_SIDE_WIDTH = 18, 20, 148
@@ -88,16 +88,16 @@ def detail(
     return lines
 
 
-def disk(simulated: Simulated, width: int) -> list[Text]:
+def disk(simulated: SimulationParameters, width: int) -> list[Text]:
     """Draw a simulated disk with its parameters in as many columns as fit, and the list of all simulated disks."""
     from fstui.report import teaching  # noqa: PLC0415  only a simulated disk needs it
     from fstui.tui.drawing.report import section_lines  # noqa: PLC0415
 
-    parameters, hints = teaching.of_disk(simulated, truth=False).sections
+    parameters, hints = teaching.disk_report(simulated, truth=False).sections
     card_width = width // 2 if width >= _MIN_SIDE_BY_SIDE_WIDTH else width
     parts: dict[str, list[Text]] = {}
     for row in parameters.rows:
-        key, value = map(text, row)
+        key, value = map(cell_text, row)
         name, value = _parameter(key, value)
         part = key.rpartition(".")[0].removeprefix("disk.").replace(".", " ")
         drawn = parts.setdefault(part, [line((f"   {part}", HEAD))])
@@ -140,7 +140,7 @@ def _all_disks() -> Report:
     from fstui.report import teaching  # noqa: PLC0415
     from fstui.runs import simulation  # noqa: PLC0415
 
-    return teaching.of_disks(list(map(simulation.load, simulation.names())))
+    return teaching.disks_report(list(map(simulation.load, simulation.names())))
 
 
 def last_minutes(entry: StorageEntry, activity: DeviceActivity, width: int, height: int) -> Sequence[Text]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fstui.model.quantities import rotation, short_size
 from fstui.model.storage import Node, Target
-from fstui.report.stack import health, kind_label, link, stack_line, unread
+from fstui.report.stack import health, kind_label, link, stack_line, unreadable_properties
 from fstui.tui.drawing.cells import StyledText, drawn_width, fit, fit_list, line, paragraph, rule
 from fstui.tui.styles import BAD, FAINT, GOOD, WARNING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fstui.model.plan import Plan
     from fstui.model.settings import Settings
     from fstui.report.reach import DataPlace, Reach
-    from fstui.runs.simulation import Simulated
+    from fstui.runs.simulation import SimulationParameters
 
 _MIN_NOTE_COLUMN = 36
 _MAX_NAME_WIDTH, _MIN_PLACE_WIDTH = 24, 13
@@ -51,7 +51,7 @@ def tree(target: Target, width: int, edges: Mapping[str, StyledText] | None = No
             lines.append(line(f"{indent}  ", (f"! {reading.what} {reading.value}", WARNING)))
         if reported := health(node):
             lines.extend(paragraph(f"reports: {reported}", width, f"{indent}  ", FAINT))
-        for missing in unread(node):
+        for missing in unreadable_properties(node):
             lines.append(line((fit(f"{indent}  not read: {missing}", width).rstrip(), FAINT)))
         children = [target.node(name) for name in node.below if name not in visited]
         for number, layer in enumerate(children, 1):
@@ -89,7 +89,7 @@ def reach_lines(
     width: int,
     *,
     hidden: bool = False,
-    actual: Simulated | None = None,
+    actual: SimulationParameters | None = None,
 ) -> list[Text]:
     """Draw the names of the places, and for each step a bar to its data. ``actual``: the disk, if it is simulated."""
     from fstui.report.reach import actual_reach, places, reach  # noqa: PLC0415  the first screen does not draw it
@@ -101,7 +101,10 @@ def reach_lines(
     narrow = max(bar_width // len(all_places), (bar_width - last_width) // max(len(all_places) - 1, 1))
     cells = max((bar_width - 2) // (len(all_places) + 1), min(_MIN_PLACE_WIDTH, narrow))
     titles = [
-        (fit(f"{_SURVIVAL[place.kept][0]} {place.name}", cells - 1) + " ", "" if hidden else _SURVIVAL[place.kept][1])
+        (
+            fit(f"{_SURVIVAL[place.survives][0]} {place.name}", cells - 1) + " ",
+            "" if hidden else _SURVIVAL[place.survives][1],
+        )
         for place in all_places
     ]
     drawn = [line(" " * (name_width + 5), *titles)]
@@ -127,9 +130,9 @@ def expected_path(plan: Plan, target: Target, width: int) -> list[Text]:
 def _reach_bar(data: Reach | None, places: Sequence[DataPlace], cells: int, width: int) -> list[StyledText]:
     if data is None:
         return [(fit("depends on the program", width).rstrip(), FAINT)]
-    survives = places[data.reached].kept
+    survives = places[data.reached].survives
     style = BAD if data.stopped else GOOD if survives else WARNING if survives is False else ""
-    skipped = "╌" * cells if data.past_memory and data.reached else ""
+    skipped = "╌" * cells if data.bypasses_cache and data.reached else ""
     end = cells * data.reached + min(cells // 2, 6)
     bar = "━" * max(end - len(skipped), 1) + ("✗" if data.stopped else "◂")
     note_width = width - len(skipped) - len(bar) - 1

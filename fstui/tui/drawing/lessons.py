@@ -13,7 +13,7 @@ from rich.text import Text
 from fstui.model.quantities import count, duration_ns, rate, ratio, seconds, size
 from fstui.model.steps import Snapshot, Step
 from fstui.report.comparison import bar
-from fstui.report.glossary import terms_in, titled
+from fstui.report.glossary import spelling, terms_in
 from fstui.report.teaching import speed
 from fstui.report.text import verdict_label
 from fstui.runs.lessons import CheckedClaim, Choice, Lesson, LessonRun, PlannedRun, TakenLesson
@@ -52,7 +52,7 @@ def table(lessons: Sequence[Lesson], taken: Mapping[str, TakenLesson], width: in
     rows = {}
     for lesson in lessons:
         result = taken.get(lesson.name)
-        terms = ", ".join(map(titled, lesson.words[:3]))
+        terms = ", ".join(map(spelling, lesson.words[:3]))
         values = {
             "NO": str(lesson.number),
             "LESSON": lesson.title,

@@ -73,7 +73,7 @@ def term_lines(names: Sequence[str], width: int) -> list[Text]:
 def _term(name: str, width: int) -> list[Text]:
     from fstui.report import explanation, glossary  # noqa: PLC0415  not needed for the first frame
 
-    title = fit(glossary.titled(name), _TERM_WIDTH - 2)
+    title = fit(glossary.spelling(name), _TERM_WIDTH - 2)
     texts = explanation.word_lines(name, min(width - _TERM_WIDTH, _TERM_TEXT_WIDTH))
     leads = [title, *[" " * len(title)] * (len(texts) - 1)]
     return [line("   ", (lead, HEAD)).append_text(text) for lead, text in zip(leads, texts, strict=True)]
@@ -97,7 +97,7 @@ def details(run: Run, earlier: Run | None = None) -> list[Detail]:
             extras.append(Detail("commits per second per product", partial(section_lines, without_threshold)))
     servers = Section("about these servers", lines=notes(run))
     named = [("I/O path", io_path.section(run)), *((section.title, section) for section in report.tables(run))]
-    named += [(servers.title, servers), ("published rates", references.of_run(run))]
+    named += [(servers.title, servers), ("published rates", references.run_references(run))]
     return extras + [Detail(name, partial(section_lines, section)) for name, section in named if not section.empty]
 
 

@@ -82,7 +82,7 @@ def title(run: Run, width: int, *, is_saved: bool = False) -> Text:
 
 def verdict(run: Run, width: int) -> Text:
     if loss := replicas.headline(run):
-        badge = f" {loss.words} "
+        badge = f" {loss.title} "
         return line((fit(badge, min(drawn_width(badge), width)), f"reverse {verdict_style(loss.style)[1]}"))
     glyph, style = verdict_style(run.verdict)
     badge, confidence = f" {glyph} {verdict_label(run.verdict)} ", f" {run.confidence} confidence"

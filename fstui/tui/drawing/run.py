@@ -161,7 +161,7 @@ def _is_shared(progress: Progress, step: Step | Snapshot | None, settings: Setti
         return True
     if step is None or progress.counts.flushes_per_sync(step, settings) is not None:
         return False
-    return any(device.flushes is not None for device in figures.lowest(step.counters, progress.target))
+    return any(device.flushes is not None for device in figures.lowest_counters(step.counters, progress.target))
 
 
 def finding(progress: Progress, width: int) -> list[Text]:
@@ -172,7 +172,7 @@ def finding(progress: Progress, width: int) -> list[Text]:
     if stall is not None and progress.snapshot is not None:
         waiting = [
             f"{device.device}: {device.in_flight} in flight"
-            for device in figures.lowest(progress.snapshot.counters, progress.target)
+            for device in figures.lowest_counters(progress.snapshot.counters, progress.target)
             if device.in_flight
         ]
         stalled = f" ▲ {stall.call} in flight for {seconds(stall.elapsed_s)}"
@@ -205,14 +205,14 @@ def _other_writers(progress: Progress, width: int) -> list[Text]:
     if idle is None or not idle.elapsed_s:
         return []
     activity = []
-    for device in figures.lowest(idle.counters, progress.target):
+    for device in figures.lowest_counters(idle.counters, progress.target):
         numbers = (("writes", device.writes), ("flushes", device.flushes))
         rates = [f"{count(number / idle.elapsed_s)} {what}/s" for what, number in numbers if number]
         if rates:
             activity.append(f"{device.device} {', '.join(rates)}")
     if not activity:
         return []
-    parts = filter(None, [figures.names_of(idle.writers), *activity])
+    parts = filter(None, [figures.program_names(idle.writers), *activity])
     return paragraph(f"writers before the run: {'; '.join(parts)}", width, style=FAINT)
 
 

@@ -165,7 +165,7 @@ class GlossaryScreen(PageScreen):
         from fstui.report import glossary  # noqa: PLC0415
 
         own = _terms_of(screen)
-        others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.titled(name).lower())
+        others = sorted(set(glossary.entries()).difference(own), key=lambda name: glossary.spelling(name).lower())
         cards = [*_term_cards("terms of this screen", own), *_term_cards("all other terms", others)]
         super().__init__("glossary", cards, max_columns=1)
 
@@ -194,7 +194,7 @@ def comparison_screen(runs: Sequence[Run], height: int = 0) -> PageScreen:
     from fstui.tui.drawing import compare as drawing  # noqa: PLC0415
 
     oldest_first = sorted(runs, key=lambda run: run.started_at)
-    report = compare.of_runs(oldest_first)
+    report = compare.comparison_report(oldest_first)
     answer = " ".join(report.sections[0].lines)
     return PageScreen("compare", drawing.blocks(report, height), answer=answer, max_columns=1)
 
@@ -207,7 +207,7 @@ def explain_screen(rule_name: str) -> PageScreen:
         drawn = [line("  " if row.plain.startswith((" • ", "   ")) else "   ").append_text(row) for row in rows]
         return drawn[not drawn[0].plain.strip() :]
 
-    page, terms = explanation.of_rule(rule_name)
+    page, terms = explanation.rule_page(rule_name)
     _, introduction, meaning, *parts = re.split("^##? ", page, flags=re.MULTILINE)
     name, _, result = introduction.partition("\n")
     answer, _, more = meaning.partition("\n")[2].strip().partition("\n\n")
