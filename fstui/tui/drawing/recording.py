@@ -232,7 +232,8 @@ def devices(view: RecordingView, width: int) -> list[Text]:
     second = view.second
     if second is None:
         return [rule(width, "devices", "not recorded" if view.is_read else "reading …")]
-    rows = [_device_cells(device, second.elapsed_s) for device in second.devices]
+    ordered = sorted(second.devices, key=lambda device: device.device != view.device)  # that of the charts first
+    rows = [_device_cells(device, second.elapsed_s) for device in ordered]
     names = ("CPU", "I/O", "", "memory", "")
     shares = [
         f"{name} {percent(ms / 1000 / second.elapsed_s)}"
