@@ -19,7 +19,7 @@ from fstui.report import comparison, formats, replicas
 from fstui.report.findings import ordered
 from fstui.tui.commands import BACK, COPY, HELP, HISTORY, LIST, PALETTE, QUIT, Command
 from fstui.tui.drawing import result as drawing
-from fstui.tui.drawing.cells import paragraph, rule
+from fstui.tui.drawing.cells import MIN_FRAME_WIDTH, paragraph, rule
 from fstui.tui.drawing.report import Detail, details
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import HEAD
@@ -107,7 +107,7 @@ class ResultScreen(BaseScreen):
         """Omit the comparison of a simulated run that is not saved, and on a narrow screen the palette."""
         is_saved = self.saved_to is not None or self.result.simulated is None
         own = (command for command in self.KEYS if is_saved or command.id != "result.compare")
-        return own if self.has_class("-narrow") else (*own, PALETTE)
+        return own if self.size.width < MIN_FRAME_WIDTH else (*own, PALETTE)
 
     def on_mount(self) -> None:
         if self.repeated_run is not None:
