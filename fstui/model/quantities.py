@@ -16,7 +16,7 @@ def count(number: float) -> str:
     return f"{round(number):,}".replace(",", _SEPARATOR)
 
 
-def grouped(page: str) -> str:
+def with_nonbreaking_spaces(page: str) -> str:
     """Replace the spaces in the numbers of a page with non-breaking spaces, as `count` and `percent` write them."""
     return re.sub(_NUMBER_WITH_SPACES, lambda number: number[0].replace(" ", _SEPARATOR), page)
 

@@ -15,7 +15,7 @@ from rich.text import Text
 from rich.theme import Theme
 
 from fstui.judge import explain, questions
-from fstui.model.quantities import grouped
+from fstui.model.quantities import with_nonbreaking_spaces
 from fstui.report import glossary, symptoms
 from fstui.report.characters import join_lines
 from fstui.report.text import WIDTH, wrap, wrapped_columns
@@ -91,7 +91,7 @@ def overview(width: int | None) -> str:
 
 def documentation() -> dict[str, str]:
     """Return the Markdown of every page in ``fstui/docs`` by its file name without ``.md``."""
-    return {path.stem: grouped(path.read_text()) for path in sorted(_DOCS.glob("*.md"))}
+    return {path.stem: with_nonbreaking_spaces(path.read_text()) for path in sorted(_DOCS.glob("*.md"))}
 
 
 def markdown(rule_name: str) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from fstui.judge.declaration import Rule
 from fstui.judge.defects import defects
-from fstui.model.quantities import grouped
+from fstui.model.quantities import with_nonbreaking_spaces
 
 QUESTIONS = {
     "proof": "Was the power cut, and what survived?",
@@ -89,7 +89,7 @@ def has_page(rule_name: str) -> bool:
 def explain(rule_name: str) -> str:
     """Return the page of a rule in Markdown. Old names work too. Raises KeyError if there is no such rule."""
     name = RENAMED.get(rule_name, rule_name)
-    return grouped(f"# {name}\n\n{pages()[name].text}\n")
+    return with_nonbreaking_spaces(f"# {name}\n\n{pages()[name].text}\n")
 
 
 def questions() -> dict[str, list[tuple[str, str]]]:
@@ -125,5 +125,5 @@ def _modules() -> tuple[tuple[str, str], ...]:
 
 def _first_sentence(page: str) -> str:
     _, _, body = page.partition("## What it means\n")
-    paragraph = grouped(" ".join(body.split("\n\n")[0].translate(_MARKDOWN).split()))
+    paragraph = with_nonbreaking_spaces(" ".join(body.split("\n\n")[0].translate(_MARKDOWN).split()))
     return re.split(r"(?<=[.:]) (?=[A-Z])", paragraph, maxsplit=1)[0]
