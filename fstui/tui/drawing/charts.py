@@ -163,6 +163,8 @@ def last_minutes(
     layout = chart_layout(width)
     cell_s = cell_s or layout.cell_s
     first_s, last_s = recent.time_range_s(cell_s, 2 * layout.cells)
+    if first_s == last_s:  # no cell is complete
+        return (rule(width, name, "measuring"),) if recent.end_s else ()
     series = tuple(join(samples) if samples else None for samples in recent.series(cell_s, 2 * layout.cells))
     return areas(name, figures, series, last_s - first_s, cell_s, width=width, height=height)
 
