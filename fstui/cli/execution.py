@@ -36,8 +36,8 @@ def execute(arguments: Sequence[str]) -> int:
     # with relative paths in PATH, fstui could run a program of another user as root
     os.environ["PATH"] = os.pathsep.join(filter(os.path.isabs, os.get_exec_path()))
     try:
-        if not arguments and COMPLETION_VARIABLE not in os.environ:
-            return start()
+        if COMPLETION_VARIABLE not in os.environ and (not arguments or _is_path(arguments)):
+            return start(*arguments)  # without click, which takes time and 2 MiB
         from fstui.cli.commands import group  # noqa: PLC0415
 
         if COMPLETION_VARIABLE in os.environ:
@@ -50,6 +50,11 @@ def execute(arguments: Sequence[str]) -> int:
         return code if isinstance(code, int) else 0
     except BaseException as error:
         return _report_error(error)
+
+
+def _is_path(arguments: Sequence[str]) -> bool:
+    """Return whether the only argument is a path with a slash, which no command and no option is."""
+    return len(arguments) == 1 and "/" in arguments[0] and not arguments[0].startswith("-")
 
 
 def exit_status(*codes: int) -> int:

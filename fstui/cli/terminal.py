@@ -1,6 +1,6 @@
 """Start the app on this terminal.
 
-Nothing here imports click: ``fstui`` without arguments has nothing to parse, and the first screen appears sooner.
+Nothing here imports click: ``fstui`` and ``fstui DIR`` have nothing to parse, and the first screen appears sooner.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ DUMB_TERMINAL = (
 
 def start(directory: str | None = None, *, trust_directory: bool = False, simulate: str | None = None) -> int:
     """Run the app, with the plan for a directory if one is named. Return its exit status. Raises Refused."""
-    hint = _suggestion(directory)
-    if hint and not has_terminal():
+    if not has_terminal() and (hint := _suggestion(directory)):
         raise Refused(f"no command is called '{directory}'.{hint} To open a directory, the app needs a terminal")
     if directory and "/" not in directory and not has_terminal() and not os.path.lexists(directory):
         raise Refused(f"no command and no directory is called '{directory}'. 'fstui --help' lists the commands")

@@ -85,6 +85,18 @@ def test_the_first_screen_needs_no_rules() -> None:
     assert int(rows) > 0 and later.isdisjoint(loaded)
 
 
+def test_the_app_starts_without_click(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from fstui.cli import execution\n"
+        "execution.start = lambda *directory: print(*directory, *sys.modules)\n"
+        "execution.execute(sys.argv[1:])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, check=True, text=True)
+    directory, *loaded = done.stdout.split()
+    assert directory == str(tmp_path) and "click" not in loaded
+
+
 @pytest.mark.slow
 def test_a_headless_run_loads_no_textual(scenario: str, target: object) -> None:
     loaded = modules_after("run", scenario, str(target))
