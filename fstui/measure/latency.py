@@ -6,9 +6,10 @@ Minimum, maximum and mean are exact.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fstui.model.steps import Latency, StallSummary, TimelinePoint
 
@@ -49,7 +50,8 @@ class Histogram:
     """The number of values (in ns) in each bucket. New values are put into buckets when a result is requested."""
 
     def __init__(self) -> None:
-        self._buckets: Counter[int] = Counter()
+        # two arrays instead of a dict, because a step of hours has more than 100 histograms of hundreds of buckets
+        self._buckets, self._counts = array("H"), array("Q")
         self._pending: Counter[int] = Counter()
         self._min: int | None = None
         self._max = 0
@@ -65,16 +67,17 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         if other.total:
-            self._buckets.update(other.counts)
+            self._add_counts(other.counts)
             self._min = other.min if self._min is None else min(self._min, other.min)
             self._max = max(self._max, other.max)
             self._sum += other.sum
             self.total += other.total
 
     @property
-    def counts(self) -> Counter[int]:
+    def counts(self) -> dict[int, int]:
+        """The number of values in each bucket that is not empty, in ascending order."""
         self._merge_pending()
-        return self._buckets
+        return dict(zip(self._buckets, self._counts, strict=True))
 
     @property
     def min(self) -> int:
@@ -96,21 +99,29 @@ class Histogram:
     def _merge_pending(self) -> None:
         if not self._pending:
             return
+        counts: Counter[int] = Counter()
         for value, times in self._pending.items():
-            self._buckets[bucket_of(value)] += times
+            counts[bucket_of(value)] += times
             self._sum += value * times
+        self._add_counts(counts)
         smallest = max(0, min(self._pending))
         self._min = smallest if self._min is None else min(self._min, smallest)
         largest = max(self._pending)
         self._max = max(self._max, largest)
         self._pending.clear()
 
+    def _add_counts(self, counts: Mapping[int, int]) -> None:
+        sums = Counter(dict(zip(self._buckets, self._counts, strict=True)))
+        sums.update(counts)
+        self._buckets = array("H", sorted(sums))
+        self._counts = array("Q", map(sums.__getitem__, self._buckets))
+
     def percentiles(self, shares: Iterable[float]) -> list[int]:
         """Return the percentile of each share (0 to 1, ascending); an empty list if there are no values."""
         if not self.total:
             return []
         values: list[int] = []
-        buckets = iter(sorted(self.counts.items()))
+        buckets = iter(self.counts.items())
         bucket, rank = 0, 0
         for share in shares:
             while rank < share * self.total:
@@ -145,7 +156,7 @@ class Histogram:
 
     def table(self) -> tuple[tuple[int, int], ...]:
         """Return (upper edge in ns, count) of each bucket that is not empty, in ascending order."""
-        return tuple((lower_edge(bucket + 1), times) for bucket, times in sorted(self.counts.items()))
+        return tuple((lower_edge(bucket + 1), times) for bucket, times in self.counts.items())
 
     def stalls(self) -> StallSummary:
         """Return the number of stalls, and the time by which all stalls together exceeded p50."""
