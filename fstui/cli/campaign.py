@@ -18,7 +18,7 @@ import click
 import msgspec
 
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import FAIL_ON, FAILED, exit_status
+from fstui.cli.execution import FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import Duration, fail_on_option, is_failure, report_options, trust_option
 from fstui.cli.output import is_terminal, say
@@ -174,7 +174,7 @@ class _CampaignSession:
         asyncio.run(print_report(self._report.campaign_report(document), format_, output))
         return exit_status(
             128 + self._signal if self._signal else 0,
-            FAIL_ON if is_failure(document.verdict, None, fail_on) else 0,
+            UNACCEPTABLE if is_failure(document.verdict, None, fail_on) else 0,
             FAILED if stop_reason else 0,
         )
 

@@ -56,7 +56,7 @@ OLD_NAMES = {"judge": ("show", "--again"), "simulate": ("lessons", "--disks")}
 _REPLACEMENTS = {"plan": "run SCENARIO DIR --plan"}
 """Words that users try as a command, and the command line to use instead."""
 
-ACCEPT_SIMULATE = frozenset({"check", "fit", "list", "run", "serve", "watch"})
+SIMULATE_COMMANDS = frozenset({"check", "fit", "list", "run", "serve", "watch"})
 
 APP = "DIR"
 """The name of the app as a click command. Users cannot call it, so a directory of this name can still be opened."""
@@ -145,8 +145,8 @@ def group(ctx: click.Context, trust_dir: bool, simulate: str | None) -> object:
       fstui check                       measure and judge every filesystem
       fstui run fsync-rate /srv/data    one scenario in one directory
     """
-    if simulate and ctx.invoked_subcommand in COMMANDS.keys() - ACCEPT_SIMULATE:
-        raise Refused(f"--simulate works with the app and with {', '.join(sorted(ACCEPT_SIMULATE))}")
+    if simulate and ctx.invoked_subcommand in COMMANDS.keys() - SIMULATE_COMMANDS:
+        raise Refused(f"--simulate works with the app and with {', '.join(sorted(SIMULATE_COMMANDS))}")
     return None if ctx.invoked_subcommand else start(trust_directory=trust_dir, simulate=simulate)
 
 

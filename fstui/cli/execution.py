@@ -17,7 +17,7 @@ from fstui.model.errors import Refused
 if TYPE_CHECKING:
     import click
 
-FAILED, REFUSED, FAIL_ON = 1, 2, 3
+FAILED, REFUSED, UNACCEPTABLE = 1, 2, 3
 INTERRUPTED = 130
 _LIMIT_REACHED = "no more processes or threads can be started. See 'ulimit -u', and pids.max of the cgroup"
 _NO_THREAD = "can't start new thread"
@@ -59,7 +59,7 @@ def _is_path(arguments: Sequence[str]) -> bool:
 
 def exit_status(*codes: int) -> int:
     """Return the most important of several statuses: first a signal, then --fail-on, a closed pipe, a failure."""
-    return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == FAIL_ON, code))
+    return max(codes, key=lambda code: (code > 128 and code != BROKEN_PIPE, code == UNACCEPTABLE, code))
 
 
 def leave(code: int) -> NoReturn:

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fstui.cli import completion
-from fstui.cli.execution import FAIL_ON, FAILED
+from fstui.cli.execution import FAILED, UNACCEPTABLE
 from fstui.cli.host import CheckCommand, OutputOptions, make_checkup
 from fstui.cli.options import report_options, simulate_option, trace_option, trust_option, yes_option
 from fstui.model.run import Run
@@ -53,7 +53,7 @@ def fit(directories: Sequence[str], products: Sequence[str], format_: str, outpu
 
     def exit_status_of(run: Run) -> int:
         if report.is_unmet(run, product_names):
-            return FAIL_ON
+            return UNACCEPTABLE
         return FAILED if report.is_unanswered(run, product_names) else 0
 
     make_report = partial(report.fit_report, product_names=product_names)

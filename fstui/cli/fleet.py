@@ -15,7 +15,7 @@ import click
 from msgspec.structs import replace
 
 from fstui.cli.delivery import print_report
-from fstui.cli.execution import FAIL_ON, FAILED
+from fstui.cli.execution import FAILED, UNACCEPTABLE
 from fstui.cli.interruption import SIGNALS
 from fstui.cli.options import (
     Duration,
@@ -186,7 +186,7 @@ def compare(before: Path, after: Path, format_: str, output: Path | None) -> int
     """
     earlier, later = results.read_fleet(before), results.read_fleet(after)
     asyncio.run(print_report(report.comparison_report(earlier, later), format_, output))
-    return FAIL_ON if any(change.worse for change in report.changes(earlier, later)) else 0
+    return UNACCEPTABLE if any(change.worse for change in report.changes(earlier, later)) else 0
 
 
 @fleet.command("clean")
@@ -301,5 +301,5 @@ class _Signals:
 
 def _exit_status(hosts: Fleet, fail_on: Sequence[str]) -> int:
     if any(is_failure(result.verdict, result.speed, fail_on) for result in hosts.results):
-        return FAIL_ON
+        return UNACCEPTABLE
     return FAILED if hosts.about.troubles or hosts.about.remarks else 0

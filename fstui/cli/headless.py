@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from fstui.cli.delivery import EventLines, deliver
-from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
+from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.narration import narrating
 from fstui.cli.options import confirm, is_failure, rate_limit_of, session_on
@@ -196,7 +196,7 @@ class HeadlessRun:
                 say(f"fstui: {error.filename}: {error.strerror}")
         return exit_status(
             self.interruption.exit_code or 0,
-            FAIL_ON if is_failure(run.verdict, run.speed.answer, self._options.fail_on) else 0,
+            UNACCEPTABLE if is_failure(run.verdict, run.speed.answer, self._options.fail_on) else 0,
             BROKEN_PIPE if self._reader_gone else 0,
             FAILED if run.status == "failed" or finished.save_error or run.left_behind or cut_missing else 0,
         )

@@ -13,7 +13,7 @@ import click
 
 from fstui.cli import completion
 from fstui.cli.delivery import EventLines, print_report
-from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, exit_status
+from fstui.cli.execution import BROKEN_PIPE, FAILED, UNACCEPTABLE, exit_status
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
@@ -131,7 +131,7 @@ def check(directories: Sequence[str], format_: str, output: Path | None, fail_on
     checkup = make_checkup(directories, CHECK, **options)
 
     def exit_status_of(run: Run) -> int:
-        return FAIL_ON if is_failure(run.verdict, run.speed.answer, fail_on) else 0
+        return UNACCEPTABLE if is_failure(run.verdict, run.speed.answer, fail_on) else 0
 
     return asyncio.run(CheckCommand(checkup, OutputOptions(format_, output, time.monotonic()), exit_status_of).go())
 

@@ -14,7 +14,7 @@ import click
 from fstui.cli import completion
 from fstui.cli.campaign import campaign, cut_option
 from fstui.cli.delivery import deliver
-from fstui.cli.execution import BROKEN_PIPE, FAIL_ON, FAILED, INTERRUPTED
+from fstui.cli.execution import BROKEN_PIPE, FAILED, INTERRUPTED, UNACCEPTABLE
 from fstui.cli.interruption import Interruption
 from fstui.cli.options import (
     confirm,
@@ -213,7 +213,7 @@ async def _verify(
         if save_error:
             say(f"fstui: {save_error}; the cut does not count")
         if fail_on and is_failure(verified.run.verdict, None, [fail_on]):
-            return FAIL_ON
+            return UNACCEPTABLE
         return FAILED if save_error else 0
 
     return await interruption.run_until_signal(work(), "fstui: stopped. Nothing was saved or changed: verify again.")

@@ -204,7 +204,7 @@ def _why_not_counted(level: Level) -> str:
     where = words.devices(level.devices)
     if all(device.counted for device in level.devices):
         between = [node for node in level.path if node not in level.devices and node.kind != PARTITION.name]
-        layers = words.listed(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
+        layers = words.join_words(f"{node.id} ({node.kind})" for node in between) or "the filesystem"
         verb = "pass" if len(between) > 1 else "passes"
         return f"whether {layers} {verb} flushes on: the counters of {where} do not show it."
     if any(kind(device.kind).counts_flushes for device in level.devices):

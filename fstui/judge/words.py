@@ -63,7 +63,7 @@ def command(text: str) -> str:
     return text if "'" in text else f"'{text}'"
 
 
-def listed(items: Iterable[str]) -> str:
+def join_words(items: Iterable[str]) -> str:
     """Join the items: ``sda``, ``sda and sdb``, ``sda, sdb and sdc``."""
     *others, last = list(items) or [""]
     return f"{', '.join(others)} and {last}" if others else last
@@ -73,15 +73,15 @@ def writers(other_writers: Iterable[OtherWriter]) -> str:
     """Name the three writers that wrote most: ``mysqld, python3 (4 of them), rsyslogd and others``."""
     numbers = Counter(writer.name for writer in sorted(other_writers, key=lambda writer: -writer.written_bytes))
     labels = [name + (f" ({number} of them)" if number > 1 else "") for name, number in numbers.items()]
-    return listed([*labels[:_MAX_NAMES], *(["others"] if len(labels) > _MAX_NAMES else [])])
+    return join_words([*labels[:_MAX_NAMES], *(["others"] if len(labels) > _MAX_NAMES else [])])
 
 
 def servers(other_writers: Iterable[OtherWriter]) -> str:
-    return listed(dict.fromkeys(writer.name for writer in other_writers if writer.name in COMMANDS))
+    return join_words(dict.fromkeys(writer.name for writer in other_writers if writer.name in COMMANDS))
 
 
 def devices(nodes: Iterable[Node]) -> str:
-    return listed(node.id for node in nodes)
+    return join_words(node.id for node in nodes)
 
 
 def label(node: Node) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from fstui.judge.words import command, listed
+from fstui.judge.words import command, join_words
 from fstui.model.quantities import count, counted, duration_ns, seconds, size
 from fstui.model.run import Run
 from fstui.model.settings import UnknownSettings
@@ -122,7 +122,7 @@ def _steps(run: Run, counts: figures.Counts) -> Section:
         notes.append(f"{'all steps' if common else ', '.join(map(command, names)) if names[1:] else names[0]}{reason}")
     if shared := counts.shared_devices(run.steps):
         who = "other processes, or a layer between filesystem and disk"
-        reason = f"there were no syncs, or {who}, also wrote to {listed(shared)}"
+        reason = f"there were no syncs, or {who}, also wrote to {join_words(shared)}"
         notes.append(f"{NONE} in FLUSH/SYNC and W-AMP: {reason}")
     return Section("", figures.STEP_HEADER, tuple(rows), tuple(notes))
 

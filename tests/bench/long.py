@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 from msgspec.structs import replace
 
-from fstui.measure.probes.files import SLOTS
+from fstui.measure.probes.files import MAX_POOL_BLOCKS
 from fstui.measure.wire.frames import Decoder, encode_samples
 from fstui.model.counters import Counters
 from fstui.model.documents import with_digest
@@ -33,7 +33,7 @@ from tests.factories.crowd import crowd
 from tests.factories.runs import START_NS, counted, planned, saved, target
 
 MIB = 1 << 20
-HAND_OVER = SLOTS
+HAND_OVER = MAX_POOL_BLOCKS
 """Operations in one frame of a writer."""
 LOOKS_PER_S, DRAWS_PER_S = 8, 4
 Part = Callable[[float], Iterator[bool]]

@@ -119,7 +119,7 @@ def _in_memory(_: Evidence, stack: Stack, __: Steps) -> Iterator[Hit]:
     lost = stack.layers_without_copy(stack.in_memory)
     nodes = lost or stack.in_memory
     if nodes:
-        kinds = words.listed(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
+        kinds = words.join_words(dict.fromkeys(node.name if node.kind == "disk" else node.kind for node in nodes))
         evidence = tuple(map(_memory_line, nodes))
         yield Hit("lost" if lost else "copied", nodes[0], evidence, {"kinds": kinds, "devices": words.devices(nodes)})
 

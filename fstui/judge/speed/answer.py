@@ -26,7 +26,7 @@ from fstui.judge.speed.yardsticks import (
     rated_steps,
     step_per_s,
 )
-from fstui.judge.words import capitalize, command, listed
+from fstui.judge.words import capitalize, command, join_words
 from fstui.model.judgement import NOT_TRUSTED, Speed, Verdict
 from fstui.model.quantities import counted, duration_ns, rate, seconds
 from fstui.model.steps import Step
@@ -213,7 +213,7 @@ def _remarks(case: Case, step: Step) -> str:
     """Return sentences about the longest synced write of the run, and about a limit that applied to ``step``."""
     latencies = (write_step.step.latency_ns for write_step in rated_steps(case))
     longest = max((latency.max for latency in latencies if latency), default=None)
-    limits = listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
+    limits = join_words(f"{limit.what} {limit.value} ({limit.path})" for limit in limits_reached(case, step))
     remarks = (
         f"The longest synced write took {duration_ns(longest)}." if longest else "",
         f"An I/O limit of the cgroup applies: {limits}." if limits else "",

@@ -43,7 +43,7 @@ def limits_reached(case: Case, step: Step) -> tuple[Reading, ...]:
 def _limits(case: Case, step: Step) -> Iterator[Reason]:
     limits = limits_reached(case, step)
     if limits:
-        lines = words.listed(f"{limit.what} {limit.value} ({limit.path})" for limit in limits)
+        lines = words.join_words(f"{limit.what} {limit.value} ({limit.path})" for limit in limits)
         yield Reason(
             "an I/O limit of the cgroup applies", f"I/O limit: {lines}", "Raise the limit, or run in another cgroup."
         )
@@ -61,7 +61,7 @@ def _is_reached(limit: Reading, step: Step) -> bool:
 def _faults(case: Case) -> Iterator[Reason]:
     faults = [(node, state) for node in case.stack.nodes for state in node.state]
     if faults:
-        fault_texts = words.listed(f"{words.label(node)} {state.what}: {state.value}" for node, state in faults)
+        fault_texts = words.join_words(f"{words.label(node)} {state.what}: {state.value}" for node, state in faults)
         repair = "Repair the stack first: see 'dmesg' for details."
         yield Reason(f"the stack is degraded or faulty ({fault_texts})", f"stack: {fault_texts}", repair)
 

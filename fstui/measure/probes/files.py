@@ -33,9 +33,9 @@ BLOCK_DISTANCE = 17 * 64
 same unit only if they are 64 blocks (17 units), or a multiple of that, apart."""
 MAX_DISTINCT_BYTES = 16 * UNIT_BYTES
 """A block of at most this size ends before the block that is 64 blocks further, so no two blocks share a unit."""
-MAX_DISTINCT_SLOTS = 64
+MAX_DISTINCT_BLOCKS = 64
 """In a pool of at most this many blocks, no two blocks are 64 blocks apart."""
-SLOTS = 252
+MAX_POOL_BLOCKS = 252
 """Maximum number of blocks in the pool. The samples of this many operations fit into one frame."""
 POOL_BYTES = 8 << 20
 
@@ -145,7 +145,7 @@ class Blocks:
     def __init__(self, block_bytes: int, direct: bool) -> None:
         aligned_bytes = -(-block_bytes // UNIT_BYTES) * UNIT_BYTES
         distance = aligned_bytes if direct else min(BLOCK_DISTANCE, block_bytes // 8 * 8 or 8)
-        max_slots = SLOTS if direct or block_bytes <= MAX_DISTINCT_BYTES else MAX_DISTINCT_SLOTS
+        max_slots = MAX_POOL_BLOCKS if direct or block_bytes <= MAX_DISTINCT_BYTES else MAX_DISTINCT_BLOCKS
         slots = max(1, min(max_slots, POOL_BYTES // distance))
         pool = mmap.mmap(-1, slots * distance + block_bytes)
         pool.write(random.randbytes(len(pool)))

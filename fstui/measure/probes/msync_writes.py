@@ -11,7 +11,7 @@ import os
 from itertools import islice
 from typing import Any
 
-from fstui.measure.probes.files import SLOTS, Blocks
+from fstui.measure.probes.files import MAX_POOL_BLOCKS, Blocks
 from fstui.measure.probes.writers import Batch, BlockWriter, Shared, main
 from fstui.measure.wire.stdio import CallError, checked_call, clock
 
@@ -34,7 +34,7 @@ class MappedWriter(BlockWriter):
         mapping, msync, read_clock, size = self.mapping, self.mapping.flush, clock, self.block_bytes
         part_ends_ns: list[int] = []
         add_end = part_ends_ns.append
-        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, MAX_POOL_BLOCKS)), strict=False)
         now = start = read_clock()
         try:
             for block, offset in blocks:

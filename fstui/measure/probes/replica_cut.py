@@ -30,7 +30,7 @@ SOCKET = "socket"
 PREPARATION_STEPS = 5
 
 
-class ReplicaServer:
+class ReplicatedServer:
     def __init__(self, settings: dict[str, Any], role: str, mount_point: str, check: Callable[[], None]) -> None:
         """``check`` raises SystemExit if fstui closed the pipe."""
         self.settings = settings
@@ -125,8 +125,8 @@ class ServerPair:
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
         directory = own_filesystem.isolate_process()
-        self.primary = ReplicaServer(settings, "primary", f"{directory}/primary", self.check)
-        self.replica = ReplicaServer(settings, "replica", f"{directory}/replica", self.check)
+        self.primary = ReplicatedServer(settings, "primary", f"{directory}/primary", self.check)
+        self.replica = ReplicatedServer(settings, "replica", f"{directory}/replica", self.check)
         self.servers = (self.primary, self.replica)
         self.commands: CommandLines | None = None
         self.done_steps = 0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from fstui.measure.probes.files import SLOTS, Blocks
+from fstui.measure.probes.files import MAX_POOL_BLOCKS, Blocks
 from fstui.measure.probes.writers import POLL_INTERVAL_NS, Batch, BlockWriter, Shared, main
 from fstui.measure.wire.stdio import CallError, checked_call, clock, short_write_error, write_whole
 
@@ -44,7 +44,7 @@ class SyncWriter(BlockWriter):
         assert sync is not None
         part_ends_ns: list[int] = []
         add_end = part_ends_ns.append
-        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, MAX_POOL_BLOCKS)), strict=False)
         now = start = read_clock()
         try:
             for block, offset in blocks:
@@ -67,7 +67,7 @@ class SyncWriter(BlockWriter):
         pwrite, read_clock, fd, size = os.pwrite, clock, self.fd, self.block_bytes
         part_ends_ns: list[int] = []
         add_end = part_ends_ns.append
-        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, MAX_POOL_BLOCKS)), strict=False)
         now = start = read_clock()
         try:
             for block, offset in blocks:
@@ -86,7 +86,7 @@ class SyncWriter(BlockWriter):
     def batch_with_rare_sync(self, until_ns: int, remaining_ops: int) -> int:
         """Sync only every N-th write. For the other writes, record a sync of 0 ns."""
         part_ends_ns: list[int] = []
-        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, SLOTS)), strict=False)
+        blocks = zip(self.blocks.restamp(), islice(self.offsets, min(remaining_ops, MAX_POOL_BLOCKS)), strict=False)
         now = start = clock()
         try:
             for block, offset in blocks:

@@ -17,14 +17,14 @@ from fstui.tui.commands import BACK, HELP, PAGE_DOWN, PAGE_UP, QUIT
 from fstui.tui.drawing import at_risk as drawing
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.iostats import RecentSamples
-from fstui.tui.screens.watch import FollowingScreen
+from fstui.tui.screens.watch import LiveWatchScreen
 from fstui.tui.widgets.lines import UNBOUNDED
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
 
 
-class AtRiskScreen(FollowingScreen):
+class AtRiskScreen(LiveWatchScreen):
     """Files above, charts below."""
 
     KEYS = (BACK, HELP, QUIT, PAGE_UP, PAGE_DOWN)

@@ -60,7 +60,7 @@ DEVICES = (
 WRITERS = (Column("PROGRAM", gap=0), Column("WRITTEN/S", 10, right=True))
 
 
-class FollowingScreen(BaseScreen):
+class LiveWatchScreen(BaseScreen):
     """A screen that shows the events of a watch. Esc ends the watch."""
 
     def __init__(self) -> None:
@@ -108,7 +108,7 @@ class FollowingScreen(BaseScreen):
             self.app.call_later(self.fstui.tell, self.conclusion())
 
 
-class WatchScreen(FollowingScreen):
+class WatchScreen(LiveWatchScreen):
     """The conclusion, the programs, and the devices below. Esc ends the watch and shows the conclusion."""
 
     SCROLLED_PART = "waits"

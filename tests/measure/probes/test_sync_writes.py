@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from fstui.measure.probes.files import SLOTS, Blocks, offsets
+from fstui.measure.probes.files import MAX_POOL_BLOCKS, Blocks, offsets
 from fstui.measure.probes.writers import SEND_INTERVAL_NS
 from fstui.state.workspace import HeldDirectory
 from tests.measure.probes.driving import Driven
@@ -156,7 +156,7 @@ def test_paced_operations_share_a_frame(tmp_path: Path) -> None:
     with Driven(tmp_path, seconds=0.5, ops_per_s=5000.0, sync="none") as probe:
         done = probe.measure().fields
     sends = (done["end_ns"] - done["start_ns"]) // SEND_INTERVAL_NS + 1
-    assert len(probe.samples) <= sends + probe.ops // SLOTS
+    assert len(probe.samples) <= sends + probe.ops // MAX_POOL_BLOCKS
 
 
 def test_paced_operation_is_sent_before_the_next_one(tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def _arrived_bytes(case: Case, accounts: Sequence[FlushAccount]) -> str:
 
 def _idle_sentence(accounts: Sequence[FlushAccount]) -> str:
     reached = {node.id for account in accounts for node in account.reached_devices}
-    idle = words.listed(node.id for node in accounts[0].devices if node.id not in reached)
+    idle = words.join_words(node.id for node in accounts[0].devices if node.id not in reached)
     return f"Nothing reached {idle} in these steps. " if idle else ""
 
 

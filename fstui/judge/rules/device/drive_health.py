@@ -58,7 +58,7 @@ def drive_health(case: Case) -> Iterator[Conclusion]:
             next=(f"Replace the drive: '{_tool(failed[0])} /dev/{failed[0].id}' shows its state.",),
         )
     if worn:
-        faults = "; ".join(f"{node.id}: {words.listed(_faults(node))}" for node in worn)
+        faults = "; ".join(f"{node.id}: {words.join_words(_faults(node))}" for node in worn)
         yield Conclusion(
             title=f"{words.devices(worn)}: a fault is reported",
             sentence=f"The drive itself reports: {faults}.",

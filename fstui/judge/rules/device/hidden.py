@@ -123,7 +123,7 @@ def unknown_layer(case: Case) -> Iterator[Conclusion]:
     yield from _files_without_filesystem(case.stack)
     if not unknown:
         return
-    names = words.listed(dict.fromkeys(f"{node.kind} ({node.name})" for node in unknown))
+    names = words.join_words(dict.fromkeys(f"{node.kind} ({node.name})" for node in unknown))
     yield Conclusion(
         title=f"{unknown[0].kind}: a layer that fstui does not know",
         sentence=f"fstui does not know the layer {names}, nor what it does with a sync.",
@@ -143,7 +143,7 @@ def _files_without_filesystem(stack: Stack) -> Iterator[Conclusion]:
     """Yield a conclusion about files of loop devices whose filesystem is not known, so that it may be in memory."""
     files = [node for node in stack.written_layers if node.layer == "file" and not node.below]
     if files:
-        names = words.listed(node.name for node in files)
+        names = words.join_words(node.name for node in files)
         yield Conclusion(
             title=f"{names}: a file whose filesystem is not known",
             sentence=f"Flushes end at the file {names}. The filesystem that holds it is not mounted here, and may be "

@@ -38,7 +38,7 @@ def protected_cache(case: Case) -> Iterator[Conclusion]:
     if flushed.ns - write.ns >= 2 * write.ns or fastest.rate_per_s > CACHE_PER_S:
         return
     names = ("Optane" if is_optane(node) else "a power-loss-protected drive" for node in devices)
-    steps, kinds = [write.step, flushed.step], words.listed(dict.fromkeys(names))
+    steps, kinds = [write.step, flushed.step], words.join_words(dict.fromkeys(names))
     claim = "it has no volatile cache" if all(map(is_optane, devices)) else "its cache survives a power cut"
     added = added_time(write, flushed)
     yield Conclusion(

@@ -93,7 +93,7 @@ def stated_durable(case: Case) -> Iterator[Conclusion]:
         f"{'Each of ' if len(nodes) > 1 else ''}{words.devices(nodes)} is {description}"
         for description, nodes in nodes_by_description.items()
     )
-    conditions_in_title = words.listed(dict.fromkeys(statement.condition_in_title for statement in statements))
+    conditions_in_title = words.join_words(dict.fromkeys(statement.condition_in_title for statement in statements))
     yield Conclusion(
         title=f"{words.devices(devices)}: durable if {conditions_in_title}",
         sentence=f"{described} Nothing in {words.time_measured(account.step for account in accounts)} contradicts "

@@ -39,7 +39,8 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
         yield Conclusion(
             title=f"the storage changed in {counted(len(changed), 'step')}: {changes[0]}",
             sentence=f"The storage changed before or during {count(len(changed))} of {all_steps} "
-            f"({words.listed(changes)}), so {'that step is' if len(changed) == 1 else 'those steps are'} not judged.",
+            f"({words.join_words(changes)}), so "
+            f"{'that step is' if len(changed) == 1 else 'those steps are'} not judged.",
             verdict="cannot-tell",
             steps=changed,
             evidence=(f"{step.name}: {line}" for step in changed for line in step.changed),
@@ -49,7 +50,7 @@ def disturbed(case: Case) -> Iterator[Conclusion]:
     if delayed:
         yield Conclusion(
             title=f"fstui was delayed in {count(len(delayed))} of {all_steps}",
-            sentence=f"fstui itself was delayed while measuring {words.listed(step.name for step in delayed)}, so "
+            sentence=f"fstui itself was delayed while measuring {words.join_words(step.name for step in delayed)}, so "
             f"{'the rate of that step is' if len(delayed) == 1 else 'the rates of these steps are'} not judged.",
             scope="step",
             steps=delayed,
@@ -111,7 +112,7 @@ def other_writers(case: Case) -> Iterator[Conclusion]:
 
 def _who_wrote(case: Case, while_idle: list[str]) -> str:
     if while_idle:
-        return f"While fstui was idle, other processes wrote to the same devices ({words.listed(while_idle)})."
+        return f"While fstui was idle, other processes wrote to the same devices ({words.join_words(while_idle)})."
     devices = case.flushes.noisy_accounts[0].devices
     quiet = "" if case.other_writers.flushes_per_s(devices) is None else ", though not while fstui was idle"
     return (
@@ -166,7 +167,7 @@ def stack_state(case: Case) -> Iterator[Conclusion]:
         texts = [f"{words.label(node)} {state.what}: {state.value}" for node, state in faults]
         yield Conclusion(
             title=texts[0],
-            sentence=f"The stack is degraded or faulty ({words.listed(texts)}). What is measured in this state "
+            sentence=f"The stack is degraded or faulty ({words.join_words(texts)}). What is measured in this state "
             "does not show how the stack behaves when healthy.",
             evidence=(words.reading(node, state) for node, state in faults),
             next=("Look at the kernel's log ('dmesg'), repair this first, then run again.",),

@@ -94,7 +94,7 @@ def ephemeral(case: Case) -> Iterator[Conclusion]:
     yield Conclusion(
         title=f"{words.devices(devices)}: ephemeral",
         sentence=f"{words.devices(devices)} is local to this instance. However durable its syncs are, its data is lost "
-        "when the instance stops, moves or fails." + (f" {words.listed(survival)}." if survival else ""),
+        "when the instance stops, moves or fails." + (f" {words.join_words(survival)}." if survival else ""),
         evidence=(
             *(f"{node.id}: {node.medium.reason}" for node in devices if node.medium),
             *(f"documented: {model.source}" for model in models if model.data_lifetime),

@@ -69,7 +69,7 @@ def odirect_alone(case: Case) -> Iterator[Conclusion]:
     direct = [write_step.step for write_step in case.steps.write_steps if write_step.is_unsynced_direct]
     steps = [step for step in direct if step.ops and not case.flushes.synced_by_flag(step)]
     if steps and any(node.layer == "block" for node in case.stack.nodes):
-        rates = words.listed(f"{rate(step.rate_per_s)}/s" for step in steps)
+        rates = words.join_words(f"{rate(step.rate_per_s)}/s" for step in steps)
         yield Conclusion(
             title="O_DIRECT alone is not durable",
             sentence=f"O_DIRECT without a sync ({rates}) sends no flush: with a volatile write cache, it is not "

@@ -100,7 +100,7 @@ def _title_and_sentence(figures: PowerCutFigures) -> tuple[str, str]:
             "removed it, the storage has lost data that it had acknowledged."
         )
     lost, checked, reordered = count(figures.lost), count(figures.checked), count(figures.reordered)
-    kinds = words.listed(
+    kinds = words.join_words(
         f"{count(number)} {loss}" for name, loss in _KINDS_OF_LOSS if (number := getattr(figures, name))
     )
     sentence = (
