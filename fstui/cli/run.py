@@ -161,7 +161,8 @@ async def _run_interleaved(options: Options, directories: Sequence[str | None], 
         runs += [headless.run] if headless.run else []
         if headless.interruption.signal is not None:
             break
-    return await _print_comparison(options, sorted(runs, key=_round_order), codes, headless.interruption.timeout_s)
+    runs.sort(key=lambda run_: (run_.round.side, run_.round.number) if run_.round else (0, 0))
+    return await _print_comparison(options, runs, codes, headless.interruption.timeout_s)
 
 
 def _rounds(sides: int, rounds: int) -> Iterator[Round]:
@@ -170,10 +171,6 @@ def _rounds(sides: int, rounds: int) -> Iterator[Round]:
     for number in range(1, rounds + 1):
         for side in range(sides) if number % 2 else reversed(range(sides)):
             yield Round(series=series, side=side, number=number, of=rounds)
-
-
-def _round_order(run_: Run) -> tuple[int, int]:
-    return (run_.round.side, run_.round.number) if run_.round else (0, 0)
 
 
 async def _print_comparison(options: Options, runs: Sequence[Run], codes: set[int], timeout_s: float | None) -> int:
