@@ -104,6 +104,15 @@ async def test_glossary_begins_with_the_words_of_the_screen() -> None:
         assert not any(set("`*#") & set(line) for line in lines)
         await pressed(pilot, "escape")
         assert isinstance(app.screen, StorageScreen)
+        assert (await pressed(pilot, "question_mark", "g"))[1:] == lines[1:], "the help has the terms of its screen"
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=str)
+async def test_slash_jumps_to_a_term_of_the_glossary(size: tuple[int, int]) -> None:
+    async with PreparedApp().run_test(size=size) as pilot:
+        lines = await pressed(pilot, "g")
+        assert not any("   ZIL " in line for line in lines)
+        assert any("   ZIL " in line for line in await pressed(pilot, "slash", "z", "i"))
 
 
 @pytest.mark.parametrize("screen", commands.screens(), ids=lambda screen: screen.__name__)
@@ -198,7 +207,8 @@ async def test_palette_finds_mounts_rules_runs_and_keys() -> None:
         assert any("run k3f9a1: odirect-truth on /srv/data" in name for name in await found(app, "k3f9a1"))
         assert any("history (h)" in name for name in await found(app, "history"))
         assert "lessons" in await found(app, "lesson")
-        assert not any("zfs-sync-off" in name for name in await found(app, "lesson"))
+        assert not any("rule" in name for name in await found(app, "lesson")), "scattered letters are no match"
+        assert any("rule flushes-arrive" in name for name in await found(app, "arrive flushes"))
         entries = EntryProvider(app.screen)
         (hit,) = [hit async for hit in entries.search("rule barriers-off")][:1]
         await invoke(hit.command)

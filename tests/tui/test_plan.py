@@ -150,9 +150,10 @@ async def test_overwriting_does_not_use_up_the_space(peak_bytes: int, warns: boo
 
 async def test_setting_is_changed_and_undone() -> None:
     async with replayed().run_test(size=(80, 24)) as pilot:
-        await planned(pilot)
+        assert "u undo" not in (await planned(pilot))[-1]
         await pilot.press("down", "down", "down", "tab", "down", "right")
         lines = await planned(pilot)
+        assert "u undo" in lines[-1]
         assert "block" in selected_setting(pilot) and "[64 KiB]" in selected_setting(pilot)
         assert any("--set block=65536" in line for line in lines)
         await pilot.press("u")

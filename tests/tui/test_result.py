@@ -198,7 +198,8 @@ async def test_another_saved_run_is_compared_with_this_one() -> None:
         assert isinstance(pilot.app.screen, PageScreen)
         assert lines[1].startswith(" In one run each, B was faster in 7 of 7 steps")
         assert [line.split()[:2] for line in lines[4:6]] == [["A", "a1b2c3"], ["B", "k3f9a1"]]
-        assert any("2.00 ×" in line for line in lines)
+        (row,) = [line for line in lines if line.startswith("   O_DIRECT  ")]
+        assert "2.00 ×" in row, "both runs are in the row of the step"
         assert max(map(len, shown(pilot.app))) <= 80
         await pilot.press("escape", "escape")
         assert isinstance(pilot.app.screen, ResultScreen)

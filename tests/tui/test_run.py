@@ -94,6 +94,21 @@ def test_an_axis_grows_by_quarters_only_when_a_step_overruns() -> None:
     assert [length_s(at) for at in (1.9, 2.0, 2.03, 2.2, 3.1)] == [2.0, 2.0, 2.0, 2.5, 3.5]
 
 
+async def test_the_last_counts_stay_until_the_next_step_has_any() -> None:
+    async with PreparedApp().run_test(size=(80, 24)) as pilot:
+        await watch(pilot, screens.events(until=3)[:-2])
+        finished = layer_rows(shown(pilot.app))
+        await watch(pilot, [*screens.events(until=3)[:-1]])
+        started = layer_rows(shown(pilot.app))
+        assert started[0].split()[:2] == ["previous", "step"]
+        assert started[1:] == finished[1:]
+
+
+def layer_rows(lines: list[str]) -> list[str]:
+    (top,) = [index for index, line in enumerate(lines) if "── LAYER" in line]
+    return lines[top + 1 : -1]
+
+
 async def test_the_last_map_stays_until_the_next_step_has_one() -> None:
     empty = replace(screens.snapshot(3, 0.1), ops=0, syncs=0, timeline=(), latency_ns=None)
     async with PreparedApp().run_test(size=(80, 24)) as pilot:
