@@ -18,7 +18,6 @@ from fstui.tui.drawing import at_risk as drawing
 from fstui.tui.drawing.cells import paragraph, rule
 from fstui.tui.iostats import RecentSamples
 from fstui.tui.screens.watch import LiveWatchScreen
-from fstui.tui.widgets.lines import UNBOUNDED
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
@@ -45,12 +44,10 @@ class AtRiskScreen(LiveWatchScreen):
         super().__init__()
         self.view = drawing.RiskView(target)
         self._recent = RecentSamples[drawing.Moment]()
-        self._max_height = 0
-        """The height of the files. It never decreases, because each change of a height repaints the screen."""
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", lambda width, _: [drawing.title(self.view, width)], classes="line")
-        yield self.lines("total", lambda width, _: drawing.total(self.view, width))
+        yield self.lines("total", self._draw_total, full_height=lambda: self.max_height("total", self._draw_total))
         with Container(id="above"):
             yield self.lines("files", self._draw_files, full_height=self._height_above, frame=True)
             yield self.lines("about", self._draw_about, classes="huge", full_height=self._height_above, frame=True)
@@ -67,18 +64,16 @@ class AtRiskScreen(LiveWatchScreen):
             self._recent.add(event.second.elapsed_s - self._recent.end_s, moment)
             self.redraw()
 
+    def _draw_total(self, width: int, height: int) -> list[Text]:
+        return drawing.total(self.view, width)
+
     def _draw_files(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "files and directories")] if self.part("files").has_frame else []
         return [*top, *drawing.rows(self.view, width)]
 
     def _height_above(self) -> int:
         drawn = {"files": self._draw_files, "about": self._draw_about}
-        for name, draw in drawn.items():
-            part = self.part(name)
-            if part.display:
-                width = (part.size.width or self.size.width) - 2 * part.has_frame
-                self._max_height = max(self._max_height, len(draw(width, UNBOUNDED)))
-        return self._max_height
+        return max(self.max_height(name, draw) for name, draw in drawn.items() if self.part(name).display)
 
     def _draw_minutes(self, width: int, height: int) -> Sequence[Text]:
         return drawing.last_minutes(self._recent, width, height)

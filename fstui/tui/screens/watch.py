@@ -31,6 +31,7 @@ from fstui.tui.drawing.cells import (
 from fstui.tui.iostats import IoStats, RecentSamples, stats_of_second, total
 from fstui.tui.screens.base_screen import BaseScreen
 from fstui.tui.styles import FAINT
+from fstui.tui.widgets.lines import UNBOUNDED, Draw
 
 if TYPE_CHECKING:
     from fstui.runs.watch import WatchInProgress
@@ -67,6 +68,7 @@ class LiveWatchScreen(BaseScreen):
         super().__init__()
         self._watching: WatchInProgress | None = None
         self._is_over = False
+        self._max_heights: dict[str, int] = {}
 
     async def start(self) -> WatchInProgress:
         """Start the watch. Raises Refused, OSError."""
@@ -77,6 +79,16 @@ class LiveWatchScreen(BaseScreen):
 
     def conclusion(self) -> str:
         return ""
+
+    def max_height(self, name: str, draw: Draw) -> int:
+        """Return the largest height of a part since the last resize. Each change of a height repaints the screen."""
+        part = self.part(name)
+        width = (part.size.width or self.size.width) - 2 * part.has_frame
+        self._max_heights[name] = max(self._max_heights.get(name, 0), len(draw(width, UNBOUNDED)))
+        return self._max_heights[name]
+
+    def on_resize(self) -> None:
+        self._max_heights.clear()
 
     def on_mount(self) -> None:
         self.follow()
@@ -146,7 +158,9 @@ class WatchScreen(LiveWatchScreen):
 
     def compose(self) -> ComposeResult:
         yield self.lines("title", self._draw_title, classes="line")
-        yield self.lines("sentence", lambda width, height: headline(self._sentence, width, ": "))
+        yield self.lines(
+            "sentence", self._draw_sentence, full_height=lambda: self.max_height("sentence", self._draw_sentence)
+        )
         yield self.lines("waits", self._draw_waits, classes="rest", frame=True)
         yield self.lines("devices", self._draw_devices, frame=True)
         yield self.footer_lines()
@@ -179,6 +193,9 @@ class WatchScreen(LiveWatchScreen):
     def _draw_title(self, width: int, height: int) -> list[Text]:
         badge = origin(self.fstui.session.simulated).partition(" ")[0]
         return [title_line("watch", io_path.path(self.target), clock(self.elapsed_s), width, badge)]
+
+    def _draw_sentence(self, width: int, height: int) -> list[Text]:
+        return headline(self._sentence, width, ": ")
 
     def _draw_waits(self, width: int, height: int) -> list[Text]:
         top = [rule(width, "programs that wait", "the last second")] if self.part("waits").has_frame else []
