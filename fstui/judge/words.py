@@ -17,13 +17,10 @@ from fstui.storage.layers.flushes import Range
 
 CUT_THE_POWER = "To be certain, run a power-cut test: 'fstui powercut --help' describes it."
 CHECK_CONTROLLER = (
-    "Check that the controller's battery or capacitor is charged, and that without it the cache writes through.",
+    "Check that the controller's battery or capacitor is charged. Without it, the cache must write through.",
     "Check that the write caches of the drives behind the controller are off.",
 )
-UNTIL_THEN = (
-    "Until then, keep what must not be lost in a second place as well: a replica that confirms each commit, with its "
-    "own power supply."
-)
+UNTIL_THEN = "Until then, also keep important data on a replica that confirms each commit and has its own power supply."
 LOOK_FOR_FILTER = (
     "Look for a filter that drops the sync calls: 'grep Seccomp /proc/self/status'. The container may have been "
     "started with syncs suppressed: run fstui outside it."
@@ -32,7 +29,7 @@ FORCE_STOP = (
     "Nothing more can be tested from the guest: only the provider can cut the power of the volume itself. A force-stop "
     "of the instance during 'fstui powercut', with the witness on another host, shows only whether data left the guest."
 )
-_ASK_THE_PROVIDER = "Ask the provider of the cloud whether this disk passes flushes on."
+_ASK_THE_PROVIDER = "Ask the cloud provider whether this disk passes flushes on."
 _ASK_THE_OWNER = (
     "Ask the owner of the host whether this disk passes flushes on (VirtualBox: IgnoreFlush=0; QEMU: not cache=unsafe)."
 )
@@ -42,15 +39,15 @@ LOOK_AT_LIBRARIES = (
 _MANAGED = "On a managed service, change its parameters."
 _MAX_NAMES = 3
 _CLOCK_RESOLUTION_S = 1e-9
-_MIN_TENTHS_S = 0.05
-"""A shorter time would be 0.0 in tenths of a second."""
+_MIN_ROUNDABLE_S = 0.05
+"""A shorter time would be rounded to 0.0 s."""
 
 
 def check_health(drive: Node) -> str:
     if is_behind_raid_controller(drive):
         return CHECK_CONTROLLER[0]
-    shows = "." if is_optane(drive) else " shows the state of its capacitor."
-    return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{shows}"
+    ending = "." if is_optane(drive) else " shows the state of its capacitor."
+    return f"Check the drive's health: 'smartctl -a /dev/{drive.id}'{ending}"
 
 
 def capitalize(text: str) -> str:
@@ -59,7 +56,7 @@ def capitalize(text: str) -> str:
 
 
 def command(text: str) -> str:
-    """Put a command in quotes, unless it contains quotes. The quotes also keep the command on one line."""
+    """Put a command in quotes, unless it contains quotes. Lines are never wrapped inside quotes."""
     return text if "'" in text else f"'{text}'"
 
 
@@ -94,15 +91,15 @@ def time_measured(steps: Iterable[Step]) -> str:
     return f"the {_time(steps)} measured"
 
 
-def time_judged(steps: Collection[Step], among: int = 0) -> str:
+def time_judged(steps: Collection[Step], total_steps: int = 0) -> str:
     """Return the time of the steps that a verdict is based on: ``3.0 s of measurement``, ``4 of 8 steps (3.0 s)``."""
     time = _time(steps)
-    return f"{len(steps)} of {among} steps ({time})" if len(steps) < among else f"{time} of measurement"
+    return f"{len(steps)} of {total_steps} steps ({time})" if len(steps) < total_steps else f"{time} of measurement"
 
 
 def _time(steps: Iterable[Step]) -> str:
     total_s = sum({id(step): step.elapsed_s for step in list(steps)}.values())
-    return duration_ns(1e9 * total_s) if 0 < total_s < _MIN_TENTHS_S else seconds(total_s)
+    return duration_ns(1e9 * total_s) if 0 < total_s < _MIN_ROUNDABLE_S else seconds(total_s)
 
 
 def syncs_a_second(syncs: int, step: Step) -> str:
@@ -151,7 +148,7 @@ def medium(node: Node) -> str:
     medium = node.medium
     if medium is None:
         return f"{node.id} medium: not known"
-    # the text before the colon says when it was declared: "declared by you (remembered): …"
+    # the text before the colon says whether the declaration was saved: "declared by you (remembered): …"
     declaration = medium.reason.partition(":")[0] or "declared by you"
     source = declaration if medium.declared else medium.reason or "read"
     return f"{node.id}: medium {medium.class_}, write cache {medium.write_cache} ({source})"
@@ -168,13 +165,13 @@ def host_advice(host: Host) -> tuple[str, ...]:
 
 
 def provider_advice(nodes: Iterable[Node]) -> tuple[str, ...]:
-    """Return how to find out what the services that provide these devices do with a flush."""
+    """Return how to check whether the services that provide these devices honour flushes."""
     services = (platforms.service(node.kind, node.name, node.model) for node in nodes)
     return tuple(dict.fromkeys(service.how_to_check for service in services if service))
 
 
-def durable_commits_advice(lossy: Sequence[str]) -> str:
-    settings = " ".join(lossy)
+def durable_commits_advice(lossy_settings: Sequence[str]) -> str:
+    settings = " ".join(lossy_settings)
     if "innodb" in settings or "sync_binlog" in settings:
         return f"Set sync_binlog = 1 and innodb_flush_log_at_trx_commit = 1. {_MANAGED}"
     if "synchronous =" in settings:

@@ -19,7 +19,7 @@ _RECORDS = (
 
 
 def at_risk_report(report: AtRiskReport) -> Report:
-    """Return the tables, and the sentences last, where a terminal shows them."""
+    """Return the tables and then the sentences, because a terminal shows the end of a long output."""
     at_risk = report.last
     files = tuple(aligned_cells(file_cells(row), last_is_text=True) for row in at_risk.files[:MAX_ROWS])
     sections = (
@@ -62,7 +62,7 @@ def age(row: BytesAtRisk) -> str:
 
 
 def note(program: ProgramAtRisk) -> str:
-    """Return how much is in the file that the program syncs most, and how much its O_DIRECT writes may add."""
+    """Return how much of the data at risk is in the file that the program syncs most, and in its O_DIRECT writes."""
     parts = []
     if program.log is not None and program.log_bytes != program.bytes:
         amount = size(program.log_bytes) if program.log_bytes else "none"

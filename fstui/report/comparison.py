@@ -1,7 +1,7 @@
 """Compare runs: which run is faster, by how much, and whether the difference may be chance.
 
 A side is a run, or the interleaved rounds of a run. The rate of a side in a step is the median of its rounds. The
-other figures come from the middle round (of two rounds, from the slower one).
+other figures come from the middle round (of an even number of rounds, from the slower of the two in the middle).
 
 Rounds with the same number form a pair. The interval of a ratio is the range of the ratios of all pairs. With n pairs,
 it misses the true median 1 time in 2^(n-1): with 5 pairs, 1 time in 16. This holds for any distribution (David and
@@ -34,7 +34,7 @@ _EIGHTHS_OF_CELL = " ▏▎▍▌▋▊▉"
 _NOISE = 1.1
 """Rates that differ by less than this factor count as equal."""
 _MAX_WITH_DECIMALS, _MIN_WITH_TWO_DECIMALS = 1000, 0.1
-"""Larger ratios are shown without decimals, smaller ones with two significant digits."""
+"""Ratios from 1000 on are shown without decimals, ratios below 0.1 with two significant digits."""
 
 
 class StepRound(NamedTuple):
@@ -66,8 +66,8 @@ class Side(NamedTuple):
         return first_id if len(self.rounds) == 1 else f"{first_id} ×{len(self.rounds)}"
 
     @property
-    def durable(self) -> bool:
-        """Whether nothing proves that acknowledged writes can be lost."""
+    def may_be_durable(self) -> bool:
+        """False if the verdict says that acknowledged writes can be lost."""
         return self.run.verdict not in NOT_DURABLE
 
     @property
@@ -141,7 +141,7 @@ class Trust(NamedTuple):
     """How far the ratios can be trusted."""
 
     condition: str
-    """The words before an answer that holds only under a condition: ``In one run each,``."""
+    """The start of an answer that is less certain: ``In one run each, ``; otherwise empty."""
     note: str
 
 
@@ -180,7 +180,7 @@ class Comparison:
             )
             return Trust("In rounds that did not alternate, ", note)
         rounds = min(interval.rounds for interval in intervals)
-        chance = f"If both were equally fast, at most 1 interval in {2 ** (rounds - 1)} would be on one side of 1."
+        chance = f"If both were equally fast, at most 1 interval in {2 ** (rounds - 1)} would not contain 1."
         return Trust("", f"(low–high): the ratios of {rounds} rounds. {chance}")
 
     def _lead(self, name: str) -> Ratio | None:
@@ -196,7 +196,7 @@ class Comparison:
 
     @property
     def answer(self) -> str:
-        """Say in how many steps each side was faster than the next one, by how much, and whether that may be chance."""
+        """In how many steps each side was faster than the next one, by how much, and whether that may be chance."""
         rankings = {name: ranking for name in self.step_names if len(ranking := self.ranking(name)) > 1}
         wins: dict[str, list[float]] = {}
         for name, (fastest, *_) in rankings.items():
@@ -208,10 +208,10 @@ class Comparison:
         parts: list[str] = []
         for letter, times in sorted(wins.items(), key=lambda win: -len(win[1])):
             factors = " to ".join(dict.fromkeys(f"{factor:.2f}" for factor in (min(times), max(times))))
-            faster, than = (" was faster", "") if len(self.sides) == 2 else (" was fastest", " the next")
-            verb, of_all = ("", "") if parts else (faster, f" of {counted(len(rankings), 'step')}")
+            verb, next_words = (" was faster", "") if len(self.sides) == 2 else (" was fastest", " the next")
+            repeated_verb, total_text = ("", "") if parts else (verb, f" of {counted(len(rankings), 'step')}")
             durability = " but is not durable" if letter in doubtful else ""
-            parts.append(f"{letter}{verb} in {len(times)}{of_all} ({factors} ×{than}){durability}")
+            parts.append(f"{letter}{repeated_verb} in {len(times)}{total_text} ({factors} ×{next_words}){durability}")
         unclear = len(rankings) - sum(map(len, wins.values()))
         return self.trust.condition + ", ".join(parts) + (f"; no clear difference in {unclear}." if unclear else ".")
 
@@ -221,11 +221,11 @@ class Comparison:
         if not measured or (len(measured) < 2 and len(measured[0][0].rounds) < 2):
             return []
         first = measured[0][0]
-        lowest_durable = min((step.rate_per_s for side, step in measured if side.durable), default=None)
+        lowest = min((step.rate_per_s for side, step in measured if side.may_be_durable), default=None)
         ranked = []
         for side, step in measured:
             ratio_to_first = ratio_of(first, side, name)
-            not_durable = bool(lowest_durable and step.syncs and not side.durable and step.rate_per_s > lowest_durable)
+            not_durable = bool(lowest and step.syncs and not side.may_be_durable and step.rate_per_s > lowest)
             ranked += [Rank(side, step, ratio_to_first, not_durable)] if ratio_to_first else []
         return sorted(ranked, key=lambda rank: -rank.step.rate_per_s)
 
@@ -285,7 +285,7 @@ def remarks(ranked: Sequence[Rank]) -> Iterator[str]:
             yield f"{rank.side.letter}: median of {len(rank.side.rounds)} rounds, {spread}"
         if rank.not_durable:
             position = "the fastest," if rank is ranked[0] else "faster than some,"
-            durable = next(other for other in reversed(ranked) if other.side.durable)
+            durable = next(other for other in reversed(ranked) if other.side.may_be_durable)
             factor = f"{ratio(rank.step.rate_per_s / durable.step.rate_per_s)} × {durable.side.letter}"
             yield f"! {rank.side.letter}, {position} is not durable: it does not wait for syncs ({factor})"
         elif rank.ratio.undecided:

@@ -39,7 +39,7 @@ def inventory_report(inventory: Inventory, judgements: Judgements) -> Report:
         Section("", lines=(f"{counted(hidden, 'pseudo filesystem')} hidden",) if hidden else ()),
     )
     values = records(_RECORDS, [_record(target, judgements) for target in inventory.filesystems])
-    return Report(_host(inventory, filesystems), sections, _document(inventory, judgements), values)
+    return Report(_title(inventory, filesystems), sections, _document(inventory, judgements), values)
 
 
 def _document(inventory: Inventory, judgements: Judgements) -> ListDocument:
@@ -57,7 +57,7 @@ def _document(inventory: Inventory, judgements: Judgements) -> ListDocument:
     )
 
 
-def _host(inventory: Inventory, filesystems: Sequence[Target]) -> str:
+def _title(inventory: Inventory, filesystems: Sequence[Target]) -> str:
     host = inventory.host
     kind = f"{host.virtualization} guest" if host.virtualization else ""
     parts = [host.hostname, f"Linux {host.kernel}" if host.kernel else "", kind]
@@ -120,7 +120,7 @@ def _health(inventory: Inventory) -> Section:
     devices = {node.id: node for target in inventory.filesystems for node in target.lowest}
     devices |= {node.id: node for node in inventory.unused}
     rows = tuple((node.name, node.model or "", health(node)) for node in devices.values() if health(node))
-    return Section("What the drives report of their health", ("DEVICE", "MODEL", "HEALTH"), rows)
+    return Section("Health reported by the drives", ("DEVICE", "MODEL", "HEALTH"), rows)
 
 
 def _unused(nodes: Sequence[Node]) -> Section:

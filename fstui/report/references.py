@@ -11,7 +11,7 @@ from fstui.model.run import OwnReference, Run
 from fstui.report.documents import ReferencesDocument
 from fstui.report.sections import Cell, Report, Section, number_cell, records
 
-HERE, OWN = "▸", "▲"  # signs of the run's own rate, and of the user's references
+THIS_RUN, USER_REFERENCE = "▸", "▲"  # signs of the run's own rate, and of the user's references
 _MAX_ROWS, _NEIGHBOURS = 8, 3
 """A longer table shows only the nearest rates on either side, the slowest and the fastest."""
 _HEADER = ("", "RATE/S", "DEVICE")
@@ -27,11 +27,11 @@ def run_references(run: Run) -> Section:
 def comparison_table(placement: Placement) -> Section:
     nearest = _nearest(placement)
     sources = _numbers((*nearest, *placement.own))
-    own_row = (HERE, number_cell(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
+    run_row = (THIS_RUN, number_cell(placement.per_s, rate), f"here, {size(placement.block_bytes)}")
     rows: list[tuple[float, tuple[Cell | str, ...]]] = [
         *((reference.per_s, _row(reference, sources)) for reference in nearest),
-        *((reference.per_s, _row(reference, sources, OWN)) for reference in placement.own),
-        (placement.per_s, own_row),
+        *((reference.per_s, _row(reference, sources, USER_REFERENCE)) for reference in placement.own),
+        (placement.per_s, run_row),
     ]
     left_out = len(placement.published) - len(nearest)
     lines = (
@@ -80,7 +80,7 @@ def own_references_report(references: Sequence[OwnReference]) -> Report:
 def _own_row(reference: OwnReference) -> tuple[Cell | str, ...]:
     media = ", ".join(reference.models or reference.media) or "any medium"
     source = f"{size(reference.block_bytes)}, {counted(reference.runs, 'run')}, {media}"
-    return f"{OWN} {reference.name}", reference.operation, number_cell(reference.per_s, rate), source
+    return f"{USER_REFERENCE} {reference.name}", reference.operation, number_cell(reference.per_s, rate), source
 
 
 def _numbers(references: Iterable[Reference]) -> dict[str, str]:

@@ -21,7 +21,7 @@ Value = str | int | float | bool | None
 class Cell(NamedTuple):
     text: str
     value: Value = None
-    """What programs read in CSV."""
+    """The value that is written to CSV."""
     style: str = ""
     """The class in HTML: a verdict, or an answer to "is it slow?"."""
     numeric: bool = False

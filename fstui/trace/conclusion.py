@@ -95,23 +95,23 @@ def conclude(counts: WatchCounts, filesystems: Sequence[Target] = ()) -> WatchCo
     share = program.waited_ns / 1e9 / counts.elapsed_s
     if share < MIN_WAIT_SHARE:
         min_wait_ns = MIN_WAIT_SHARE * counts.elapsed_s * 1e9
-        has_waiting_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in counts.waits)
-        lead = "Only kernel threads wait long: of the programs," if has_waiting_kernel else "No program waits long:"
+        only_kernel = any(row.kernel and row.waited_ns >= min_wait_ns for row in counts.waits)
+        lead = "Only kernel threads wait for long. Of the programs," if only_kernel else "No program waits for long."
         sentence = (
-            f"{lead} {program.program_label} waits most, {percent(share, 1)} of its time, for {rate(per_s)} syncs/s of "
-            f"{duration_ns(program.mean_ns)} each."
+            f"{lead} {program.program_label} waits most: it spends {percent(share, 1)} of its time in {rate(per_s)} "
+            f"syncs/s that take {duration_ns(program.mean_ns)} each."
         )
         return WatchConclusion("nobody", sentence)
     disk = _disk_of(program, counts, filesystems)
-    if not disk.time_ns and (untraced := _why_untimed(program, counts)):
+    if not disk.time_ns and (reason := _missing_times_reason(program, counts)):
         mean = duration_ns(program.mean_ns)
         waits = f"{program.program_label} waits {mean} per sync on average ({program.file_label})"
-        return WatchConclusion("unknown", f"{waits}. {untraced}")
+        return WatchConclusion("unknown", f"{waits}. {reason}")
     return _conclude_from_times(program, per_s, share, counts, disk)
 
 
-def _why_untimed(program: WaitingProgram, counts: WatchCounts) -> str:
-    """Return why the times of the program's device are not known. Return nothing if the device received no request."""
+def _missing_times_reason(program: WaitingProgram, counts: WatchCounts) -> str:
+    """Return why the times of the program's device are not known; an empty string if it received no request."""
     if counts.traced_s < counts.elapsed_s:
         return "The devices had too many requests to trace them all, so their times are not known."
     own_device = program.worst_row.device
@@ -126,7 +126,7 @@ def _conclude_from_times(
     who, where, mean = program.program_label, program.file_label, duration_ns(program.mean_ns)
     if program.mean_ns <= QUICK_SYNC_NS:
         syncs = (
-            f"{who} makes {rate(per_s)} syncs/s of {where} and {_time_in_syncs(share)} in them. On average each "
+            f"{who} makes {rate(per_s)} syncs/s of {where} {_time_in_syncs(share)}. On average each "
             f"takes {mean}, and {disk.time_text}."
         )
         if share < MIN_QUICK_SYNC_SHARE:
@@ -242,8 +242,10 @@ def _program(rows: Sequence[FileWaits]) -> WaitingProgram:
 
 
 def _time_in_syncs(share: float) -> str:
-    """Return ``spends 93 % of its time``, or for several waiting threads ``has on average 3.4 threads``."""
-    return f"spends {percent(share)} of its time" if share < 1.05 else f"has on average {share:.1f} threads"
+    """Return ``and spends 93 % of its time in them``, or for several threads ``while 3.4 of its threads wait …``."""
+    if share < 1.05:
+        return f"and spends {percent(share)} of its time in them"
+    return f"while on average {share:.1f} of its threads wait for them"
 
 
 def _commits(device: str | None, commits: Sequence[JournalCommits], elapsed_s: float) -> str:

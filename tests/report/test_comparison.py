@@ -74,7 +74,7 @@ def test_a_single_pair_of_rounds_has_no_interval() -> None:
 
 def test_only_alternating_rounds_have_a_chance() -> None:
     of_one = [ran(side, at, 1.0) for at in (1, 2, 3) for side in (0, 1)]
-    chance = "of 3 rounds. If both were equally fast, at most 1 interval in 4 would be on one side of 1."
+    chance = "of 3 rounds. If both were equally fast, at most 1 interval in 4 would not contain 1."
     assert chance in Comparison(of_one).trust.note
     of_two = [ran(0, at, 1.0, series=series) for series in "ab" for at in (1, 2, 3)]
     for runs in (of_two, [*of_one, *of_two[:2]]):
@@ -83,7 +83,7 @@ def test_only_alternating_rounds_have_a_chance() -> None:
 
 def test_the_worst_round_is_the_verdict_of_its_side() -> None:
     (side,) = Comparison([ran(0, 1, 1.0), ran(0, 2, 1.0, verdict="not-durable")]).sides
-    assert side.run.verdict == "not-durable" and not side.durable
+    assert side.run.verdict == "not-durable" and not side.may_be_durable
 
 
 def test_the_longer_bar_is_the_faster_side() -> None:

@@ -56,7 +56,7 @@ def test_health_of_a_drive_is_listed_next_to_it() -> None:
     assert "sdb     SSD    3\xa0% used, unsafe shutdowns: 40, media errors: 0, capacitor good" in text
     failed = replace(drive, readings=readings(critical_warning="16", percent_used="3"))
     assert "3\xa0% used, capacitor failed" in printed(inventory.inventory_report(replace(HERE, unused=(failed,)), {}))
-    assert "report of their health" not in printed(inventory.inventory_report(HERE, {}))
+    assert "Health reported" not in printed(inventory.inventory_report(HERE, {}))
 
 
 def test_a_silent_filesystem_has_a_row() -> None:

@@ -43,7 +43,7 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
         (
             [waiting(10, 2.0, 1.0)],
             "nobody",
-            "mariadbd (50) waits most, 0.2\xa0% of its time, for 1.00 syncs/s of 2.0 ms each",
+            "mariadbd (50) waits most: it spends 0.2\xa0% of its time in 1.00 syncs/s that take 2.0 ms each",
         ),
         ([], "nobody", "in 10.0 s, none requested a sync"),
         (
@@ -56,7 +56,7 @@ def watched(*rows: FileWaits, **more: object) -> WatchCounts:
             "unknown",
             "still waits for a sync of /var/lib/mysql/ib_log",
         ),
-        ([waiting(80_000, 0.5, 0.1)], "program", "has on average 4.0 threads in them"),
+        ([waiting(80_000, 0.5, 0.1)], "program", "while on average 4.0 of its threads wait for them"),
         ([waiting(200, 40.0, 0.0, device_ns=None)], "filesystem", "and no request was seen at the device."),
     ],
 )
@@ -117,7 +117,9 @@ def test_a_disk_below_a_loop_is_judged_by_its_own_time() -> None:
 
 def test_kernel_threads_that_wait_are_mentioned() -> None:
     rows = waiting(10, 2.0, 1.0), waiting(900, 40.0, 38.0, kernel=True, program="kworker")
-    assert conclude(watched(*rows)).sentence.startswith("Only kernel threads wait long: of the programs, mariadbd (50)")
+    assert conclude(watched(*rows)).sentence.startswith(
+        "Only kernel threads wait for long. Of the programs, mariadbd (50)"
+    )
 
 
 def test_a_slow_filesystem_is_reported_with_its_journal() -> None:

@@ -62,7 +62,7 @@ class WriteStep(NamedTuple):
 
     @property
     def intervals(self) -> tuple[WriteStep, ...]:
-        """The intervals of this step that have counters, as steps; empty unless every operation is one sync."""
+        """The intervals of at least MIN_INTERVAL_OPS operations, as steps; empty unless every operation is one sync."""
         if self.settings.sync_every != 1:
             return ()
         return tuple(

@@ -6,16 +6,16 @@ the syncs were acknowledged. For O_DIRECT without a sync, a shortage only means 
 cache.
 
 ## How it was measured
-Sectors written (field 7 of `/sys/block/X/stat`) are compared with the bytes of the step. Devices that share the data
-are added up; each member of a mirror must receive all of it. The data is new and incompressible, and there is one
-writer.
+Sectors written (field 7 of `/sys/block/X/stat`) are compared with the bytes of the step. The sectors of
+devices that each store a part of the data are added up; each member of a mirror must receive all of it. The data is new
+and incompressible, and there is one writer.
 
 ## What it proves, and what it does not
 A shortage is certain, unless a layer compresses or deduplicates: then this rule does not apply. On btrfs, a sufficient
 byte count proves nothing, because btrfs writes 3 to 9 times as many. The rule does not show which layer keeps the rest.
 
 ext4 with `inline_data` keeps a file of up to about 60 bytes in its inode. If such a file is overwritten on Linux
-6.18, fsync writes the new data, but fdatasync and O_DSYNC do not: a power cut lost all of 8 400 acknowledged writes.
+6.18, fsync writes the new data, but fdatasync and O_DSYNC do not: a power cut lost all 8 400 acknowledged writes.
 
 ## What to do next
 Look for a filter that fakes the sync calls (`grep Seccomp /proc/self/status`) and for a caching layer (`lsblk -s`,
@@ -73,7 +73,8 @@ def _not_direct(case: Case, accounts: Sequence[FlushAccount]) -> Conclusion:
         reason = f"direct I/O of {loop.id} is off"
     return Conclusion(
         title=f"O_DIRECT was buffered: {shortage if worst.lacks_bytes else reason}",
-        sentence=f"O_DIRECT alone was acknowledged {rate(worst.step.rate_per_s)} times a second from memory: {reason}.",
+        sentence="Writes with O_DIRECT and without a sync were acknowledged from memory, "
+        f"{rate(worst.step.rate_per_s)} per second: {reason}.",
         scope="step",
         steps=[account.step for account in accounts],
         evidence=[account.byte_line for account in accounts],

@@ -7,10 +7,10 @@ intercepts a sync and returns success, so the sync makes nothing durable. The di
 ## How it was measured
 Any of these signs is enough:
 
-- fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL. This sign does not count if both
-  calls left no dirty pages of files.
-- After two or more syncs, pages of the file were still dirty (`/proc/self/smaps`), but after three direct system calls
-  no page was.
+- fsync and fdatasync of a pipe succeed, although the kernel refuses both with EINVAL. This sign is ignored if
+  both calls left no dirty page of a regular file.
+- After two or more syncs, the file's page was still dirty (`/proc/self/smaps`). After three calls of fdatasync through
+  `syscall(2)`, which bypass such a library, it was clean.
 - A file opened with O_DSYNC has lost the flag (`F_GETFL`).
 - Such a library is in `/proc/self/maps`, `LD_PRELOAD` or `/etc/ld.so.preload`.
 

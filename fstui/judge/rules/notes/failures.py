@@ -19,18 +19,18 @@ MIN_TIMES_P50 = 5
 _OTHER_CALLS = frozenset({"chdir", "fallocate", "mmap", "open"})
 _UNSUPPORTED_ERRNOS = frozenset({errno.EINVAL, errno.EOPNOTSUPP})
 _FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT})
-_STOPPED_ERRNOS = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
+_SHUTDOWN_ERRNOS = frozenset({errno.EIO, errno.EUCLEAN, errno.EROFS, errno.ESHUTDOWN, errno.ENOTCONN})
 """The errors of a filesystem that has shut itself down, become read-only or found its data corrupted (EFSCORRUPTED is
 EUCLEAN), or whose server is gone."""
 _SAVE_DATA = (
-    "Look at the kernel's log ('dmesg') and the disk's own ('smartctl -a DEVICE'), and copy the data off first."
+    "Copy the data off first. Then look at the kernel's log ('dmesg') and at that of the disk ('smartctl -a DEVICE')."
 )
 
 
 @rule(order=20)
 def sync_error(case: Case) -> Iterator[Conclusion]:
     """*not-durable, high, for an I/O error on a sync; cannot-tell, high, for a refused sync or a filesystem that has
-    stopped; otherwise a note*
+    shut down; otherwise a note*
 
     ## What it means
     A sync failed. The kernel may have marked the pages clean, so that a second sync succeeds although the data is gone.
@@ -53,19 +53,19 @@ def sync_error(case: Case) -> Iterator[Conclusion]:
     for step in case.steps.all:
         if step.error is None:
             continue
-        if _has_stopped(case, step, step.error):
-            yield _stopped(case, step, step.error)
+        if _has_shut_down(case, step, step.error):
+            yield _shut_down(case, step, step.error)
         elif step.error.call in SYNC_CALLS | WRITE_CALLS:
             yield _failed(case, step, step.error)
 
 
-def _has_stopped(case: Case, step: Step, error: Failure) -> bool:
-    """Return whether the filesystem has stopped. An EIO of a sync does not count, because data is lost then."""
+def _has_shut_down(case: Case, step: Step, error: Failure) -> bool:
+    """Return whether the filesystem has shut down; False for EIO on a synced write, because data is lost then."""
     is_loss = error.errno == errno.EIO and error.call in WRITE_CALLS and _writes_are_synced(case, step)
-    return error.errno in _STOPPED_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
+    return error.errno in _SHUTDOWN_ERRNOS and error.call in _OTHER_CALLS | WRITE_CALLS and not is_loss
 
 
-def _stopped(case: Case, step: Step, error: Failure) -> Conclusion:
+def _shut_down(case: Case, step: Step, error: Failure) -> Conclusion:
     has_syncs = bool(case.steps.synced)
     name = errno.errorcode[error.errno or 0]
     state = "has become read-only" if error.errno == errno.EROFS else "has shut down, or its storage is gone"
@@ -130,7 +130,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
 
     ## How it was measured
     By the error that the probe or the database reported. Failed syncs and writes have their own rule, `sync-error`.
-    A step that needs what this filesystem lacks (O_DIRECT) does not count.
+    A step that the filesystem does not support (O_DIRECT) is not counted.
 
     ## What it proves, and what it does not
     The note says nothing about the storage.
@@ -154,7 +154,7 @@ def steps_failed(case: Case) -> Iterator[Conclusion]:
 
 
 def _is_step_failure(error: Failure) -> bool:
-    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | _STOPPED_ERRNOS
+    return error.call not in SYNC_CALLS | WRITE_CALLS and error.errno not in _UNSUPPORTED_ERRNOS | _SHUTDOWN_ERRNOS
 
 
 @rule(order=25, precedes_verdict=True)
@@ -166,10 +166,10 @@ def stood_still(case: Case) -> Iterator[Conclusion]:
     storage may be gone.
 
     ## How it was measured
-    The longest operation, not counting the time it waited for a CPU, took:
+    Both conditions hold for the longest operation, without its waits for a CPU:
 
-    - at least 1 s, and at least five times the p50
-    - at least half of the step, or it never returned
+    - It took at least 1 s and at least five times the p50.
+    - It took at least half of the step, or it never returned.
 
     ## What it proves, and what it does not
     Earlier acknowledgements prove nothing about storage that no longer responds. The cause may be above the disk: a
